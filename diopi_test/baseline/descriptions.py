@@ -131,7 +131,7 @@ def case_from_record(function: str, record: Mapping[str, Any]) -> Case:
         str(record["label"]),
         Dtype[record["dtype"]],
         {name: _argument_from_record(parameters.get(name), value) for name, value in record["arguments"].items()},
-        {name: _override_from_record(value) for name, value in record["results"].items()},
+        results={name: _override_from_record(value) for name, value in record["results"].items()},
         case_class=CaseClass(record["class"]),
     )
 
@@ -159,7 +159,7 @@ def _argument_from_record(parameter: Parameter | None, value: Any) -> Any:
                 return TensorSpec(
                     _sizes(shape), Dtype[dtype], layout=layout, compute=_rule_from_record(value["result"])
                 )
-            return TensorSpec(_sizes(shape), Dtype[dtype], from_record(value["domain"]), layout)
+            return TensorSpec(_sizes(shape), Dtype[dtype], from_record(value["domain"]), layout=layout)
         case {"pending": rule}:
             return PendingTensor(_rule_from_record(rule), from_record(value["domain"]) if "domain" in value else None)
         case {"list": entries}:
@@ -196,7 +196,7 @@ def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
     extra_arguments = {
         name: _argument_from_record(parameters.get(name), value) for name, value in record["given"].items()
     }
-    return ResultOf(record["function"], record["result"], dict(record["renamed"]), extra_arguments)
+    return ResultOf(record["function"], record["result"], dict(record["renamed"]), extra_arguments=extra_arguments)
 
 
 def _override_to_record(value: ResultOverride | None) -> Any:

@@ -278,9 +278,9 @@ def _on_axis(
         call.label if label is None else label,
         call.sizes.shape,
         {"dim": call.sizes.axis},
-        {"input": inputs, "_input": inputs, "grad_output": gradient or normal()},
-        call.layout,
-        call.result_layout,
+        domains={"input": inputs, "_input": inputs, "grad_output": gradient or normal()},
+        layout=call.layout,
+        result_layout=call.result_layout,
         **{**usual, **fields},
     )
 
@@ -312,7 +312,7 @@ def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Any]:
         f"ordered-{target.name}",
         (5, 7),
         {"dim": 1},
-        {"input": near},
+        domains={"input": near},
         dtypes=[source],
         results={"out": ResultOverride(target)},
         case_class=CaseClass.callers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -71,6 +71,7 @@ class ResultOf:
     function: str
     result: str = "out"
     argument_names: Mapping[str, str] = field(default_factory=dict)
+    _: KW_ONLY
     extra_arguments: Mapping[str, Any] = field(default_factory=dict)
     unspecified: float | None = 0.0
 
@@ -91,6 +92,7 @@ class TensorSpec:
     shape: tuple[int, ...]
     dtype: Dtype
     domain: Domain = field(default_factory=normal)
+    _: KW_ONLY
     layout: Layout = contiguous
     compute: Callable[[Values], Any] | ResultOf | None = None
 
@@ -144,6 +146,7 @@ class Case:
     label: str
     dtype: Dtype
     arguments: Mapping[str, Any]
+    _: KW_ONLY
     results: Mapping[str, ResultOverride | None] = field(default_factory=dict)
     smoke: bool = False
     exact: bool | Collection[str] = False

@@ -22,7 +22,7 @@ from diopi_test.cases.windows import WINDOWS, WINDOWS_PER_AXIS
 Sizes = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Convolution:
     """Sizes and attributes for depth, height and width, of which two spatial axes take the last two.
 

@@ -132,6 +132,7 @@ def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
 def _draw(
     prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Values, evaluate_reference: ReferenceCall
 ) -> TensorData:
+    """Return the values of a tensor; a real tensor takes the real parts of complex values."""
     if isinstance(spec.compute, ResultOf):
         raw = np.reshape(evaluate_reference(spec.compute, plain_values(earlier)), spec.shape)
     elif spec.compute is not None:
@@ -139,6 +140,8 @@ def _draw(
     else:
         count = int(np.prod(spec.shape))
         raw = spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
+    if np.iscomplexobj(raw) and not is_complex(spec.dtype) and spec.dtype is not Dtype.bool:
+        raw = raw.real
     if not is_non_overlapping(place := spec.layout(spec.shape), spec.shape):
         raw = _share_overlapping_elements(raw, place)
     with np.errstate(all="ignore"):

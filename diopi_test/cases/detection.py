@@ -95,7 +95,7 @@ register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT)
 # Regions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pooling:
     """One way of pooling regions.
 
@@ -176,15 +176,15 @@ EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
 """Samples at −1 and at the size of each axis, the last places that count, and in the middle."""
 
 POOLINGS = (
-    pooling("aligned", Pooling((2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
+    pooling("aligned", Pooling(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
     pooling(
         "unaligned",
-        Pooling((2, 1, 4, 5), scale=0.5, aligned=False),
+        Pooling(shape=(2, 1, 4, 5), scale=0.5, aligned=False),
         layout=strided,
         rois=strided,
         **SMOKE_IN_ALL_DTYPES,
     ),
-    pooling("adaptive", Pooling((2, 1, 5, 4), ratio=0), **SMOKE_IN_ALL_DTYPES),
+    pooling("adaptive", Pooling(shape=(2, 1, 5, 4), ratio=0), **SMOKE_IN_ALL_DTYPES),
     pooling("adaptive-unaligned", Pooling(bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5))),
     pooling("adaptive-small", Pooling(bins=(2, 1), regions=5, ratio=0, extent=(0.0, 1.0))),
     pooling("one-sample", Pooling(bins=(3, 1), ratio=1)),
@@ -192,19 +192,32 @@ POOLINGS = (
     pooling("one-bin", Pooling(bins=(1, 1), extent=(1, 4))),
     pooling("smaller-than-one", Pooling(regions=5, aligned=False, extent=(0.05, 0.25))),
     pooling("smaller-than-one-aligned", Pooling(regions=5, extent=(0.05, 0.25))),
-    pooling("channels-last", Pooling((2, 3, 5, 7)), layout=channels_last, rois=transposed),
-    pooling("transposed", Pooling((3, 2, 5, 4), regions=4), layout=transposed),
+    pooling("channels-last", Pooling(shape=(2, 3, 5, 7)), layout=channels_last, rois=transposed),
+    pooling("transposed", Pooling(shape=(3, 2, 5, 4), regions=4), layout=transposed),
     pooling("beyond-the-features", Pooling(regions=6, extent=(2, 6))),
-    pooling("one-element", Pooling((1, 2, 1, 1), extent=(0.2, 0.6))),
+    pooling("one-element", Pooling(shape=(1, 2, 1, 1), extent=(0.2, 0.6))),
     pooling("no-regions", Pooling(regions=0)),
     pooling("scaled-by-tenths", Pooling(bins=(3, 2), scale=0.3)),
-    pooling("long", Pooling((2, 8, 6, 7), (3, 2), 9, ratio=0)),
-    pooling("exact", Pooling((2, 5, 5, 6), (2, 1), 2, 0.5, aligned=False), regions_of_interest=HALVES, **EXACT),
+    pooling("long", Pooling(shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)),
     pooling(
-        "exact-edges", Pooling((2, 3, 5, 4), regions=2, ratio=1, aligned=False), regions_of_interest=EDGES, **EXACT
+        "exact",
+        Pooling(shape=(2, 5, 5, 6), bins=(2, 1), regions=2, scale=0.5, aligned=False),
+        regions_of_interest=HALVES,
+        **EXACT,
     ),
-    pooling("pyramid", Pooling((2, 37, 29, 31), (7, 7), 67), level=LARGE),
-    pooling("half-unaligned", Pooling((3, 131, 13, 11), (3, 5), 41, 0.25, aligned=False), dtypes=(F16,), level=LARGE),
+    pooling(
+        "exact-edges",
+        Pooling(shape=(2, 3, 5, 4), regions=2, ratio=1, aligned=False),
+        regions_of_interest=EDGES,
+        **EXACT,
+    ),
+    pooling("pyramid", Pooling(shape=(2, 37, 29, 31), bins=(7, 7), regions=67), level=LARGE),
+    pooling(
+        "half-unaligned",
+        Pooling(shape=(3, 131, 13, 11), bins=(3, 5), regions=41, scale=0.25, aligned=False),
+        dtypes=(F16,),
+        level=LARGE,
+    ),
 )
 
 UNDEFINED = pooling("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})

@@ -37,7 +37,7 @@ def _rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return uniform(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Deform:
     """Sizes of a deformable convolution; pairs are along H and along W."""
 
@@ -187,7 +187,7 @@ BETWEEN_CELLS = uniform(0.1, 0.9)
 """Where samples are between the cells around them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Attention:
     """Sizes of the attention.
 

@@ -36,7 +36,7 @@ ANY_ANGLE = uniform(-3, 3)
 # Rotated RoIs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rotated:
     """One way of pooling rotated regions.
 
@@ -170,7 +170,7 @@ register(
 # Feature alignment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Alignment:
     """Features, and the boxes of their places; the attributes are those of `Rotated`."""
 

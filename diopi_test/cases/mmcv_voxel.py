@@ -22,7 +22,7 @@ LEADING: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
 # Voxels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Grid:
     """Points in and around a grid.
 
@@ -160,7 +160,7 @@ register("diopiDynamicVoxelizeMmcv", templates=(*POINTS, *LARGE_POINTS), derive=
 SUM, MEAN, MAXIMUM = range(3)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reduction:
     """Features of points that are reduced by voxel.
 
@@ -278,7 +278,7 @@ register(
 # Sparse convolution
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sparse:
     """Sizes of a sparse convolution, or of a pooling.
 

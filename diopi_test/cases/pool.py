@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import inf, nan
 from typing import Any
 
@@ -64,6 +64,7 @@ class Windows:
     size: tuple[int, ...]
     kernel: tuple[int, ...] = (2, 2, 2)
     stride: tuple[int, ...] = ()
+    _: KW_ONLY
     padding: tuple[int, ...] = (0, 0, 0)
     dilation: tuple[int, ...] = (1, 1, 1)
     ceil_mode: bool = False
@@ -145,9 +146,9 @@ def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
 AND_FLOAT16, AND_BFLOAT16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
 
 PLAIN = CaseTemplate("plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3)), dtypes=floating, smoke=True)
-PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), (1, 1, 2)), dtypes=floating)
+PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
 CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
-CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil_mode=True))
+CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True))
 
 BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output=(3, 2, 4)))
 
@@ -171,15 +172,15 @@ SLIDING = (
     CEIL,
     CEIL_PADDED,
     CEIL.with_sizes("floor", ceil_mode=False).replace(dtypes=DtypeSelection.leading),
-    CaseTemplate("ceil-dropped", Windows((4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True)),
-    CaseTemplate("ceil-touching", Windows((3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True)),
+    CaseTemplate("ceil-dropped", Windows((4, 4, 4), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), ceil_mode=True)),
+    CaseTemplate("ceil-touching", Windows((3, 5, 8), (2, 3, 3), (4, 3, 3), padding=(1, 1, 1), ceil_mode=True)),
     CaseTemplate("ceil-fitting", Windows((4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True)),
     CaseTemplate("default-stride", Windows((4, 6, 7), (2, 3, 3))),
     CaseTemplate("gaps", Windows((5, 7, 8), (2, 2, 2), (3, 4, 3))),
     CaseTemplate("overlapping", Windows((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=AND_BFLOAT16),
     CaseTemplate("whole", Windows((3, 4, 5), (3, 4, 5), leading=(3, 5))),
     CaseTemplate("one-element-windows", Windows((3, 2, 4), (1, 1, 1))),
-    CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), (0, 1, 1), leading=(1, 2))),
+    CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading=(1, 2))),
     *LAYOUTS,
 )
 
@@ -235,7 +236,7 @@ DIVISORS = (
     CEIL_PADDED.with_sizes("ceil-divided-by-1", divisor=1),
 )
 
-_ALIKE = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), (1, 1, 1), leading=(1, 2)))
+_ALIKE = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading=(1, 2)))
 ALIKE = (
     _ALIKE,
     _ALIKE.with_sizes("alike-kernel", kernel=(3, 3, 3)),
@@ -310,7 +311,7 @@ KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "AdaptiveAvgPool": (*ADAPTIVE, TOO_LARGE, EXACT_SUMS, *FURTHER_SIZES),
 }
 
-WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), (1, 1, 1)), level=LARGE)
+WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), level=LARGE)
 LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), level=LARGE)
 HALF = CaseTemplate(
     "half-channels-last",

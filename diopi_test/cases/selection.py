@@ -54,7 +54,7 @@ def _no_dependencies(prototype: Prototype) -> Sequence[str]:
     return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Level:
     """A level of the baseline.
 
@@ -80,7 +80,7 @@ def level_of_model(name: str) -> str:
 def _models_level(names: Sequence[str] | None = None) -> Level:
     """Return the level of the calls that these networks (default: all) make."""
     return Level(
-        lambda prototype: model_cases(prototype, names),
+        cases=lambda prototype: model_cases(prototype, names),
         depends_on=lambda prototype: model_keys(prototype, names),
         is_drawn=True,
         has_classes=True,
@@ -92,10 +92,10 @@ MODELS = "models"
 
 LEVELS: Mapping[str, Level] = {
     "smoke": Level(
-        _smoke_cases, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True
+        cases=_smoke_cases, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True
     ),
-    "full": Level(_full_cases),
-    "large": Level(_large_cases, is_drawn=True),
+    "full": Level(cases=_full_cases),
+    "large": Level(cases=_large_cases, is_drawn=True),
     MODELS: _models_level(),
     **{level_of_model(name): _models_level([name]) for name in model_names()},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle, product
 from math import inf, nan
 from typing import Any, Unpack
@@ -257,44 +257,47 @@ class AxisSort:
     Attributes:
         shape: The shape of the tensor.
         axis: The axis.
-        keepdim: Whether the result has the axis.
         indices: The positions of the elements along the axis.
+        keepdim: Whether the result has the axis.
     """
 
     shape: Shape
     axis: int
-    keepdim: bool
     indices: TensorSpec
+    _: KW_ONLY
+    keepdim: bool = True
 
 
 def sorted_rows(rows: int, length: int) -> AxisSort:
     """Return all elements of a matrix, sorted along its rows."""
-    return AxisSort((rows, length), 1, True, distinct_positions(rows, length, below=length, axis=1))
+    return AxisSort((rows, length), 1, distinct_positions(rows, length, below=length, axis=1))
 
 
 SORT_BACKWARD = (
-    CaseTemplate("rows", AxisSort((4, 6), 1, True, MATRIX), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("maxima", AxisSort((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("inner", AxisSort((3, 5, 4), -2, True, CUBE), **STRIDED_IN_ALL_DTYPES),
-    CaseTemplate("topk", AxisSort((7, 3), 0, True, distinct_positions(4, 3, below=7)), **TRANSPOSED_IN_ALL_DTYPES),
-    CaseTemplate("maxima-of-last", AxisSort((3, 4), -1, False, literal([3, 0, 2])), layout=strided),
-    CaseTemplate("maxima-of-inner", AxisSort((2, 4, 3), 1, False, literal([[3, 0, 2], [1, 1, 0]], layout=transposed))),
-    CaseTemplate("maxima-of-first-of-4", AxisSort((3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]]))),
-    CaseTemplate("kept-maxima", AxisSort((2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
-    CaseTemplate("maximum", AxisSort((5,), 0, False, literal(3))),
-    CaseTemplate("cube", AxisSort((4, 4, 4), -2, True, distinct_positions(4, 4, 4, below=4, axis=1))),
-    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, True, distinct_positions(4, 4, 4, below=4))),
-    CaseTemplate("maxima-of-cube", AxisSort((4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2))),
-    CaseTemplate("vector", AxisSort((6,), -1, True, distinct_positions(6, below=6, layout=strided))),
-    CaseTemplate("int32", AxisSort((4, 6), 1, True, distinct_positions(4, 6, below=6, axis=1, dtype=Dtype.int32))),
-    CaseTemplate("number", AxisSort((), 0, True, literal(0))),
-    CaseTemplate("maximum-of-number", AxisSort((), -1, False, literal(0))),
-    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, True, distinct_positions(4, 0, below=3, axis=1))),
-    CaseTemplate("no-rows", AxisSort((0, 3), 1, True, distinct_positions(0, 3, below=3, axis=1))),
-    CaseTemplate("long", AxisSort((1031,), 0, True, distinct_positions(515, below=1031))),
+    CaseTemplate("rows", AxisSort((4, 6), 1, MATRIX), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("maxima", AxisSort((4, 6), 0, literal([3, 0, 2, 2, 1, 0]), keepdim=False), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("inner", AxisSort((3, 5, 4), -2, CUBE), **STRIDED_IN_ALL_DTYPES),
+    CaseTemplate("topk", AxisSort((7, 3), 0, distinct_positions(4, 3, below=7)), **TRANSPOSED_IN_ALL_DTYPES),
+    CaseTemplate("maxima-of-last", AxisSort((3, 4), -1, literal([3, 0, 2]), keepdim=False), layout=strided),
+    CaseTemplate(
+        "maxima-of-inner", AxisSort((2, 4, 3), 1, literal([[3, 0, 2], [1, 1, 0]], layout=transposed), keepdim=False)
+    ),
+    CaseTemplate("maxima-of-first-of-4", AxisSort((3, 2, 1, 2), -4, literal([[[2, 0]], [[1, 1]]]), keepdim=False)),
+    CaseTemplate("kept-maxima", AxisSort((2, 4, 3), -2, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
+    CaseTemplate("maximum", AxisSort((5,), 0, literal(3), keepdim=False)),
+    CaseTemplate("cube", AxisSort((4, 4, 4), -2, distinct_positions(4, 4, 4, below=4, axis=1))),
+    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, distinct_positions(4, 4, 4, below=4))),
+    CaseTemplate("maxima-of-cube", AxisSort((4, 4, 4), -2, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2), keepdim=False)),
+    CaseTemplate("vector", AxisSort((6,), -1, distinct_positions(6, below=6, layout=strided))),
+    CaseTemplate("int32", AxisSort((4, 6), 1, distinct_positions(4, 6, below=6, axis=1, dtype=Dtype.int32))),
+    CaseTemplate("number", AxisSort((), 0, literal(0))),
+    CaseTemplate("maximum-of-number", AxisSort((), -1, literal(0), keepdim=False)),
+    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, distinct_positions(4, 0, below=3, axis=1))),
+    CaseTemplate("no-rows", AxisSort((0, 3), 1, distinct_positions(0, 3, below=3, axis=1))),
+    CaseTemplate("long", AxisSort((1031,), 0, distinct_positions(515, below=1031))),
 )
 SORT_BACKWARD_ALONG = tuple(
-    CaseTemplate(label, AxisSort(shape, dim, True, distinct_positions(*shape, below=shape[dim], axis=dim)))
+    CaseTemplate(label, AxisSort(shape, dim, distinct_positions(*shape, below=shape[dim], axis=dim)))
     for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
 )
 

@@ -18,7 +18,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, registe
 from diopi_test.cases.tensors import literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Csr:
     """A sparse matrix times a dense one.
 
@@ -42,7 +42,7 @@ class Csr:
 def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of a product with `counts` entries per row; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Csr.__annotations__}
-    return CaseTemplate(label, Csr(counts, **sizes), **fields)
+    return CaseTemplate(label, Csr(counts=counts, **sizes), **fields)
 
 
 def _columns(sizes: Csr) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from functools import cache
 from itertools import cycle
@@ -58,13 +58,14 @@ class TensorTemplate:
     shape: tuple[int, ...]
     domain: Domain = field(default_factory=normal)
     layout: Layout = contiguous
+    _: KW_ONLY
     dtype: Dtype | None = None
     compute: Callable[[Values], Any] | ResultOf | None = None
 
     def resolve(self, dtype: Dtype) -> TensorSpec:
         """Return the spec of the tensor for the element type under test, `dtype`."""
         resolved_dtype = dtype if self.dtype is None else self.dtype  # Dtype.int8 is 0, so `or` would not do
-        return TensorSpec(self.shape, resolved_dtype, self.domain, self.layout, self.compute)
+        return TensorSpec(self.shape, resolved_dtype, self.domain, layout=self.layout, compute=self.compute)
 
 
 def tensor(*shape: int, domain: Domain | None = None, **attributes: Any) -> TensorTemplate:
@@ -146,6 +147,7 @@ class CaseTemplate(Generic[Sizes_co]):
     label: str
     sizes: Sizes_co = field(default=cast("Any", ()))
     arguments: Arguments = field(default_factory=dict)
+    _: KW_ONLY
     domains: Mapping[str, Domain] = field(default_factory=dict)
     layout: Layout = contiguous
     result_layout: Layout = contiguous
@@ -301,7 +303,7 @@ def _case(prototype: Prototype, template: CaseTemplate[Any], dtype: Dtype, argum
             for name, value in arguments.items()
             if name in names or name.startswith("_")
         },
-        {
+        results={
             p.name: _resolve(template.results.get(p.name, usual), dtype, None)
             for p in prototype.results
             if p.role is Role.output

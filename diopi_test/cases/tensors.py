@@ -53,7 +53,7 @@ def random_positions(
     *shape: int, below: int, low: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 ) -> TensorSpec:
     """Return a tensor of random positions in [low, below), with repetitions."""
-    return TensorSpec(shape, dtype, integer_values(low, below - 1), layout)
+    return TensorSpec(shape, dtype, integer_values(low, below - 1), layout=layout)
 
 
 def distinct_positions(
@@ -67,7 +67,7 @@ def distinct_positions(
         other_lengths = [length for i, length in enumerate(shape) if i != axis % len(shape)]
         return np.moveaxis(rows.reshape(*other_lengths, shape[axis]), -1, axis).reshape(-1)
 
-    return TensorSpec(shape, dtype, draw, layout)
+    return TensorSpec(shape, dtype, draw, layout=layout)
 
 
 def periodic_mask(*shape: int, period: int = 3, dtype: Dtype = Dtype.bool, layout: Layout = contiguous) -> TensorSpec:

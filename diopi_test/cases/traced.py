@@ -118,7 +118,7 @@ def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Cas
         else:
             new_arguments[parameter.name] = _argument(prototype, parameter, call, donor)
     results = {name: _result(prototype, call, name, value, dtype) for name, value in call.results.items()}
-    return Case(label_of(call), dtype, {**new_arguments, **saved}, results)
+    return Case(label_of(call), dtype, {**new_arguments, **saved}, results=results)
 
 
 def _similarity(case: Case, call: TracedCall, dtype: Dtype) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ def _spec(
             tensor.shape,
             tensor.dtype,
             _cached_integers(0, 1) if true_count is None else _true_at_random(true_count),
-            layout,
+            layout=layout,
         )
     written = CaseFacts.declared_for(prototype).scattered_tensor
     if parameter.name == "index" and written and tensor.shape:
@@ -169,8 +169,8 @@ def _spec(
         return distinct_positions(*tensor.shape, below=below, axis=axis, dtype=tensor.dtype, layout=layout)
     if tensor.bounds is not None and _holds_positions(prototype, parameter):
         lower, upper = tensor.bounds
-        return TensorSpec(tensor.shape, tensor.dtype, _cached_integers(max(lower, min(0, upper)), upper), layout)
-    return TensorSpec(tensor.shape, tensor.dtype, domain or _cached_normal(), layout)
+        return TensorSpec(tensor.shape, tensor.dtype, _cached_integers(max(lower, min(0, upper)), upper), layout=layout)
+    return TensorSpec(tensor.shape, tensor.dtype, domain or _cached_normal(), layout=layout)
 
 
 def _true_elements(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int | None:

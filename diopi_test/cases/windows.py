@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 
@@ -14,6 +14,7 @@ class Window:
     kernel: int
     stride: int = 1
     padding: int = 0
+    _: KW_ONLY
     dilation: int = 1
 
     @property
@@ -40,10 +41,10 @@ WINDOWS: Mapping[str, Window] = {
     "kernel-7-stride-4": Window(7, 4, 3),
     "kernel-5-stride-3": Window(5, 3, 2),
     "kernel-4-stride-4": Window(4, 4),
-    "dilation-2": Window(3, 1, 1, 2),
-    "dilation-4": Window(3, 1, 1, 4),
-    "dilation-2-stride-2": Window(3, 2, 1, 2),
-    "dilation-4-stride-4": Window(3, 4, 1, 4),
-    "dilation-3-stride-2-kernel-5": Window(5, 2, 2, 3),
+    "dilation-2": Window(3, 1, 1, dilation=2),
+    "dilation-4": Window(3, 1, 1, dilation=4),
+    "dilation-2-stride-2": Window(3, 2, 1, dilation=2),
+    "dilation-4-stride-4": Window(3, 4, 1, dilation=4),
+    "dilation-3-stride-2-kernel-5": Window(5, 2, 2, dilation=3),
 }
 """Windows by label. Padding is at most half of the kernel, because pooling requires that."""

@@ -83,7 +83,7 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
         named = {name: rule.argument_names.get(name, name) for name in case.arguments}
         hidden |= {new: _dense(case.arguments[name]) for name, new in named.items() if new.startswith("_")}
     results = {p.name: ResultOverride() for p in prototype.results}
-    return prototype, Case(case.label, case.dtype, {**hidden, **plain, **saved}, results)
+    return prototype, Case(case.label, case.dtype, {**hidden, **plain, **saved}, results=results)
 
 
 def _positions(forward: Prototype, case: Case) -> ResultOf | None:

@@ -122,7 +122,7 @@ def _spec(
         raise EntryError(f"stride of {parameter.name}: {error}") from error
     if storage > MAX_ELEMENTS:
         raise EntryError(f"stride of {parameter.name}: the storage has more than {MAX_ELEMENTS:,} elements")
-    return TensorSpec(sizes, dtype, domain, layout)
+    return TensorSpec(sizes, dtype, domain, layout=layout)
 
 
 def _with_outer_strides(layout: Layout, sizes: Sequence[int]) -> Layout:

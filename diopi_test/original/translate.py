@@ -266,7 +266,9 @@ def _case_of(meaning: Meaning, entry: ConfigEntry, number: int, dtypes: Mapping[
     arguments = {p.name: _argument(prototype, p, call.values) for p in prototype.arguments}
     dtype = _dtype_under_test(arguments, call.results, dtypes)
     label = f"{dtype.name}-{escape_label(entry.label or entry.name)}-{number}"
-    return prototype, Case(label, dtype, arguments, {**_results(call, prototype, arguments, dtype), **call.results})
+    return prototype, Case(
+        label, dtype, arguments, results={**_results(call, prototype, arguments, dtype), **call.results}
+    )
 
 
 def _form(call: CallDraft) -> Prototype:

@@ -50,7 +50,7 @@ class RecordedCall:
         arguments = {p.name: self._argument(p) for p in self.prototype.arguments}
         dtype = self._tested()
         results = {name: _override(value) for name, value in self.call.results.items()}
-        return Case(f"{dtype.name}-{label}", dtype, arguments, results, case_class=CaseClass.basic)
+        return Case(f"{dtype.name}-{label}", dtype, arguments, results=results, case_class=CaseClass.basic)
 
     def _tested(self) -> Dtype:
         """The element type under test: that of the first floating-point tensor, otherwise of the first tensor."""

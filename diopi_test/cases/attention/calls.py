@@ -27,7 +27,7 @@ F16, BF16, F32, F64 = floating
 OPEN: dict[str, Any] = {"case_class": CaseClass.open}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Heads:
     """Sizes of a call.
 
@@ -283,7 +283,9 @@ def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **f
         The template.
     """
     numbers = {"p_dropout": p, "softmax_scale": 0.125, "gen": seed}
-    return CaseTemplate(label, Heads(1, rows, rows, 4, 4, rows), numbers, **fields)
+    return CaseTemplate(
+        label, Heads(batch=1, queries=rows, keys=rows, heads=4, key_heads=4, size=rows), numbers, **fields
+    )
 
 
 DROPOUT = (

@@ -121,8 +121,8 @@ def sized(table: Mapping[str, Sizes], long: DtypeSelection = DtypeSelection.lead
 def sums(gradient: str, exact: Sizes, long: Sizes, dtypes: Sequence[Dtype] = half) -> list[CaseTemplate[Sizes]]:
     """Return templates that add up many elements of the gradient: an exact sum, and one that stagnates in `dtypes`."""
     return [
-        CaseTemplate("exact", exact, {}, {gradient: SUMMANDS}, dtypes=INEXACT, exact=True),
-        CaseTemplate("long-sum", long, {}, {gradient: POSITIVE}, dtypes=dtypes),
+        CaseTemplate("exact", exact, {}, domains={gradient: SUMMANDS}, dtypes=INEXACT, exact=True),
+        CaseTemplate("long-sum", long, {}, domains={gradient: POSITIVE}, dtypes=dtypes),
     ]
 
 

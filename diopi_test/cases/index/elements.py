@@ -86,8 +86,8 @@ GATHER_BACKWARD = (
     *cycle_layouts(sized(GATHERS), *UNLIKE),
     *sums("grad_output", IndexedAxis((3, 6), 1, random_positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)),
     CaseTemplate("often", SEVERAL, dtypes=floating),
-    CaseTemplate("wrap", SEVERAL, {}, {"grad_output": full_range}, dtypes=integer),
-    CaseTemplate("neighbours", SEVERAL, {}, {"grad_output": NEIGHBOURS}, dtypes=(Dtype.int64,)),
+    CaseTemplate("wrap", SEVERAL, {}, domains={"grad_output": full_range}, dtypes=integer),
+    CaseTemplate("neighbours", SEVERAL, {}, domains={"grad_output": NEIGHBOURS}, dtypes=(Dtype.int64,)),
 )
 
 

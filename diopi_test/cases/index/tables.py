@@ -46,7 +46,7 @@ I32 = Dtype.int32
 
 def rows_of(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
     """Return a tensor of row indices that includes the first and the last row if it has at least two elements."""
-    return TensorSpec(shape, dtype, choice(list(range(rows))), layout)
+    return TensorSpec(shape, dtype, choice(list(range(rows))), layout=layout)
 
 
 TABLES: Mapping[str, IndexedTable] = {
@@ -110,7 +110,7 @@ EMBEDDING_BACKWARD = (
     CaseTemplate("padding-first", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),
     CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
-    CaseTemplate("exact-scaled", IN_POWERS, SCALED, {"grad": SUMMANDS}, dtypes=floating, exact=True),
+    CaseTemplate("exact-scaled", IN_POWERS, SCALED, domains={"grad": SUMMANDS}, dtypes=floating, exact=True),
     *sums("grad", IndexedTable((6, 5), rows_of(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
     CaseTemplate("vocabulary", VOCABULARY, level=LARGE),
     CaseTemplate("crowded", IndexedTable((67, 67), random_positions(1031, below=67)), **LARGE_HALF),

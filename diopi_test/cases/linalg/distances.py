@@ -145,7 +145,9 @@ def on_axes(p: float) -> CaseTemplate[Any]:
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
     grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
-    return CaseTemplate(f"on-axes-p{p:g}", (rows, points), {"p": p}, grad, dtypes=DtypeSelection.all, exact=True)
+    return CaseTemplate(
+        f"on-axes-p{p:g}", (rows, points), {"p": p}, domains=grad, dtypes=DtypeSelection.all, exact=True
+    )
 
 
 INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))

@@ -20,7 +20,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Paged:
     """Lengths of sequences in a cache of blocks.
 
@@ -43,7 +43,7 @@ class Paged:
 def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Paged]:
     """Return a template of attention over a paged cache; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
-    return CaseTemplate(label, Paged(lengths, **sizes), **fields)
+    return CaseTemplate(label, Paged(lengths=lengths, **sizes), **fields)
 
 
 def of_paged(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import distinct_positions, literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Copied:
     """How many tokens are copied into how many slots, and the shape of one."""
 
@@ -28,7 +28,7 @@ class Copied:
 
 def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate[Copied]:
     """Return a template that copies this many tokens to random slots of a cache."""
-    return CaseTemplate(label, Copied(tokens, slots, token or (2, 3), index), **fields)
+    return CaseTemplate(label, Copied(tokens=tokens, slots=slots, token=token or (2, 3), index=index), **fields)
 
 
 def of_copied(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Padded:
     """Lengths of sequences that are padded to one, and axes of the mask."""
 
@@ -34,7 +34,7 @@ class Padded:
 def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Padded]:
     """Return a template of prompts that are padded to the longest one."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Padded.__annotations__}
-    return CaseTemplate(label, Padded(lengths, longest, **sizes), **fields)
+    return CaseTemplate(label, Padded(lengths=lengths, longest=longest, **sizes), **fields)
 
 
 def of_padded(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]:

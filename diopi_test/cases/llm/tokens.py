@@ -22,7 +22,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tokens:
     """Lengths of sequences whose tokens are in slots of a cache.
 
@@ -66,7 +66,7 @@ class Tokens:
 def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
     """Return a template of attention in which each sequence has these lengths."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
-    return CaseTemplate(label, Tokens(lengths, **sizes), **fields)
+    return CaseTemplate(label, Tokens(lengths=lengths, **sizes), **fields)
 
 
 def _table(sizes: Tokens) -> NDArray[Any]:

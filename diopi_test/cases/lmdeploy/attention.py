@@ -21,7 +21,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sizes:
     """Of an attention: sequences, heads of queries and of keys, their size, layers and slots of the caches.
 

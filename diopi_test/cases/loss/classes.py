@@ -66,7 +66,7 @@ def classes(
     axis = min(1, len(shape) - 1)
     outer = shape[:axis] + shape[axis + 1 :]
     beside = transposed if layout is transposed else contiguous
-    hard = {"target": TensorTemplate(outer, targets or integer_values(0, shape[axis] - 1), beside, index)}
+    hard = {"target": TensorTemplate(outer, targets or integer_values(0, shape[axis] - 1), beside, dtype=index)}
     arguments = {
         "input": tensor(*shape, layout=layout),
         **(_probabilities(shape, axis, beside) if soft else hard),

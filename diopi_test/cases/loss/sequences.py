@@ -19,7 +19,7 @@ from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CtcBatch:
     """The sizes and the targets of a batch.
 
@@ -125,11 +125,13 @@ def _spelt(classes: int, blank: int, count: int) -> list[int]:
     return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
 
 
-RAGGED = CtcBatch(7, 5, [(1, 1, 2), (3, 4), (), (2,)], [7, 4, 5, 6])
-IMPOSSIBLE = CtcBatch(5, 4, [(1, 1, 1), (2, 3), (), (2,), (3, 1)], [4, 5, 0, 0, 2])
+RAGGED = CtcBatch(steps=7, classes=5, targets=[(1, 1, 2), (3, 4), (), (2,)], input_lengths=[7, 4, 5, 6])
+IMPOSSIBLE = CtcBatch(steps=5, classes=4, targets=[(1, 1, 1), (2, 3), (), (2,), (3, 1)], input_lengths=[4, 5, 0, 0, 2])
 """Samples 0 and 3 have too few time steps for their labels; sample 2 has neither labels nor time steps."""
 
-SPEECH = CtcBatch(257, 41, [_labels(61, 40), _labels(37, 40), _labels(89, 40)], [257, 131, 251])
+SPEECH = CtcBatch(
+    steps=257, classes=41, targets=[_labels(61, 40), _labels(37, 40), _labels(89, 40)], input_lengths=[257, 131, 251]
+)
 
 ALIGNMENTS = (
     alignment("ragged-none", RAGGED, NONE, smoke=True),
@@ -146,18 +148,38 @@ ALIGNMENTS = (
     alignment("impossible-mean-zero", IMPOSSIBLE, zero_infinity=True, smoke=True),
     alignment("impossible-sum-zero", IMPOSSIBLE, SUM, zero_infinity=True),
     alignment("possible-mean-zero", RAGGED, zero_infinity=True),
-    alignment("blank-last", CtcBatch(6, 4, [(0, 1, 1), (2, 0)], [6, 5]), NONE, blank=3),
-    alignment("blank-middle", CtcBatch(6, 4, [(0, 1, 1), (3, 0)], [6, 5]), blank=2, spare=None),
-    alignment("one-sample", CtcBatch(5, 3, [(1, 2)], [5])),
-    alignment("tight", CtcBatch(5, 3, [(1, 2, 2, 1), (1, 2, 1, 2)], [5, 4]), NONE),
-    alignment("one-step", CtcBatch(3, 4, [(1,), (), (3,), (1, 2)], [1, 1, 2, 1]), NONE),
-    alignment("many-labels", CtcBatch(60, 5, [_labels(35), _labels(26)], [60, 41]), NONE),
-    alignment("no-labels", CtcBatch(4, 3, [(), ()], [4, 2]), spare=1),
-    alignment("long", CtcBatch(24, 6, [(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], [24, 17]), SUM),
+    alignment(
+        "blank-last", CtcBatch(steps=6, classes=4, targets=[(0, 1, 1), (2, 0)], input_lengths=[6, 5]), NONE, blank=3
+    ),
+    alignment(
+        "blank-middle",
+        CtcBatch(steps=6, classes=4, targets=[(0, 1, 1), (3, 0)], input_lengths=[6, 5]),
+        blank=2,
+        spare=None,
+    ),
+    alignment("one-sample", CtcBatch(steps=5, classes=3, targets=[(1, 2)], input_lengths=[5])),
+    alignment("tight", CtcBatch(steps=5, classes=3, targets=[(1, 2, 2, 1), (1, 2, 1, 2)], input_lengths=[5, 4]), NONE),
+    alignment(
+        "one-step", CtcBatch(steps=3, classes=4, targets=[(1,), (), (3,), (1, 2)], input_lengths=[1, 1, 2, 1]), NONE
+    ),
+    alignment(
+        "many-labels", CtcBatch(steps=60, classes=5, targets=[_labels(35), _labels(26)], input_lengths=[60, 41]), NONE
+    ),
+    alignment("no-labels", CtcBatch(steps=4, classes=3, targets=[(), ()], input_lengths=[4, 2]), spare=1),
+    alignment(
+        "long",
+        CtcBatch(steps=24, classes=6, targets=[(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], input_lengths=[24, 17]),
+        SUM,
+    ),
     *(
         alignment(
             f"alphabet-of-{classes}-blank-{blank}",
-            CtcBatch(19, classes, [_spelt(classes, blank, 7), _spelt(classes, blank, 4)], [19, 13]),
+            CtcBatch(
+                steps=19,
+                classes=classes,
+                targets=[_spelt(classes, blank, 7), _spelt(classes, blank, 4)],
+                input_lengths=[19, 13],
+            ),
             reduction,
             blank=blank,
             spare=spare,

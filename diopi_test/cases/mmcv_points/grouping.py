@@ -18,7 +18,7 @@ from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
 LAYOUTS = (strided, transposed), (transposed, strided)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chosen:
     """Features of points, and which are chosen.
 

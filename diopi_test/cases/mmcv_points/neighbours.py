@@ -25,7 +25,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal, zeros
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ball:
     """A query of balls, or of shells.
 
@@ -162,7 +162,7 @@ register(
 # Nearest points
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Nearest:
     """Sizes of the points, of the centres, and how many neighbours each gets; the fourth is not for three."""
 

@@ -16,7 +16,7 @@ from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sampling:
     """Sizes of the points, and how many are chosen."""
 

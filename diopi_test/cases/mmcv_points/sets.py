@@ -35,7 +35,7 @@ def attributes(sizes: Any, *names: str) -> dict[str, Any]:
     return {field.name: getattr(sizes, field.name) for field in fields(sizes) if not names or field.name in names}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stack:
     """Stacked sets: how many centres, or rows, and how many points each has."""
 

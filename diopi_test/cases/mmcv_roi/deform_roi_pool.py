@@ -44,7 +44,7 @@ def deform(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
 
 GRID = CaseTemplate(
     "shifted",
-    GridRegions((2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=uniform(-1, 1)),
+    GridRegions(shape=(2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=uniform(-1, 1)),
     **SMOKE_IN_ALL_DTYPES,
 )
 GRIDS = GRID.replace(dtypes=DtypeSelection.leading, smoke=False)

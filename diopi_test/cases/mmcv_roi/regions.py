@@ -22,7 +22,7 @@ FEATURES = normal()
 """What feature maps hold as usual."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Regions(Pooling):
     """One way of pooling regions.
 
@@ -75,7 +75,7 @@ def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
     }
 
 
-REGION = CaseTemplate("mean", Regions((2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
+REGION = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
 REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
 PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(level=LARGE)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])

@@ -43,12 +43,15 @@ def pool_backward(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str,
     """Derive the arguments of `diopiRoiPoolBackwardMmcv` from the sizes of a template."""
     sizes = template.sizes
     forward = ResultOf(
-        "diopiRoiPoolMmcv", "argmax", {"input": "_input"}, dict.fromkeys(RESULTS, np.zeros(sizes.pooled))
+        "diopiRoiPoolMmcv",
+        "argmax",
+        {"input": "_input"},
+        extra_arguments=dict.fromkeys(RESULTS, np.zeros(sizes.pooled)),
     )
     return {**common_tensors(template), "argmax": tensor(*sizes.pooled, dtype=I32, compute=forward)}
 
 
-CELLS = CaseTemplate("cells", CellRegions((2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
+CELLS = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
 CELL = CELLS.replace(dtypes=DtypeSelection.leading, smoke=False)
 WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 """Regions whose bins begin and end with cells; the last one is in part outside."""

@@ -16,7 +16,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import arbitrary, literal, zeros
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Masked:
     """The image (channels, height, width), and how many of its positions are chosen.
 

@@ -14,7 +14,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import arbitrary, zeros
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Psa:
     """Samples, sizes of the map and of the masks, the place of a position in its own mask."""
 

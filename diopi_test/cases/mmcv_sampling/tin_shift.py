@@ -15,7 +15,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import arbitrary, zeros
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shifted:
     """Sizes of the frames (N, T, C, S), groups of channels, and how far they are shifted at most."""
 

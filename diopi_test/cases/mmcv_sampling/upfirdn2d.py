@@ -15,7 +15,7 @@ from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, F32, GROWING, WHOL
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Filtered:
     """Sizes of a filter.
 

@@ -32,6 +32,14 @@ def test_convert_array_rounds_truncates_and_wraps(values: list[complex], dtype: 
     assert convert_array(np.array(values), dtype).tolist() == expected
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("dtype", "expected"), [(F32, [1, 0]), (I32, [1, 0]), (BOOL, [True, True])])
+def test_a_real_tensor_takes_the_real_parts_of_complex_values(dtype: Dtype, expected: list[float]) -> None:
+    spec = TensorSpec((2,), dtype, compute=lambda values: np.array([1 + 2j, 2j]))
+    case = Case("complex-values", dtype, {"input": spec})
+    assert draw_arguments(lookup("diopiAbs"), case)["input"].values.tolist() == expected
+
+
 CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[str], Dtype | None]] = {
     "operands": ("diopiAdd", {"input": I32, "other": F16}, {}, F16, ["input", "other"], F16),
     "lifted": ("diopiMulScalar", {"input": I32}, {"other": 0.5}, F32, ["input"], F32),
@@ -72,7 +80,7 @@ def test_reference_receives_converted_arguments(call: str) -> None:
 
 
 def expected_of(function: str, arguments: dict[str, Any], result: Dtype | None = None) -> Any:
-    case = Case("float32-case", F32, arguments, {"out": ResultOverride(result, shape=())} if result else {})
+    case = Case("float32-case", F32, arguments, results={"out": ResultOverride(result, shape=())} if result else {})
     computed = compute_baseline_case(lookup(function), case)
     (expected,) = computed.expected.values()
     assert isinstance(expected, Expected)

@@ -75,7 +75,7 @@ def test_no_case_contradicts_its_prototype(name: str) -> None:
 
 def _case(results: dict[str, Any] | None = None, **shapes: tuple[int, ...]) -> Case:
     arguments = {name: TensorSpec(shape, Dtype.float32) for name, shape in shapes.items()}
-    return Case("float32-toy", Dtype.float32, arguments, results or {})
+    return Case("float32-toy", Dtype.float32, arguments, results=results or {})
 
 
 def test_contradictions_reports_wrong_shapes() -> None:

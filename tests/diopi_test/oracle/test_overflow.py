@@ -29,7 +29,7 @@ def expected(function: str, dtype: Dtype = Dtype.float32, **arguments: Any) -> E
         for name, value in arguments.items()
     }
     results = {"out": ResultOverride()} if function in ("diopiSum", "diopiMean", "diopiNorm", "diopiStd") else {}
-    case = compute_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, specs, results))
+    case = compute_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, specs, results=results))
     first = next(iter(case.expected.values()))
     assert isinstance(first, Expected)
     return first

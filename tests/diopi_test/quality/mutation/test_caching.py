@@ -61,7 +61,7 @@ def difference(label: str, *shapes: tuple[int, ...]) -> Case:
 
 
 def floor(label: str, layout: Layout) -> Case:
-    input = TensorSpec((3, 4), Dtype.float32, integer_values(-99, 99), layout)
+    input = TensorSpec((3, 4), Dtype.float32, integer_values(-99, 99), layout=layout)
     return Case(f"float32-{label}", Dtype.float32, {"input": input})
 
 

@@ -129,7 +129,7 @@ def test_changed_modules_do_not_replace_imported_modules(monkeypatch: pytest.Mon
 
 def loss(dtype: Dtype, center: float) -> BaselineCase:
     tensors = {name: TensorSpec((40,), dtype, uniform(center - 1, center + 1)) for name in ("input", "target")}
-    case = Case(f"{dtype.name}-made-up", dtype, {**tensors, "reduction": 0}, {"out": ResultOverride()})
+    case = Case(f"{dtype.name}-made-up", dtype, {**tensors, "reduction": 0}, results={"out": ResultOverride()})
     return compute_baseline_case(lookup("diopiMSELoss"), case)
 
 

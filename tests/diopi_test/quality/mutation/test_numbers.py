@@ -131,7 +131,7 @@ def test_narrower_common_type_kills_operands_that_are_not_converted() -> None:
 
 def steps(dtype: Dtype, end: float) -> Case:
     override = {"out": ResultOverride(dtype, shape=(5,))}
-    return Case(f"{dtype.name}-up", dtype, {"start": 0.0, "end": end, "steps": 5}, override)
+    return Case(f"{dtype.name}-up", dtype, {"start": 0.0, "end": end, "steps": 5}, results=override)
 
 
 def test_result_type_of_the_caller_kills_computation_in_the_standards_type() -> None:
