@@ -225,7 +225,6 @@ def test_only_registered_implementations_lack_annotations(package: str) -> None:
 
 
 POSITIONAL = (
-    "diopi_test/cases/numbers.py",  # tables of numbers
     "diopi_engine/proto",  # declarations that read like the C they declare
     "diopi_proto/ignored.py",
     "diopi_impl/jax_cpu/attention/core.py",  # JAX traces through named tuples, which have no keyword-only fields

@@ -24,7 +24,7 @@ from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file
 from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
 from diopi_test.cases.layouts import contiguous, layout_named
-from diopi_test.cases.named_domains import DescribedDomain, from_record, to_record
+from diopi_test.cases.named_domains import DescribedDomain
 
 FOLDER = "described"
 """The folder with the descriptions, next to the folders of the levels."""
@@ -140,11 +140,11 @@ def _argument_to_record(value: Any) -> Any:
     match value:
         case TensorSpec():
             source = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
-            domain = {} if source else {"domain": to_record(value.domain)}  # type: ignore[arg-type]  # described cases have no other domains
+            domain = {} if source else {"domain": value.domain.to_record()}  # type: ignore[attr-defined]  # described cases have no other domains
             layout = {} if value.layout is contiguous else {"layout": value.layout.__name__}
             return {"tensor": list(value.shape), "dtype": value.dtype.name, **layout, **domain, **source}
         case PendingTensor():
-            domain = {} if value.domain is None else {"domain": to_record(value.domain)}
+            domain = {} if value.domain is None else {"domain": value.domain.to_record()}
             return {"pending": _rule_to_record(value.rule), **domain}
         case list():
             return {"list": [_argument_to_record(entry) for entry in value]}
@@ -159,9 +159,11 @@ def _argument_from_record(parameter: Parameter | None, value: Any) -> Any:
                 return TensorSpec(
                     _sizes(shape), Dtype[dtype], layout=layout, compute=_rule_from_record(value["result"])
                 )
-            return TensorSpec(_sizes(shape), Dtype[dtype], from_record(value["domain"]), layout=layout)
+            return TensorSpec(_sizes(shape), Dtype[dtype], DescribedDomain.from_record(value["domain"]), layout=layout)
         case {"pending": rule}:
-            return PendingTensor(_rule_from_record(rule), from_record(value["domain"]) if "domain" in value else None)
+            return PendingTensor(
+                _rule_from_record(rule), DescribedDomain.from_record(value["domain"]) if "domain" in value else None
+            )
         case {"list": entries}:
             return [_argument_from_record(None, entry) for entry in entries]
     return _attribute(parameter, value)

@@ -27,16 +27,7 @@ from diopi_test.cases.domains import (
     special_except,
     uniform,
 )
-from diopi_test.cases.elementwise import (
-    UNIFORM,
-    Domains,
-    Labelled,
-    argument_variants,
-    elementwise_cases,
-    pattern,
-    vary_argument,
-    with_domains,
-)
+from diopi_test.cases.elementwise import UNIFORM, Domains, Labelled, elementwise_cases, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
@@ -66,7 +57,7 @@ NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 
 def with_all_patterns(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate[Any]]:
     """A template for every pattern."""
-    return [with_domains(shapes, domains, label, arguments) for shapes in ALL]
+    return [shapes.with_domains(domains, label, arguments) for shapes in ALL]
 
 
 BOUNDS: dict[str, Mapping[str, float]] = {
@@ -110,85 +101,80 @@ JUMPS: Domains = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.
 """Rounding does not move what lies where the slope of hardswish jumps."""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
-    "diopiRelu": [*with_all_patterns({"input": full_range}), with_domains(SPECIAL, {"input": special})],
+    "diopiRelu": [*with_all_patterns({"input": full_range}), SPECIAL.with_domains({"input": special})],
     "diopiHardtanh": [
         *with_all_patterns({"input": _around_limits}, arguments=_limits(1.0)),
-        with_domains(MATRIX_IN_ALL_DTYPES, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
-        with_domains(SPECIAL, {"input": special}, arguments=_limits(1.0)),
-        with_domains(
-            MATRIX, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}
+        MATRIX_IN_ALL_DTYPES.with_domains({"input": _around_limits}, "truncated-bounds", _limits(1.3)),
+        SPECIAL.with_domains({"input": special}, arguments=_limits(1.0)),
+        MATRIX.with_domains(
+            {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}
         ),
-        with_domains(
-            MATRIX,
+        MATRIX.with_domains(
             {"input": choice([-0.0, 0.0, 1.0, -1.0])},
             "zeros",
             {"min_val": 0.0, "max_val": 0.0},
             floating,
             non_discriminating="both bounds are 0",
         ),
-        *argument_variants({"input": normal(2)}, BOUNDS, shapes=MATRIX),
-        with_domains(MATRIX, {"input": normal(2)}, "point", POINT, non_discriminating="both bounds are one number"),
-        with_domains(
-            MATRIX, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
+        *MATRIX.variants({"input": normal(2)}, BOUNDS),
+        MATRIX.with_domains({"input": normal(2)}, "point", POINT, non_discriminating="both bounds are one number"),
+        MATRIX.with_domains(
+            {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
         ),
     ],
     "diopiHardtanhBackward": [
         *with_all_patterns(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
-        *(with_domains(MATRIX, _beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
-        with_domains(
-            MATRIX, _beside(POINT), "point", POINT, non_discriminating="nothing lies between bounds that are one number"
+        *(MATRIX.with_domains(_beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
+        MATRIX.with_domains(
+            _beside(POINT), "point", POINT, non_discriminating="nothing lies between bounds that are one number"
         ),
-        with_domains(ENDS, {"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
+        ENDS.with_domains({"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
     ],
     "diopiHardswish": [
         *with_all_patterns({"input": uniform(-5, 5)}),
-        with_domains(MATRIX, {"input": uniform(-1, 1)}, "middle"),
-        with_domains(MATRIX_IN_ALL_DTYPES, {"input": choice([-3, 3, 3.5, -3.5, 100])}, "ends"),
-        with_domains(SPECIAL, {"input": special_except(-inf)}),
+        MATRIX.with_domains({"input": uniform(-1, 1)}, "middle"),
+        MATRIX_IN_ALL_DTYPES.with_domains({"input": choice([-3, 3, 3.5, -3.5, 100])}, "ends"),
+        SPECIAL.with_domains({"input": special_except(-inf)}),
     ],
     "diopiHardswishBackward": [
         *with_all_patterns({"grad_output": normal(), "input": avoid_points([-3, 3], uniform(-5, 5))}),
-        with_domains(ENDS, {"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
-        with_domains(MATRIX_IN_ALL_DTYPES, JUMPS, "jumps", exact=True),
+        ENDS.with_domains({"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
+        MATRIX_IN_ALL_DTYPES.with_domains(JUMPS, "jumps", exact=True),
     ],
     "diopiThreshold": [
         *with_all_patterns({"input": non_integers(-9, 9)}, arguments={"threshold": 1.0, "value": 20.0}),
-        with_domains(MATRIX_IN_ALL_DTYPES, {"input": integer_values(-3, 3)}, "integers", {"threshold": 1, "value": 9}),
-        with_domains(
-            MATRIX_IN_ALL_DTYPES, {"input": integer_values(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}
+        MATRIX_IN_ALL_DTYPES.with_domains({"input": integer_values(-3, 3)}, "integers", {"threshold": 1, "value": 9}),
+        MATRIX_IN_ALL_DTYPES.with_domains(
+            {"input": integer_values(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}
         ),
-        with_domains(
-            MATRIX, {"input": integer_values(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8
+        MATRIX.with_domains(
+            {"input": integer_values(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8
         ),
-        with_domains(MATRIX, {"input": integer_values(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
-        with_domains(
-            MATRIX,
-            {"input": integer_values(2, 9)},
-            "wrapped-numbers",
-            {"threshold": 5 - 256, "value": 77 - 256},
-            [Dtype.uint8],
+        MATRIX.with_domains({"input": integer_values(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
+        MATRIX.with_domains(
+            {"input": integer_values(2, 9)}, "wrapped-numbers", {"threshold": 5 - 256, "value": 77 - 256}, [Dtype.uint8]
         ),
-        with_domains(
-            MATRIX, {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
+        MATRIX.with_domains(
+            {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
         ),
-        with_domains(SPECIAL, {"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
+        SPECIAL.with_domains({"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
     ],
     "diopiThresholdBackward": [
         *with_all_patterns(
             {"grad_output": full_range, "input": avoid_points([0.6], normal())}, arguments={"threshold": 0.6}
         ),
-        *argument_variants(WHOLE, CUTS, DtypeSelection.all, MATRIX),
-        with_domains(MATRIX, WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
-        with_domains(ENDS, JUMPING, "", {"threshold": 0.0}, floating),
+        *MATRIX.variants(WHOLE, CUTS, DtypeSelection.all),
+        MATRIX.with_domains(WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
+        ENDS.with_domains(JUMPING, "", {"threshold": 0.0}, floating),
     ],
     "diopiGelu": [
         template
         for label, formula in FORMULAS.items()
         for template in (
             *with_all_patterns({"input": uniform(-4, 4)}, label, formula),
-            with_domains(MATRIX, {"input": uniform(-6, -2)}, f"{label}-tail", formula),
-            with_domains(MATRIX, {"input": uniform(-0.01, 0.01)}, f"{label}-near-zero", formula),
-            with_domains(SPECIAL, {"input": special_except(-inf)}, label, formula),
+            MATRIX.with_domains({"input": uniform(-6, -2)}, f"{label}-tail", formula),
+            MATRIX.with_domains({"input": uniform(-0.01, 0.01)}, f"{label}-near-zero", formula),
+            SPECIAL.with_domains({"input": special_except(-inf)}, label, formula),
         )
     ],
     "diopiGeluBackward": [
@@ -196,44 +182,44 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
         for label, formula in FORMULAS.items()
         for template in (
             *with_all_patterns({"grad_output": normal(), "input": uniform(-4, 4)}, label, formula),
-            with_domains(MATRIX, {"grad_output": normal(), "input": uniform(-12, -4)}, f"{label}-tail", formula),
-            with_domains(
-                ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 0.5, -0.5, 2.0, nan])}, label, formula
+            MATRIX.with_domains({"grad_output": normal(), "input": uniform(-12, -4)}, f"{label}-tail", formula),
+            ENDS.with_domains(
+                {"grad_output": MODERATE, "input": choice([0.0, -0.0, 0.5, -0.5, 2.0, nan])}, label, formula
             ),
         )
     ],
     "diopiLeakyRelu": [
         *with_all_patterns({"input": normal()}, arguments={"negative_slope": 0.3}),
-        *argument_variants({"input": normal()}, SLOPES, shapes=MATRIX),
-        with_domains(SPECIAL, {"input": special}, arguments={"negative_slope": 0.25}),
+        *MATRIX.variants({"input": normal()}, SLOPES),
+        SPECIAL.with_domains({"input": special}, arguments={"negative_slope": 0.25}),
     ],
     "diopiLeakyReluBackward": [
         *with_all_patterns(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
-        with_domains(
-            MATRIX_IN_ALL_DTYPES, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN
+        MATRIX_IN_ALL_DTYPES.with_domains(
+            NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN
         ),
-        *(with_domains(MATRIX, NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
-        with_domains(ENDS, JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN),
+        *(MATRIX.with_domains(NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
+        ENDS.with_domains(JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN),
     ],
     "diopiSigmoid": [
         *with_all_patterns({"input": uniform(-9, 9)}),
-        with_domains(MATRIX, {"input": uniform(-80, 80)}, "wide", dtypes=floating),
-        with_domains(MATRIX, {"input": uniform(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
-        with_domains(SPECIAL, {"input": special}, dtypes=real),
+        MATRIX.with_domains({"input": uniform(-80, 80)}, "wide", dtypes=floating),
+        MATRIX.with_domains({"input": uniform(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
+        SPECIAL.with_domains({"input": special}, dtypes=real),
     ],
     "diopiSigmoidBackward": [
         *with_all_patterns({"grad_output": normal(), "output": uniform(0, 1)}),
-        with_domains(ENDS, {"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
+        ENDS.with_domains({"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
     ],
     "diopiSilu": [
         *with_all_patterns({"input": uniform(-9, 9)}),
-        with_domains(MATRIX_IN_ALL_DTYPES, {"input": uniform(-80, 80)}, "wide"),
-        with_domains(SPECIAL, {"input": special_except(-inf)}),
+        MATRIX_IN_ALL_DTYPES.with_domains({"input": uniform(-80, 80)}, "wide"),
+        SPECIAL.with_domains({"input": special_except(-inf)}),
     ],
     "diopiSiluBackward": [
         *with_all_patterns({"grad_output": normal(), "input": uniform(-9, 9)}),
-        with_domains(MATRIX_IN_ALL_DTYPES, {"grad_output": normal(), "input": uniform(-60, 60)}, "tails"),
-        with_domains(ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
+        MATRIX_IN_ALL_DTYPES.with_domains({"grad_output": normal(), "input": uniform(-60, 60)}, "tails"),
+        ENDS.with_domains({"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
     ],
 }
 

@@ -8,14 +8,7 @@ from diopi_proto.dtypes import complexes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import any_value, log_uniform, uniform
-from diopi_test.cases.elementwise import (
-    BROADCAST,
-    MATRIX,
-    UNIFORM,
-    elementwise_cases,
-    special_value_pairs,
-    with_domains,
-)
+from diopi_test.cases.elementwise import BROADCAST, MATRIX, UNIFORM, Elementwise, elementwise_cases
 from diopi_test.cases.template import DtypeSelection
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in (*UNIFORM, *BROADCAST)]
@@ -23,29 +16,29 @@ ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in (*UNIFORM, *BROAD
 
 @cases_for("diopiComplex")
 def complex_(prototype: Prototype) -> Iterator[Case]:
-    templates = [with_domains(shapes, {"real": any_value, "imag": any_value}) for shapes in ALL]
-    return elementwise_cases(prototype, [*templates, *special_value_pairs(prototype)])
+    templates = [shapes.with_domains({"real": any_value, "imag": any_value}) for shapes in ALL]
+    return elementwise_cases(prototype, [*templates, *Elementwise(prototype).special_value_pairs()])
 
 
 @cases_for("diopiPolar")
 def polar(prototype: Prototype) -> Iterator[Case]:
-    templates = [with_domains(shapes, {"abs": uniform(-4, 4), "angle": uniform(-10, 10)}) for shapes in ALL]
-    small = with_domains(
-        MATRIX, {"abs": log_uniform(-8, 8), "angle": log_uniform(-20, 2)}, "magnitudes", dtypes=DtypeSelection.all
+    templates = [shapes.with_domains({"abs": uniform(-4, 4), "angle": uniform(-10, 10)}) for shapes in ALL]
+    small = MATRIX.with_domains(
+        {"abs": log_uniform(-8, 8), "angle": log_uniform(-20, 2)}, "magnitudes", dtypes=DtypeSelection.all
     )
-    return elementwise_cases(prototype, [*templates, small, *special_value_pairs(prototype)])
+    return elementwise_cases(prototype, [*templates, small, *Elementwise(prototype).special_value_pairs()])
 
 
 @cases_for("diopiConj", "diopiReal", "diopiImag")
 def parts(prototype: Prototype) -> Iterator[Case]:
     templates = [
-        with_domains(shapes, {"input": any_value}, dtypes=DtypeSelection.all if shapes.smoke else complexes)
+        shapes.with_domains({"input": any_value}, dtypes=DtypeSelection.all if shapes.smoke else complexes)
         for shapes in UNIFORM
     ]
-    templates += special_value_pairs(prototype, dtypes=complexes)
+    templates += Elementwise(prototype).special_value_pairs(dtypes=complexes)
     if prototype.name != "diopiConj":
         templates += [
-            with_domains(MATRIX, {"input": any_value}, "to-complex", dtypes=[dtype]).replace(
+            MATRIX.with_domains({"input": any_value}, "to-complex", dtypes=[dtype]).replace(
                 results={"out": ResultOverride(dtype)}
             )
             for dtype in complexes

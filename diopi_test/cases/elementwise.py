@@ -2,14 +2,14 @@
 
 A template's `sizes` are its operands: the shapes and layouts of the tensor arguments in order; the last operand
 repeats.
-Patterns are templates that have only operands; `with_domains` and the functions after it combine patterns with domains
-and numbers. If a form of a function takes a tensor for an argument, numbers for that argument are left out.
+Patterns are templates that have only operands; `CaseTemplate.with_domains` combines them with domains and numbers. If a
+form of a function takes a tensor for an argument, numbers for that argument are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.template import (
     Arguments,
     CaseTemplate,
-    DtypeSelection,
     TensorTemplate,
     expand,
     leading_dtype,
@@ -124,7 +123,7 @@ def elementwise_cases(
     Returns:
         The cases.
     """
-    names = tensor_arguments(prototype)
+    names = Elementwise(prototype).tensor_names()
 
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
@@ -140,30 +139,15 @@ def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
 
 
-def large_patterns(prototype: Prototype) -> Iterator[CaseTemplate[Operands]]:
-    """Yield the applicable patterns of large operands, each in one element type."""
-    is_uniform = len(tensor_arguments(prototype)) == 1 or prototype.is_gradient
-    leading = [
-        *(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST),
-        *([HUGE] if CaseFacts.declared_for(prototype).huge_form == prototype.form else []),
-    ]
-    for dtype, shapes in (
-        *((leading_dtype(prototype.dtypes), shapes) for shapes in leading),
-        (_narrow_type(prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
-    ):
-        if is_applicable(prototype, shapes):
-            yield shapes.replace(dtypes=[dtype], level=LARGE)
-
-
 def _large_templates(
     prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]
 ) -> Iterator[CaseTemplate[Operands]]:
     """Yield the first ordinary template of the element type of each large pattern with the operands of the pattern."""
-    for shapes in large_patterns(prototype):
+    for shapes in Elementwise(prototype).large_patterns():
         (dtype,) = shapes.dtypes_for(prototype)
         usual = (t for t in templates if dtype in t.dtypes_for(prototype) and _is_ordinary(t))
         if (small := next(usual, None)) is not None:
-            yield with_domains(shapes, small.domains, "", small.arguments)
+            yield shapes.with_domains(small.domains, "", small.arguments)
 
 
 def _is_ordinary(template: CaseTemplate[Operands]) -> bool:
@@ -174,16 +158,11 @@ def _is_ordinary(template: CaseTemplate[Operands]) -> bool:
     return is_basic and not is_typed and not any(word in template.label for word in words)
 
 
-def tensor_arguments(prototype: Prototype) -> list[str]:
-    """Return the names of the prototype's tensor arguments in order."""
-    return [p.name for p in prototype.arguments if p.is_tensor]
-
-
 def is_applicable(prototype: Prototype, template: CaseTemplate[Operands]) -> bool:
     """Return whether the prototype accepts the operands: an in-place result must have the broadcast shape."""
     if not prototype.is_inplace:
         return True
-    operands = [_item_or_last(template.sizes, i) for i in range(len(tensor_arguments(prototype)))]
+    operands = [_item_or_last(template.sizes, i) for i in range(len(Elementwise(prototype).tensor_names()))]
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
     return shape == operands[0].shape and is_non_overlapping(operands[0].layout(shape), shape)
 
@@ -210,98 +189,34 @@ def _drop_duplicates(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[Ca
             yield template
 
 
-# Templates
-
-
-def with_domains(
-    shapes: CaseTemplate[Operands],
-    domains: Domains,
-    label: str = "",
-    arguments: Arguments | None = None,
-    dtypes: DtypeSelection | Sequence[Dtype] | None = None,
-    **attributes: Any,
-) -> CaseTemplate[Operands]:
-    """Return a pattern whose operands are drawn from domains.
-
-    Args:
-        shapes: The pattern.
-        domains: Domains by argument name.
-        label: The start of the label; the pattern's label follows.
-        arguments: Other arguments by name.
-        dtypes: The element types; None for the pattern's.
-        attributes: Other attributes of the template.
-
-    Returns:
-        The template.
-    """
-    full = "-".join(filter(None, [label, shapes.label]))
-    return shapes.replace(
-        full, arguments, dtypes=shapes.dtypes if dtypes is None else dtypes, domains=domains, **attributes
-    )
-
-
-def argument_variants(
-    domains: Domains,
-    values: Labelled,
-    dtypes: DtypeSelection | Sequence[Dtype] | None = None,
-    shapes: CaseTemplate[Operands] = ROW,
-    **attributes: Any,
-) -> list[CaseTemplate[Operands]]:
-    """Return one template per set of arguments in `values`; the keys of `values` begin the labels."""
-    return [
-        with_domains(shapes, domains, label, arguments, dtypes, **attributes) for label, arguments in values.items()
-    ]
-
-
 def vary_argument(label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any) -> Labelled:
-    """Return sets of arguments for `argument_variants` that differ in one number, labelled by its name or value."""
+    """Return sets of arguments for `CaseTemplate.variants` that differ in one number, labelled by its name or value."""
     named = values if isinstance(values, Mapping) else {str(value): value for value in values}
     return {"-".join(filter(None, [label, name])): {**fixed, argument: value} for name, value in named.items()}
-
-
-def distribute_patterns(
-    prototype: Prototype,
-    domains: Domains,
-    arguments: Arguments | None = None,
-    dtypes: Sequence[Dtype] | None = None,
-) -> Iterator[CaseTemplate[Operands]]:
-    """Yield every pattern in the leading type, and in each other type the basic pattern and one more in rotation."""
-    selected = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
-    several = len(tensor_arguments(prototype)) > 1
-    patterns = [shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if is_applicable(prototype, shapes)]
-    basic = BASIC_ROW if several else MATRIX
-    remaining = [shapes for shapes in patterns if shapes is not basic]
-    for turn, dtype in enumerate(selected):
-        for shapes in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):
-            yield with_domains(shapes, domains, "", arguments, [dtype])
-
-
-def special_value_pairs(
-    prototype: Prototype,
-    arguments: Arguments | None = None,
-    dtypes: Sequence[Dtype] | None = None,
-    smoke: bool | Collection[Dtype] = True,
-) -> Iterator[CaseTemplate[Operands]]:
-    """Yield one template per element type that combines each special value of a tensor with those of the others."""
-    names = tensor_arguments(prototype)
-    for dtype in prototype.dtypes if dtypes is None else dtypes:
-        count = len(special_values(dtype))
-        shapes = [tuple(count if axis == i else 1 for axis in range(len(names))) for i in range(len(names))]
-        if prototype.is_inplace:
-            shapes[0] = (count,) * len(names)
-        yield with_domains(
-            pattern("special", *shapes, smoke=smoke),
-            dict.fromkeys(names, _special_values_along_axis),
-            "",
-            arguments,
-            [dtype],
-        )
 
 
 def _special_values_along_axis(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Return the special values along one axis, or along the first axis of the cube that an in-place tensor spans."""
     values = special_values(dtype)
     return values.repeat(count // len(values))
+
+
+def _operands_of_two_types(
+    relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int
+) -> CaseTemplate[Operands]:
+    """Return operands of two element types.
+
+    Args:
+        relation: The start of the label; the second type follows.
+        first_dtype: The type of the first operand, which counts as the type under test.
+        second_dtype: The type of the other operands.
+        shape: The shape of the other operands.
+
+    Returns:
+        The template.
+    """
+    operands = tensor(3, *(shape or (16,))), tensor(*shape, dtype=second_dtype)
+    return CaseTemplate(f"{relation}-{second_dtype.name}", operands, dtypes=[first_dtype])
 
 
 PAIRS = (
@@ -326,80 +241,143 @@ INPLACE_PAIRS = (
 )
 """Pairs of element types in one call whose common type is of the first type's category."""
 
+PROMOTED_PAIRS = (
+    (Dtype.int32, Dtype.float16),
+    (Dtype.int16, Dtype.bfloat16),
+    (Dtype.int32, Dtype.float32),
+    (Dtype.int64, Dtype.float64),
+)
+"""Integer types with the floating type that they are promoted to."""
 
-def mixed_types(
-    prototype: Prototype,
-    domains: Domains,
-    arguments: Arguments | None = None,
-    pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
-    include_bool: bool = True,
-    **attributes: Any,
-) -> Iterator[CaseTemplate[Operands]]:
-    """Yield templates in which the first tensor has one element type and the others another type.
 
-    Args:
-        prototype: The prototype of the function.
-        domains: Domains by argument name.
-        arguments: Other arguments by name.
-        pairs: Pairs of element types; None for the defaults.
-        include_bool: Whether the first tensor may be bool.
-        attributes: Other attributes of the templates, which are exact by default.
+@dataclass(frozen=True)
+class Elementwise:
+    """The templates that the cases of many element-wise functions share.
 
-    Yields:
-        One template per pair that the function accepts.
+    Attributes:
+        prototype: The prototype of the function or form.
     """
-    first, *other_names = tensor_arguments(prototype)
-    for first_dtype, second_dtype in pairs or (INPLACE_PAIRS if prototype.is_inplace else PAIRS):
-        if not include_bool and first_dtype is Dtype.bool:
-            continue
-        if (
-            other_names
-            and first_dtype in prototype.dtypes_of(first)
-            and second_dtype in prototype.dtypes_of(other_names[0])
+
+    prototype: Prototype
+
+    def tensor_names(self) -> list[str]:
+        """Return the names of the tensor arguments in order."""
+        return [p.name for p in self.prototype.arguments if p.is_tensor]
+
+    def large_patterns(self) -> Iterator[CaseTemplate[Operands]]:
+        """Yield the applicable patterns of large operands, each in one element type."""
+        is_uniform = len(self.tensor_names()) == 1 or self.prototype.is_gradient
+        leading = [
+            *(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST),
+            *([HUGE] if CaseFacts.declared_for(self.prototype).huge_form == self.prototype.form else []),
+        ]
+        for dtype, shapes in (
+            *((leading_dtype(self.prototype.dtypes), shapes) for shapes in leading),
+            (_narrow_type(self.prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
         ):
-            yield with_domains(
-                operands_of_two_types("with", first_dtype, second_dtype, 16),
-                domains,
-                "",
-                arguments,
-                **{"exact": True, **attributes},
+            if is_applicable(self.prototype, shapes):
+                yield shapes.replace(dtypes=[dtype], level=LARGE)
+
+    def distribute(
+        self,
+        domains: Domains,
+        arguments: Arguments | None = None,
+        dtypes: Sequence[Dtype] | None = None,
+    ) -> Iterator[CaseTemplate[Operands]]:
+        """Yield every pattern in the leading type, in each other type the basic pattern and one in rotation."""
+        selected = [dtype for dtype in dtypes or self.prototype.dtypes if dtype in self.prototype.dtypes]
+        several = len(self.tensor_names()) > 1
+        patterns = [
+            shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if is_applicable(self.prototype, shapes)
+        ]
+        basic = BASIC_ROW if several else MATRIX
+        remaining = [shapes for shapes in patterns if shapes is not basic]
+        for turn, dtype in enumerate(selected):
+            for shapes in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):
+                yield shapes.with_domains(domains, "", arguments, [dtype])
+
+    def special_value_pairs(
+        self,
+        arguments: Arguments | None = None,
+        dtypes: Sequence[Dtype] | None = None,
+        smoke: bool | Collection[Dtype] = True,
+    ) -> Iterator[CaseTemplate[Operands]]:
+        """Yield one template per element type that combines each special value of a tensor with those of the others."""
+        names = self.tensor_names()
+        for dtype in self.prototype.dtypes if dtypes is None else dtypes:
+            count = len(special_values(dtype))
+            shapes = [tuple(count if axis == i else 1 for axis in range(len(names))) for i in range(len(names))]
+            if self.prototype.is_inplace:
+                shapes[0] = (count,) * len(names)
+            yield pattern("special", *shapes, smoke=smoke).with_domains(
+                dict.fromkeys(names, _special_values_along_axis), "", arguments, [dtype]
             )
 
+    def mixed_types(
+        self,
+        domains: Domains,
+        arguments: Arguments | None = None,
+        pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
+        include_bool: bool = True,
+        **attributes: Any,
+    ) -> Iterator[CaseTemplate[Operands]]:
+        """Yield templates in which the first tensor has one element type and the others another type.
 
-def with_wider_scalar_tensor(
-    prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **attributes: Any
-) -> Iterator[CaseTemplate[Operands]]:
-    """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
-    first_dtype, second_dtype = Dtype.float16, Dtype.float32
-    if len(tensor_arguments(prototype)) > 1 and not prototype.is_inplace:
-        yield with_domains(
-            operands_of_two_types("with-one", first_dtype, second_dtype),
-            domains,
-            "",
-            arguments,
-            **{"exact": True, **attributes},
-        )
+        Args:
+            domains: Domains by argument name.
+            arguments: Other arguments by name.
+            pairs: Pairs of element types; None for the defaults.
+            include_bool: Whether the first tensor may be bool.
+            attributes: Other attributes of the templates, which are exact by default.
 
+        Yields:
+            One template per pair that the function accepts.
+        """
+        first, *other_names = self.tensor_names()
+        for first_dtype, second_dtype in pairs or (INPLACE_PAIRS if self.prototype.is_inplace else PAIRS):
+            if not include_bool and first_dtype is Dtype.bool:
+                continue
+            if (
+                other_names
+                and first_dtype in self.prototype.dtypes_of(first)
+                and second_dtype in self.prototype.dtypes_of(other_names[0])
+            ):
+                yield _operands_of_two_types("with", first_dtype, second_dtype, 16).with_domains(
+                    domains, "", arguments, **{"exact": True, **attributes}
+                )
 
-def operands_of_two_types(
-    relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int
-) -> CaseTemplate[Operands]:
-    """Return operands of two element types.
+    def wider_scalar_tensor(
+        self, domains: Domains, arguments: Arguments | None = None, **attributes: Any
+    ) -> Iterator[CaseTemplate[Operands]]:
+        """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
+        first_dtype, second_dtype = Dtype.float16, Dtype.float32
+        if len(self.tensor_names()) > 1 and not self.prototype.is_inplace:
+            yield _operands_of_two_types("with-one", first_dtype, second_dtype).with_domains(
+                domains, "", arguments, **{"exact": True, **attributes}
+            )
 
-    Args:
-        relation: The start of the label; the second type follows.
-        first_dtype: The type of the first operand, which counts as the type under test.
-        second_dtype: The type of the other operands.
-        shape: The shape of the other operands.
+    def promoted(
+        self,
+        domains: Callable[[Dtype], Domains],
+        arguments: Arguments | None = None,
+        floats_first: bool | None = None,
+    ) -> Iterator[CaseTemplate[Any]]:
+        """Yield exact templates in which the first tensor holds integers and the others floats, or the reverse.
 
-    Returns:
-        The template.
-    """
-    operands = tensor(3, *(shape or (16,))), tensor(*shape, dtype=second_dtype)
-    return CaseTemplate(f"{relation}-{second_dtype.name}", operands, dtypes=[first_dtype])
+        Forms without other tensors have none.
 
+        Args:
+            domains: Returns the domains of the tensors for the floating type that they are promoted to.
+            arguments: Other arguments by name.
+            floats_first: Whether the first tensor holds floating numbers; None for the order in which the first
+                tensor can hold the result.
 
-def with_result_dtype(dtype: Dtype, template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
-    """Return the template with a result tensor of type `dtype`, which in-place forms don't have."""
-    results = {"out": ResultOverride(dtype, template.result_layout)}
-    return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
+        Yields:
+            One template per pair of types.
+        """
+        floats_first_now = self.prototype.is_inplace if floats_first is None else floats_first
+        for whole, floating in PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():
+            first_dtype, second_dtype = (floating, whole) if floats_first_now else (whole, floating)
+            yield _operands_of_two_types("meets", first_dtype, second_dtype, 20).with_domains(
+                domains(floating), "", arguments, exact=True
+            )

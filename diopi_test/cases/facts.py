@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from typing import Any
 
@@ -34,6 +34,7 @@ class NumberChoice:
     parameter: str
     property: str
     number: bool | float
+    _: KW_ONLY
     non_discriminating: str = ""
 
 

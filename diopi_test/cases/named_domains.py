@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -52,9 +53,34 @@ _MAKERS: Mapping[str, Callable[..., Domain]] = {
 """The functions that make domains, by the name in files; each takes numbers."""
 
 
+class DescribedDomain(ABC):
+    """A domain that a file can describe."""
+
+    @abstractmethod
+    def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Draw `count` values."""
+
+    @abstractmethod
+    def to_record(self) -> dict[str, Any]:
+        """Return the domain as JSON data."""
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> DescribedDomain:
+        """Return the domain of a JSON record; raise ValueError, TypeError or KeyError if it is not one."""
+        if "values" in record:
+            real, *imaginary = (
+                np.asarray(part, np.float64 if record["type"][0] == "c" else None) for part in record["values"]
+            )
+            flat = real + 1j * imaginary[0] if imaginary else real
+            return FixedValues(flat.astype(np.dtype(record["type"])))
+        if "usual" in record:
+            return DefaultDomain(*record["usual"])
+        return NamedDomain(record["name"], tuple(record["numbers"]))
+
+
 @final
 @dataclass(frozen=True)
-class NamedDomain:
+class NamedDomain(DescribedDomain):
     """A domain with a name.
 
     Attributes:
@@ -81,10 +107,14 @@ class NamedDomain:
         """Draw `count` values."""
         return self._domain(rng, count, dtype)
 
+    def to_record(self) -> dict[str, Any]:
+        """Return the name and the numbers."""
+        return {"name": self.name, "numbers": list(self.numbers)}
+
 
 @final
 @dataclass(frozen=True, eq=False)
-class FixedValues:
+class FixedValues(DescribedDomain):
     """A domain that returns fixed values, exactly as many as its tensor has elements."""
 
     values: NDArray[Any]
@@ -93,10 +123,16 @@ class FixedValues:
         """Return the values in order."""
         return self.values.reshape(-1)
 
+    def to_record(self) -> dict[str, Any]:
+        """Return the values, with the real and the imaginary parts of complex values apart."""
+        flat = self.values.reshape(-1)
+        parts = [flat.real.tolist(), flat.imag.tolist()] if np.iscomplexobj(flat) else [flat.tolist()]
+        return {"values": parts, "type": flat.dtype.name}
+
 
 @final
 @dataclass(frozen=True)
-class DefaultDomain:
+class DefaultDomain(DescribedDomain):
     """The domain from which the function's own cases draw a tensor argument."""
 
     function: str
@@ -116,6 +152,10 @@ class DefaultDomain:
         values = np.asarray(domain(rng, count, dtype)).reshape(-1)
         return values if values.size == count else np.resize(values, count)
 
+    def to_record(self) -> dict[str, Any]:
+        """Return the names of the function and the parameter."""
+        return {"usual": [self.function, self.parameter]}
+
 
 @cache
 def _default_domain(function: str, parameter: str) -> Domain | None:
@@ -130,33 +170,3 @@ def _default_domain(function: str, parameter: str) -> Domain | None:
 
     specs = (spec for case in sorted(demanded, key=rank) for spec in tensor_specs(case.arguments.get(parameter)))
     return next((spec.domain for spec in specs if spec.compute is None), None)
-
-
-DescribedDomain = NamedDomain | FixedValues | DefaultDomain
-"""The domains that a file can describe."""
-
-
-def to_record(domain: DescribedDomain) -> dict[str, Any]:
-    """Return a domain as JSON data."""
-    match domain:
-        case FixedValues(values=values):
-            flat = values.reshape(-1)
-            parts = [flat.real.tolist(), flat.imag.tolist()] if np.iscomplexobj(flat) else [flat.tolist()]
-            return {"values": parts, "type": flat.dtype.name}
-        case DefaultDomain(function=function, parameter=parameter):
-            return {"usual": [function, parameter]}
-        case NamedDomain(name=name, numbers=numbers):
-            return {"name": name, "numbers": list(numbers)}
-
-
-def from_record(record: Mapping[str, Any]) -> DescribedDomain:
-    """Return the domain of a JSON record; raise ValueError, TypeError or KeyError if it is not one."""
-    if "values" in record:
-        real, *imaginary = (
-            np.asarray(part, np.float64 if record["type"][0] == "c" else None) for part in record["values"]
-        )
-        flat = real + 1j * imaginary[0] if imaginary else real
-        return FixedValues(flat.astype(np.dtype(record["type"])))
-    if "usual" in record:
-        return DefaultDomain(*record["usual"])
-    return NamedDomain(record["name"], tuple(record["numbers"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -43,6 +43,7 @@ class NumberDemand:
     function: str
     name: str
     property: str
+    _: KW_ONLY
     dtypes: Sequence[Dtype]
 
     def is_met(self, cases: Iterable[Case]) -> bool:
@@ -64,7 +65,7 @@ def number_demands(prototype: Prototype, *, include_excluded: bool = False) -> I
         if accepts_any_number(prototype) and issubclass(parameter.annotation, f64 | f32 | Scalar):
             for number_property, dtypes in _properties_to_test(prototype, parameter):
                 if include_excluded or not _is_excluded(parameter, number_property, dtypes[0]):
-                    yield NumberDemand(prototype.name, parameter.name, number_property, dtypes)
+                    yield NumberDemand(prototype.name, parameter.name, number_property, dtypes=dtypes)
 
 
 def _is_excluded(parameter: Parameter, number_property: str, dtype: Dtype) -> bool:

@@ -393,7 +393,7 @@ def clip_grad_norm(prototype: Prototype) -> Iterator[Case]:
 
 NO_MEMORY = "a state that decays to nothing at once has no part in what follows"
 CaseFacts(number_choices=[NumberChoice("dampening", "whole", 2.0)]).declare("diopiSgd")
-CaseFacts(number_choices=[NumberChoice(name, "zero", 0.0, NO_MEMORY) for name in ("beta1", "beta2")]).declare(
-    "diopiAdam", "diopiAdamW", "diopiFusedAdamW"
-)
-CaseFacts(number_choices=[NumberChoice("rho", "zero", 0.0, NO_MEMORY)]).declare("diopiAdadelta")
+CaseFacts(
+    number_choices=[NumberChoice(name, "zero", 0.0, non_discriminating=NO_MEMORY) for name in ("beta1", "beta2")]
+).declare("diopiAdam", "diopiAdamW", "diopiFusedAdamW")
+CaseFacts(number_choices=[NumberChoice("rho", "zero", 0.0, non_discriminating=NO_MEMORY)]).declare("diopiAdadelta")

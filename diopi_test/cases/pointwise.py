@@ -25,7 +25,7 @@ from diopi_test.cases.domains import (
     special,
     uniform,
 )
-from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, pattern, special_value_pairs, with_domains
+from diopi_test.cases.elementwise import UNIFORM, Elementwise, elementwise_cases, pattern
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.template import DtypeSelection
@@ -123,12 +123,12 @@ OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection
 @cases_for(*DOMAINS)
 def unary(prototype: Prototype) -> Iterator[Case]:
     further = [
-        with_domains(LINE, {"input": domain}, label, dtypes=INEXACT)
+        LINE.with_domains({"input": domain}, label, dtypes=INEXACT)
         for label, (domain, functions) in ADDITIONAL_DOMAINS.items()
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
-    usual = (with_domains(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
-    cases = elementwise_cases(prototype, [*usual, *special_value_pairs(prototype), *further])
+    usual = (shapes.with_domains({"input": DOMAINS[prototype.base]}) for shapes in ALL)
+    cases = elementwise_cases(prototype, [*usual, *Elementwise(prototype).special_value_pairs(), *further])
     return (_annotate(prototype.base, case) for case in cases)
 
 
@@ -151,10 +151,10 @@ ENDS_BY_SPECIAL = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
 
 TANH_BACKWARD = (
-    *(with_domains(shapes, {"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in ALL),
-    with_domains(ENDS_BY_SPECIAL, {"grad_output": special, "output": ENDS}),
-    with_domains(
-        LINE, {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
+    *(shapes.with_domains({"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in ALL),
+    ENDS_BY_SPECIAL.with_domains({"grad_output": special, "output": ENDS}),
+    LINE.with_domains(
+        {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
     ),
 )
 

@@ -181,6 +181,45 @@ class CaseTemplate(Generic[Sizes_co]):
         new_label = self.label if label is None else label
         return dataclasses.replace(self, label=new_label, arguments={**self.arguments, **(arguments or {})}, **changes)
 
+    def with_domains(
+        self,
+        domains: Mapping[str, Domain],
+        label: str = "",
+        arguments: Arguments | None = None,
+        dtypes: DtypeSelection | Sequence[Dtype] | None = None,
+        **changes: Any,
+    ) -> Self:
+        """Return a copy whose tensors are drawn from `domains`.
+
+        Args:
+            domains: Domains by argument name.
+            label: The start of the label; the label of this template follows.
+            arguments: Arguments to add to the arguments of this template, or to replace.
+            dtypes: The element types; None for those of this template.
+            changes: New values of other fields.
+
+        Returns:
+            The new template.
+        """
+        new_label = "-".join(filter(None, [label, self.label]))
+        selected = self.dtypes if dtypes is None else dtypes
+        return self.replace(new_label, arguments, dtypes=selected, domains=domains, **changes)
+
+    def variants(
+        self,
+        domains: Mapping[str, Domain],
+        arguments: Mapping[str, Arguments],
+        dtypes: DtypeSelection | Sequence[Dtype] | None = None,
+        **changes: Any,
+    ) -> list[Self]:
+        """Return `with_domains` for each set in `arguments`, whose keys begin the labels."""
+        return [self.with_domains(domains, label, values, dtypes, **changes) for label, values in arguments.items()]
+
+    def to_dtype(self, dtype: Dtype) -> Self:
+        """Return a copy with a result `out` of type `dtype`, which in-place forms do not have."""
+        results = {"out": ResultOverride(dtype, self.result_layout)}
+        return self.replace(f"{self.label}-into-{dtype.name}", results=results, inplace=False)
+
     def with_sizes(self, label: str | None = None, /, **changes: Any) -> Self:
         """Return a copy with changed fields of its sizes, which must be a dataclass.
 

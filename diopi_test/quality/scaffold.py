@@ -271,8 +271,7 @@ def _elementwise_cases(tensors: Sequence[str]) -> Definition:
     return elementwise_cases(
         prototype,
         [
-            with_domains(
-                shapes,
+            shapes.with_domains(
                 {{{special}}} if shapes.label == "special" else domains,
                 arguments=ARGUMENTS,
                 dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading,
@@ -282,7 +281,7 @@ def _elementwise_cases(tensors: Sequence[str]) -> Definition:
     )"""
     return body, {
         "diopi_test.cases.domains": ["normal", "special"],
-        "diopi_test.cases.elementwise": ["UNIFORM", "elementwise_cases", "pattern", "with_domains"],
+        "diopi_test.cases.elementwise": ["UNIFORM", "elementwise_cases", "pattern"],
     }
 
 

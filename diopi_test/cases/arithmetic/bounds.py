@@ -28,20 +28,7 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, normal, special_values, uniform
-from diopi_test.cases.elementwise import (
-    ROW,
-    Domains,
-    Labelled,
-    argument_variants,
-    distribute_patterns,
-    elementwise_cases,
-    mixed_types,
-    pattern,
-    tensor_arguments,
-    vary_argument,
-    with_domains,
-    with_result_dtype,
-)
+from diopi_test.cases.elementwise import ROW, Domains, Elementwise, Labelled, elementwise_cases, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import ByDtype, CaseTemplate
@@ -69,7 +56,7 @@ def _around_bounds(prototype: Prototype) -> Domains:
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
     integers = truths_or(is_upper, full_range)
-    names = tensor_arguments(prototype)
+    names = Elementwise(prototype).tensor_names()
     return {name: by_kind(lone_in_the_middle(domains[name]), integers) for name in names}
 
 
@@ -86,7 +73,7 @@ CROSSED = "with the lower bound above the upper, the upper bound is the result"
 @cases_for("diopiClamp", non_discriminating={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
 def clamp(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
-    usual = distribute_patterns(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
+    usual = Elementwise(prototype).distribute(domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
     clamp_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
     templates = [*usual, *clamp_cases(prototype, domains)]
     return elementwise_cases(prototype, templates)
@@ -95,15 +82,15 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
 def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
     either = {**domains, "min": domains["max"]}
     for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
-        yield with_domains(shapes, either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
-        yield with_domains(shapes, either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
+        yield shapes.with_domains(either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
+        yield shapes.with_domains(either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
     for shapes in TERNARY:
-        yield with_domains(shapes, domains)
+        yield shapes.with_domains(domains)
     ends = choice([0.0, 1.5, inf, -inf, nan, -2.0])
-    yield with_domains(CUBE, dict.fromkeys(domains, ends), "special", dtypes=floating)
-    yield with_domains(ROW, {**domains, "min": uniform(0.5, 1), "max": uniform(-1, 0)}, "crossed")
-    yield with_domains(ROW, dict.fromkeys(domains, wide_integers), "wide", dtypes=[Dtype.int64])
-    yield from mixed_types(prototype, dict.fromkeys(domains, SMALL))
+    yield CUBE.with_domains(dict.fromkeys(domains, ends), "special", dtypes=floating)
+    yield ROW.with_domains({**domains, "min": uniform(0.5, 1), "max": uniform(-1, 0)}, "crossed")
+    yield ROW.with_domains(dict.fromkeys(domains, wide_integers), "wide", dtypes=[Dtype.int64])
+    yield from Elementwise(prototype).mixed_types(dict.fromkeys(domains, SMALL))
 
 
 BOUNDS: Labelled = {
@@ -132,25 +119,20 @@ WHOLE_BOUNDS: Labelled = {
     "crossed": {"min": 9, "max": 4},
 }
 HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
-HALVES = argument_variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
+HALVES = ROW.variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
 
 
 def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
-    yield from argument_variants(domains, BOUNDS, [F32, F16])
-    yield from argument_variants(ZEROS, ZERO_BOUNDS, [F32, F16])
-    yield from argument_variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
-    yield with_domains(ROW, {"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
-    yield with_domains(ROW, domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
+    yield from ROW.variants(domains, BOUNDS, [F32, F16])
+    yield from ROW.variants(ZEROS, ZERO_BOUNDS, [F32, F16])
+    yield from ROW.variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
+    yield ROW.with_domains({"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
+    yield ROW.with_domains(domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
     yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
     yield from HALVES
-    yield from (with_result_dtype(Dtype.int32, template).replace(case_class=CALLERS) for template in HALVES)
-    yield with_domains(
-        ROW,
-        {"input": integer_values(-5, 5)},
-        "truth-max",
-        {"min": -3, "max": True},
-        [Dtype.int32, F32],
-        case_class=CALLERS,
+    yield from (template.to_dtype(Dtype.int32).replace(case_class=CALLERS) for template in HALVES)
+    yield ROW.with_domains(
+        {"input": integer_values(-5, 5)}, "truth-max", {"min": -3, "max": True}, [Dtype.int32, F32], case_class=CALLERS
     )
 
 
@@ -164,23 +146,23 @@ def bound(prototype: Prototype) -> Iterator[Case]:
     name = prototype.arguments[1].name
     domains = _around_bounds(prototype)
     templates = [
-        *distribute_patterns(prototype, domains, {name: middle(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}),
-        with_domains(ROW, dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
+        *Elementwise(prototype).distribute(domains, {name: middle(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}),
+        ROW.with_domains(dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
     ]
     if name in domains:
-        templates.append(with_domains(SQUARE, dict.fromkeys(domains, without_negative_zero), "special"))
-        templates += mixed_types(prototype, {"input": SMALL, name: WIDE})
+        templates.append(SQUARE.with_domains(dict.fromkeys(domains, without_negative_zero), "special"))
+        templates += Elementwise(prototype).mixed_types({"input": SMALL, name: WIDE})
     else:
-        templates += argument_variants(domains, vary_argument("at", name, NUMBERS), [F32, F16])
-        templates.append(with_domains(ROW, domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
-        templates += argument_variants(ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
+        templates += ROW.variants(domains, vary_argument("at", name, NUMBERS), [F32, F16])
+        templates.append(ROW.with_domains(domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
+        templates += ROW.variants(ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
         templates += few_specials(prototype, {name: -1.5}, floating)
         few_values = {"input": integer_values(-3, 3)}
         templates.append(
-            with_domains(ROW, few_values, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False)
+            ROW.with_domains(few_values, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False)
         )
-        cut = with_domains(ROW, few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
-        templates.append(with_result_dtype(Dtype.int32, cut))
+        cut = ROW.with_domains(few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
+        templates.append(cut.to_dtype(Dtype.int32))
     return elementwise_cases(prototype, templates)
 
 

@@ -28,22 +28,12 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import LARGE, Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, normal
-from diopi_test.cases.elementwise import (
-    ROW,
-    argument_variants,
-    distribute_patterns,
-    elementwise_cases,
-    mixed_types,
-    pattern,
-    vary_argument,
-    with_domains,
-    with_result_dtype,
-)
+from diopi_test.cases.elementwise import PROMOTED_PAIRS, ROW, Elementwise, elementwise_cases, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
-from diopi_test.cases.type_promotion import PROMOTED_PAIRS, first_gap, promotion_templates, representable_neighbors
+from diopi_test.cases.type_promotion import IntegerGap
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
@@ -71,24 +61,24 @@ NO_COMPARISON = {
     "(negative-)?float-number|0|to-int": "no number of the type is equal, or none is less",
     "special": "few of the special values are equal",
 }
-GAP = first_gap(F32)
+GAP = IntegerGap(F32).first
 POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
 
 FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
 NEIGHBOURS = for_both_operands(choice([2**62 + 1, 2**62, 2**62 + 2]))
 
 COMPARISONS = (
-    *argument_variants(
+    *ROW.variants(
         FRACTIONS, vary_argument("to", "other", {"fraction": 0.5, "int": 0, "nan": nan, "inf": inf}), [F32, BF16]
     ),
-    with_domains(ROW, NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
+    ROW.with_domains(NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
 )
 TO_NUMBER = (
     # thirds, which no format holds, and one of which is that number in the format
-    with_domains(ROW, {"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
-    with_domains(ROW, {"input": representable_neighbors(F16)}, "to-whole", {"other": 2049}, [F16]),
-    with_domains(ROW, {"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
-    with_domains(ROW, {"input": choice([2, 3, 4])}, "wrapped-number", {"other": wrapping_to(3)}, INTEGERS),
+    ROW.with_domains({"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
+    ROW.with_domains({"input": IntegerGap(F16).representable_neighbors()}, "to-whole", {"other": 2049}, [F16]),
+    ROW.with_domains({"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
+    ROW.with_domains({"input": choice([2, 3, 4])}, "wrapped-number", {"other": wrapping_to(3)}, INTEGERS),
 )
 
 
@@ -99,21 +89,18 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
     few_values = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
     domains = {"input": few_values, "other": truths_or(bool(truth), few_values)}
     templates = [
-        *distribute_patterns(prototype, domains, {"other": by_category(truth, 1, 1.0)}),
+        *Elementwise(prototype).distribute(domains, {"other": by_category(truth, 1, 1.0)}),
         *few_specials(prototype, {"other": by_category(1, 0, 0.0)}),
         *COMPARISONS,
-        *(
-            with_result_dtype(dtype, with_domains(ROW, domains, "", {"other": 1}, [F32]))
-            for dtype in (F32, Dtype.int64)
-        ),
+        *(ROW.with_domains(domains, "", {"other": 1}, [F32]).to_dtype(dtype) for dtype in (F32, Dtype.int64)),
     ]
     if prototype.parameter("other").is_tensor:
-        templates += mixed_types(prototype, {"input": few_values, "other": just_off(few_values)})
-        templates += promotion_templates(prototype, either_way)
-        templates.append(with_domains(TABLE, for_both_operands(POINTS), "special", dtypes=complexes))
+        templates += Elementwise(prototype).mixed_types({"input": few_values, "other": just_off(few_values)})
+        templates += Elementwise(prototype).promoted(either_way)
+        templates.append(TABLE.with_domains(for_both_operands(POINTS), "special", dtypes=complexes))
     else:
         to_no_element = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
-        templates += [*TO_NUMBER, *argument_variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
+        templates += [*TO_NUMBER, *ROW.variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
     return elementwise_cases(prototype, templates)
 
 
@@ -145,7 +132,11 @@ def truths(first: bool) -> Domain:
 @cases_for("diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "few of the special values are false"})
 def logic(prototype: Prototype) -> Iterator[Case]:
     domains = for_both_operands(truths(prototype.base == "diopiLogicalAnd"))
-    templates = [*distribute_patterns(prototype, domains), *few_specials(prototype), *mixed_types(prototype, domains)]
+    templates = [
+        *Elementwise(prototype).distribute(domains),
+        *few_specials(prototype),
+        *Elementwise(prototype).mixed_types(domains),
+    ]
     return elementwise_cases(prototype, templates)
 
 
@@ -155,16 +146,16 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
     domains = for_both_operands(truths_or(is_and, full_range))
     masks = vary_argument("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
     templates = [
-        *distribute_patterns(prototype, domains, {"other": by_category(int(is_and), 0x5A, 0)}),
+        *Elementwise(prototype).distribute(domains, {"other": by_category(int(is_and), 0x5A, 0)}),
         *few_specials(prototype, {"other": -2}, signed),
-        *argument_variants(domains, masks, signed),
-        with_domains(ROW, domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
-        with_domains(ROW, domains, "0", {"other": 0}, [Dtype.bool]),
-        *mixed_types(prototype, domains),
+        *ROW.variants(domains, masks, signed),
+        ROW.with_domains(domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
+        ROW.with_domains(domains, "0", {"other": 0}, [Dtype.bool]),
+        *Elementwise(prototype).mixed_types(domains),
     ]
     if prototype.form == "scalar":
-        templates.append(with_domains(ROW, domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
-        templates.append(with_domains(ROW, domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
+        templates.append(ROW.with_domains(domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
+        templates.append(ROW.with_domains(domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
     return elementwise_cases(prototype, templates)
 
 
@@ -208,7 +199,7 @@ def _pair(
 
 def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate[Any]:
     """An integer that the floating type can't hold, and a number that it can, which is that far from one beside it."""
-    gap = first_gap(types[1])
+    gap = IntegerGap(types[1]).first
     return _pair(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
 
 
@@ -229,7 +220,7 @@ def equal(prototype: Prototype) -> Iterator[Case]:
     places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
     for label, altered in places.items():
         yield from expand(
-            prototype, [with_domains(shapes, {}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered)
+            prototype, [shapes.with_domains({}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered)
         )
     yield from expand(prototype, EQUAL_PAIRS)
     yield from expand(prototype, LARGE_EQUAL, _altered_copy([]))

@@ -44,28 +44,17 @@ from diopi_test.cases.elementwise import (
     BASIC_ROW,
     ROW,
     Domains,
+    Elementwise,
     Labelled,
     Operands,
-    argument_variants,
-    distribute_patterns,
     elementwise_cases,
-    large_patterns,
-    mixed_types,
     pattern,
     vary_argument,
-    with_domains,
-    with_wider_scalar_tensor,
 )
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
-from diopi_test.cases.type_promotion import (
-    ABOVE_FLOAT16,
-    first_gap,
-    prime_factor,
-    promotion_templates,
-    unrepresentable_integers,
-)
+from diopi_test.cases.type_promotion import IntegerGap
 
 F32, F64 = Dtype.float32, Dtype.float64
 
@@ -98,7 +87,7 @@ def off_jumps(
             "input": replace(dividend, shape=shape, compute=lambda values: values["_quotient"] * values["other"]),
         }
 
-    return expand(prototype, [with_domains(shapes, {}, label, arguments) for shapes in patterns], operands)
+    return expand(prototype, [shapes.with_domains({}, label, arguments) for shapes in patterns], operands)
 
 
 DIVISION: Domains = {
@@ -115,20 +104,20 @@ DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "thi
 )
 def div(prototype: Prototype) -> Iterator[Case]:
     templates = [
-        *distribute_patterns(prototype, DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
+        *Elementwise(prototype).distribute(DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
         *few_specials(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
-        *argument_variants(DIVISION, DIVISORS),
-        *mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
-        *with_wider_scalar_tensor(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
+        *ROW.variants(DIVISION, DIVISORS),
+        *Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
+        *Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
         *ROUNDED,
     ]
     if prototype.form == "scalar":
-        templates.append(with_domains(ROW, DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
+        templates.append(ROW.with_domains(DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
         templates += [_by_wrapped_number(mode) for mode in RoundMode if mode != RoundMode.END]
     if not prototype.is_inplace:
-        templates += promotion_templates(prototype, dividends, TRUE)
+        templates += Elementwise(prototype).promoted(dividends, TRUE)
         wide = {"input": uniform(2**40, 2**50), "other": uniform(-9, 9)}
-        templates += mixed_types(prototype, wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
+        templates += Elementwise(prototype).mixed_types(wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
     yield from elementwise_cases(prototype, templates)
     for mode in (RoundMode.trunc, RoundMode.floor):
         yield from off_jumps(prototype, mode.name, rounding_mode=mode)
@@ -136,8 +125,15 @@ def div(prototype: Prototype) -> Iterator[Case]:
 
 def dividends(dtype: Dtype) -> dict[str, Domain]:
     """Whole numbers that a floating type can't hold while it holds a divisor and the quotient of what they become."""
-    whole_numbers = [first_gap(dtype) + 3, -first_gap(dtype) - 3, *([ABOVE_FLOAT16] if dtype is Dtype.float16 else [])]
-    return {"input": choice(whole_numbers), "other": choice([prime_factor(dtype), -prime_factor(dtype)])}
+    whole_numbers = [
+        IntegerGap(dtype).first + 3,
+        -IntegerGap(dtype).first - 3,
+        *([IntegerGap.ABOVE_FLOAT16] if dtype is Dtype.float16 else []),
+    ]
+    return {
+        "input": choice(whole_numbers),
+        "other": choice([IntegerGap(dtype).prime_factor, -IntegerGap(dtype).prime_factor]),
+    }
 
 
 def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
@@ -146,18 +142,16 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
     negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
     by_ends = f"{mode.name}-ends-by"
     return [
-        with_domains(EXACT_TABLE, WHOLE, f"{mode.name}-whole", negative, numeric),
-        *argument_variants(
-            OF_ENDS, vary_argument(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32], EXACT_TABLE
-        ),
-        *argument_variants(OF_ENDS, vary_argument(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS, EXACT_TABLE),
+        EXACT_TABLE.with_domains(WHOLE, f"{mode.name}-whole", negative, numeric),
+        *EXACT_TABLE.variants(OF_ENDS, vary_argument(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32]),
+        *EXACT_TABLE.variants(OF_ENDS, vary_argument(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS),
     ]
 
 
 def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Any]:
     """Integers divided by a number out of their range: a true quotient is that by the number itself."""
     arguments: Arguments = {"other": wrapping_to(7), "rounding_mode": mode}
-    return with_domains(ROW, {"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
+    return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
 WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
@@ -174,9 +168,9 @@ BY_LEAST: Labelled = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": Round
 ROUNDED = (
     *_rounded(RoundMode.trunc),
     *_rounded(RoundMode.floor),
-    *argument_variants(NEAR_LEAST, BY_LEAST, floating, EXACT_TABLE),
-    with_domains(
-        EXACT_TABLE, TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
+    *EXACT_TABLE.variants(NEAR_LEAST, BY_LEAST, floating),
+    EXACT_TABLE.with_domains(
+        TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
     ),
 )
 
@@ -217,16 +211,16 @@ OVERFLOWING_QUOTIENTS = {
 """One quotient in four overflows; PyTorch's vector kernels have no remainder there."""
 
 REMAINDERS = (
-    *argument_variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
-    *argument_variants(SMALL_WHOLE, FOURS, [Dtype.uint8], EXACT_TABLE),
-    *argument_variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32], EXACT_TABLE),
-    *argument_variants(OF_ENDS, _ends(-inf), OTHER_FLOATS, EXACT_TABLE),
-    with_domains(TABLE, NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
-    with_domains(
-        TABLE, {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating
+    *EXACT_TABLE.variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed)),
+    *EXACT_TABLE.variants(SMALL_WHOLE, FOURS, [Dtype.uint8]),
+    *EXACT_TABLE.variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32]),
+    *EXACT_TABLE.variants(OF_ENDS, _ends(-inf), OTHER_FLOATS),
+    TABLE.with_domains(NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
+    TABLE.with_domains(
+        {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating
     ),
-    with_domains(
-        ROW, {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True
+    ROW.with_domains(
+        {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True
     ),
 )
 
@@ -234,63 +228,61 @@ TRUTHS_BY_NUMBER = {"input": choice([True, False]), "other": choice([1, 3, -2])}
 EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
 
 BY_NUMBER = (
-    with_domains(ROW, {"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
-    with_domains(
-        ROW, {"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]
-    ),
-    with_domains(BASIC_ROW, TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
-    with_domains(BASIC_ROW, TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
-    with_domains(ROW, {"input": full_range}, "wrapped-number", {"other": wrapping_to(7)}, INTEGERS),
-    with_domains(ROW, {"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
+    ROW.with_domains({"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
+    ROW.with_domains({"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
+    BASIC_ROW.with_domains(TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
+    BASIC_ROW.with_domains(TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
+    ROW.with_domains({"input": full_range}, "wrapped-number", {"other": wrapping_to(7)}, INTEGERS),
+    ROW.with_domains({"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
 
 
 @cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER)
 def remainder(prototype: Prototype) -> Iterator[Case]:
     templates = [
-        *distribute_patterns(
-            prototype, {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
+        *Elementwise(prototype).distribute(
+            {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
         ),
         *REMAINDERS,
-        with_domains(
-            ROW, {"input": wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]
+        ROW.with_domains(
+            {"input": wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]
         ),
     ]
     if prototype.form == "scalar":
         templates += BY_NUMBER
     else:
-        templates.append(with_domains(EXACT_TABLE, OVERFLOWING_QUOTIENTS, "quotient-overflows", dtypes=[F32, F64]))
+        templates.append(EXACT_TABLE.with_domains(OVERFLOWING_QUOTIENTS, "quotient-overflows", dtypes=[F32, F64]))
         truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
         by_truths = {"input": integer_values(-9, 9), "other": choice([True])}
-        templates += mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, include_bool=False)
-        templates += with_wider_scalar_tensor(prototype, {"input": SMALL, "other": nonzero(WIDE)})
-        templates += promotion_templates(
-            prototype, lambda dtype: {"input": unrepresentable_integers(dtype), "other": choice([3, -9])}
+        templates += Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, include_bool=False)
+        templates += Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)})
+        templates += Elementwise(prototype).promoted(
+            lambda dtype: {"input": IntegerGap(dtype).unrepresentable_integers(), "other": choice([3, -9])}
         )
-        templates += mixed_types(prototype, TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
-        templates += mixed_types(prototype, by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
-    yield from off_jumps(prototype, patterns=(*OFF_JUMPS, *large_patterns(prototype)))
+        templates += Elementwise(prototype).mixed_types(TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
+        templates += Elementwise(prototype).mixed_types(by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
+    yield from off_jumps(prototype, patterns=(*OFF_JUMPS, *Elementwise(prototype).large_patterns()))
     yield from elementwise_cases(prototype, templates, large=False)
 
 
 OF_NUMBER = (
     *REMAINDERS,
-    with_domains(ROW, {"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
-    with_domains(ROW, {"other": choice([7, 5, 11])}, "wrapped-number", {"input": wrapping_to(101)}, INTEGERS),
-    with_domains(
-        ROW, {"other": nonzero(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
+    ROW.with_domains({"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
+    ROW.with_domains({"other": choice([7, 5, 11])}, "wrapped-number", {"input": wrapping_to(101)}, INTEGERS),
+    ROW.with_domains(
+        {"other": nonzero(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
     ),
-    with_domains(BASIC_ROW, {"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
-    with_domains(
-        BASIC_ROW, {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT
+    BASIC_ROW.with_domains({"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
+    BASIC_ROW.with_domains(
+        {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT
     ),
-    with_domains(ROW, {"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
-    with_domains(TABLE, {"other": FAR_ENDS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
+    ROW.with_domains({"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
+    TABLE.with_domains({"other": FAR_ENDS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
 )
 
 
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER)
 def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
     once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
-    usual = distribute_patterns(prototype, {"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
+    usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
     return elementwise_cases(prototype, [*usual, *OF_NUMBER])

@@ -19,20 +19,10 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, tiny_multiples, uniform
-from diopi_test.cases.elementwise import (
-    BASIC_ROW,
-    ROW,
-    Domains,
-    argument_variants,
-    distribute_patterns,
-    elementwise_cases,
-    mixed_types,
-    vary_argument,
-    with_domains,
-)
+from diopi_test.cases.elementwise import BASIC_ROW, ROW, Domains, Elementwise, elementwise_cases, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.open_calls import operands_of
-from diopi_test.cases.type_promotion import ABOVE_FLOAT16
+from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
 
@@ -65,54 +55,51 @@ SUBNORMAL_BASES: Domains = {
 """Subnormal numbers so large that half an ulp is little beside them."""
 
 POWERS = (
-    *argument_variants(BASES, vary_argument("to", "exponent", EXPONENTS)),
-    *argument_variants(NEGATIVE, vary_argument("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
-    *argument_variants(
-        {"input": ENDS, "exponent": ENDS}, vary_argument("ends-to", "exponent", (-1.0, 3, 0.0)), floating, TABLE
-    ),
-    *argument_variants(SUBNORMAL_BASES, vary_argument("subnormal-to", "exponent", (-0.5, 0.25)), floating, TABLE),
-    *argument_variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
-    *argument_variants({"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, FAR, signed, TABLE),
-    *argument_variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8], TABLE),
+    *ROW.variants(BASES, vary_argument("to", "exponent", EXPONENTS)),
+    *ROW.variants(NEGATIVE, vary_argument("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
+    *TABLE.variants({"input": ENDS, "exponent": ENDS}, vary_argument("ends-to", "exponent", (-1.0, 3, 0.0)), floating),
+    *TABLE.variants(SUBNORMAL_BASES, vary_argument("subnormal-to", "exponent", (-0.5, 0.25)), floating),
+    *ROW.variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
+    *TABLE.variants({"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, FAR, signed),
+    *TABLE.variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8]),
 )
 BY_TENSOR = (
-    with_domains(TABLE, INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
-    with_domains(TABLE, TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
+    TABLE.with_domains(INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
+    TABLE.with_domains(TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )
 BY_NUMBER = (
-    with_domains(
-        ROW, {"input": integer_values(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS
+    ROW.with_domains(
+        {"input": integer_values(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS
     ),
-    with_domains(BASIC_ROW, TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
+    BASIC_ROW.with_domains(TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
 )
 BY_NUMBER_OF_ANY_TYPE = (
-    with_domains(ROW, {"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
-    *argument_variants(
+    ROW.with_domains({"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
+    *ROW.variants(
         {"input": integer_values(0, 9)},
         vary_argument("to-negative-float", "exponent", {"fraction": -1.5, "integer": -2.0}),
         [Dtype.int32, Dtype.uint8],
-        ROW,
     ),
-    *argument_variants(TRUTHS, OF_TRUTHS, [Dtype.bool], BASIC_ROW, case_class=CALLERS),
+    *BASIC_ROW.variants(TRUTHS, OF_TRUTHS, [Dtype.bool], case_class=CALLERS),
 )
 
 
 @cases_for("diopiPowTensor", non_discriminating=NO_POWER)
 def power(prototype: Prototype) -> Iterator[Case]:
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
-    templates = [*distribute_patterns(prototype, BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
+    templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
     if prototype.form in ("plain", "inplace"):
         templates += BY_TENSOR
         small = {"input": integer_values(1, 4), "exponent": integer_values(0, 5)}
-        roots = {"input": choice([ABOVE_FLOAT16, 4]), "exponent": choice([0.5, 1])}
-        templates += mixed_types(prototype, small, include_bool=False, exact=False)
-        templates += mixed_types(prototype, roots, pairs=[(Dtype.int32, F16)], exact=False)
+        roots = {"input": choice([IntegerGap.ABOVE_FLOAT16, 4]), "exponent": choice([0.5, 1])}
+        templates += Elementwise(prototype).mixed_types(small, include_bool=False, exact=False)
+        templates += Elementwise(prototype).mixed_types(roots, pairs=[(Dtype.int32, F16)], exact=False)
     else:
         templates += BY_NUMBER
     if prototype.form == "plain":
         truths = dict.fromkeys(BASES, truths_or(True, integer_values(1, 4)))
         pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32), (Dtype.int32, Dtype.bool)]
-        templates += mixed_types(prototype, truths, {}, pairs, exact=False, case_class=CALLERS)
+        templates += Elementwise(prototype).mixed_types(truths, {}, pairs, exact=False, case_class=CALLERS)
     elif prototype.form == "scalar":
         templates += BY_NUMBER_OF_ANY_TYPE
     return elementwise_cases(prototype, templates)
@@ -123,27 +110,27 @@ EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
 
 OF_NUMBER = (
-    *argument_variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBERS)),
-    with_domains(ROW, {"exponent": integer_values(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
-    *argument_variants({"exponent": ENDS}, vary_argument("ends-of", "input", (-2.0, 0.0, 1.0, 0.5)), shapes=TABLE),
-    with_domains(ROW, {"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
-    *argument_variants(
+    *ROW.variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBERS)),
+    ROW.with_domains({"exponent": integer_values(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
+    *TABLE.variants({"exponent": ENDS}, vary_argument("ends-of", "input", (-2.0, 0.0, 1.0, 0.5))),
+    ROW.with_domains({"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
+    *ROW.variants(
         {"exponent": integer_values(-3, 2)},
         vary_argument("negative-of", "input", (2, -1, 1)),
         [Dtype.int8, Dtype.int64],
     ),
-    with_domains(ROW, {"exponent": integer_values(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
-    with_domains(ROW, {"exponent": integer_values(60, 127)}, "far", {"input": 3}, integer),
-    with_domains(ROW, {"exponent": integer_values(0, 5)}, "wrapped-number", {"input": wrapping_to(3)}, INTEGERS),
-    with_domains(
-        ROW, {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
+    ROW.with_domains({"exponent": integer_values(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
+    ROW.with_domains({"exponent": integer_values(60, 127)}, "far", {"input": 3}, integer),
+    ROW.with_domains({"exponent": integer_values(0, 5)}, "wrapped-number", {"input": wrapping_to(3)}, INTEGERS),
+    ROW.with_domains(
+        {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
     ),
 )
 
 
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
 def power_of_number(prototype: Prototype) -> Iterator[Case]:
-    usual = distribute_patterns(prototype, {"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
+    usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return elementwise_cases(prototype, [*usual, *OF_NUMBER])
 
 

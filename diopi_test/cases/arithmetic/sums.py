@@ -27,22 +27,11 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
-from diopi_test.cases.elementwise import (
-    ROW,
-    Domains,
-    argument_variants,
-    distribute_patterns,
-    elementwise_cases,
-    mixed_types,
-    vary_argument,
-    with_domains,
-    with_result_dtype,
-    with_wider_scalar_tensor,
-)
+from diopi_test.cases.elementwise import ROW, Domains, Elementwise, elementwise_cases, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.template import Arguments, DtypeSelection
-from diopi_test.cases.type_promotion import first_gap, promotion_templates, unrepresentable_integers
+from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
 
@@ -51,7 +40,7 @@ LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
 TERMS = for_both_operands(by_kind(normal(3), full_range))
 
 SUMS = (
-    *argument_variants(
+    *ROW.variants(
         TERMS,
         {
             "alpha-1": {"other": 2, "alpha": 1},
@@ -60,19 +49,17 @@ SUMS = (
             "other-inf": {"other": inf, "alpha": 0.0},
         },
     ),
-    with_domains(ROW, TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
-    with_domains(ROW, {"input": normal(), "other": SPECIAL_AND_FINITE}, "ends-alpha-0", {"other": nan, "alpha": 0}),
-    with_domains(ROW, for_both_operands(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
-    with_domains(ROW, for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
-    with_result_dtype(
-        F32, with_domains(ROW, SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True)
-    ),
+    ROW.with_domains(TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
+    ROW.with_domains({"input": normal(), "other": SPECIAL_AND_FINITE}, "ends-alpha-0", {"other": nan, "alpha": 0}),
+    ROW.with_domains(for_both_operands(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
+    ROW.with_domains(for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
+    ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True).to_dtype(F32),
 )
 TRUTHS = (
-    with_domains(ROW, TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
-    with_domains(ROW, TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
-    with_domains(ROW, TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
-    with_domains(ROW, TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
+    ROW.with_domains(TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
+    ROW.with_domains(TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
+    ROW.with_domains(TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
+    ROW.with_domains(TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
 )
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """Integers of which float32 holds the last alone: beside a floating number they are converted before anything else."""
@@ -94,53 +81,51 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     without_bool = not is_add and prototype.parameter("other").is_tensor
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
     opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
-    cancelled = with_domains(ROW, UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
-    wrapped = with_domains(ROW, TERMS, "wrapped-number", WRAPPED, INTEGERS)
+    cancelled = ROW.with_domains(UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
+    wrapped = ROW.with_domains(TERMS, "wrapped-number", WRAPPED, INTEGERS)
     numbers_by_category = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
     templates = [
-        *distribute_patterns(prototype, TERMS, numbers_by_category, dtypes),
+        *Elementwise(prototype).distribute(TERMS, numbers_by_category, dtypes),
         *few_specials(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
         *(TRUTHS if is_add else ()),
-        *((*argument_variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
-        *promotion_templates(prototype, either_way, {"alpha": 1}),
-        *mixed_types(prototype, SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
-        *with_wider_scalar_tensor(prototype, SMALL_BY_WIDE, {"alpha": 3}),
+        *((*ROW.variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
+        *Elementwise(prototype).promoted(either_way, {"alpha": 1}),
+        *Elementwise(prototype).mixed_types(SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
+        *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE, {"alpha": 3}),
     ]
     if without_bool:
-        templates += mixed_types(
-            prototype, for_both_operands(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
+        templates += Elementwise(prototype).mixed_types(
+            for_both_operands(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
         )
     return elementwise_cases(prototype, templates)
 
 
 FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
 PRODUCTS = (
-    *argument_variants(
-        FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})
-    ),
-    with_domains(ROW, FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
-    with_domains(ROW, FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
-    with_result_dtype(F32, with_domains(ROW, SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True)),
+    *ROW.variants(FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
+    ROW.with_domains(FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
+    ROW.with_domains(FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
+    ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True).to_dtype(F32),
 )
 
 
 @cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 or NaN is that"})
 def mul(prototype: Prototype) -> Iterator[Case]:
     lifted = [
-        with_domains(ROW, FACTORS, "float-number", {"other": 2.5}, LIFTED),
-        with_domains(ROW, UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
-        with_domains(ROW, FACTORS, "wrapped-number", {"other": wrapping_to(5)}, INTEGERS),
+        ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, LIFTED),
+        ROW.with_domains(UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
+        ROW.with_domains(FACTORS, "wrapped-number", {"other": wrapping_to(5)}, INTEGERS),
     ]
     templates = [
-        *distribute_patterns(prototype, FACTORS, {"other": by_category(-1, -5, 1.7)}),
+        *Elementwise(prototype).distribute(FACTORS, {"other": by_category(-1, -5, 1.7)}),
         *few_specials(prototype, {"other": by_category(1, -2, -2.0)}),
         *PRODUCTS,
         *(lifted if prototype.form == "scalar" else ()),
-        *mixed_types(prototype, SMALL_BY_WIDE),
-        *with_wider_scalar_tensor(prototype, SMALL_BY_WIDE),
-        *promotion_templates(
-            prototype, lambda dtype: for_both_operands(by_kind(choice([3, -3]), unrepresentable_integers(dtype)))
+        *Elementwise(prototype).mixed_types(SMALL_BY_WIDE),
+        *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE),
+        *Elementwise(prototype).promoted(
+            lambda dtype: for_both_operands(by_kind(choice([3, -3]), IntegerGap(dtype).unrepresentable_integers()))
         ),
     ]
     return elementwise_cases(prototype, templates)
@@ -150,11 +135,11 @@ THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)
 THREE_OF_ANY: Domains = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
 
 SUMS_OF_PRODUCTS = (
-    *(with_domains(shapes, THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
-    *argument_variants(THREE_OF_ANY, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
-    with_domains(ROW, THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
-    with_domains(CUBE, dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
-    with_domains(CUBE, dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
+    *(shapes.with_domains(THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
+    *ROW.variants(THREE_OF_ANY, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
+    ROW.with_domains(THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
+    CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
+    CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
 )
 
 
@@ -162,24 +147,27 @@ SUMS_OF_PRODUCTS = (
     "diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two is 0 whatever they are"}
 )
 def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
-    templates = [*distribute_patterns(prototype, THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}), *SUMS_OF_PRODUCTS]
+    templates = [
+        *Elementwise(prototype).distribute(THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}),
+        *SUMS_OF_PRODUCTS,
+    ]
     if prototype.base == "diopiAddcmul":
-        truncated = with_domains(ROW, THREE_OF_ANY, "value-truncated", {"value": 2.75}, [Dtype.int32])
-        templates.append(truncated if prototype.is_inplace else with_result_dtype(Dtype.int32, truncated))
-        templates += mixed_types(
-            prototype, {"input": SMALL, "tensor1": SMALL, "tensor2": integer_values(-9, 9)}, {"value": 3}
+        truncated = ROW.with_domains(THREE_OF_ANY, "value-truncated", {"value": 2.75}, [Dtype.int32])
+        templates.append(truncated if prototype.is_inplace else truncated.to_dtype(Dtype.int32))
+        templates += Elementwise(prototype).mixed_types(
+            {"input": SMALL, "tensor1": SMALL, "tensor2": integer_values(-9, 9)}, {"value": 3}
         )
-        templates += promotion_templates(prototype, _products, {"value": 1}, floats_first=True)
+        templates += Elementwise(prototype).promoted(_products, {"value": 1}, floats_first=True)
     else:
-        templates += mixed_types(prototype, THREE, {"value": 3}, exact=False)
+        templates += Elementwise(prototype).mixed_types(THREE, {"value": 3}, exact=False)
     return elementwise_cases(prototype, templates)
 
 
 def _products(dtype: Dtype) -> dict[str, Domain]:
     """Summands and factors, two of them integers that become others, whose results a floating type holds."""
     return {
-        "input": choice([0, -first_gap(dtype)]),
-        "tensor1": unrepresentable_integers(dtype, signs=[1]),
+        "input": choice([0, -IntegerGap(dtype).first]),
+        "tensor1": IntegerGap(dtype).unrepresentable_integers(signs=[1]),
         "tensor2": choice([3]),
     }
 
@@ -190,16 +178,16 @@ AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
 FEW_WEIGHTS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
 
 LERPS = (
-    *(with_domains(shapes, SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
-    *argument_variants(SPAN, vary_argument("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
-    *argument_variants(AT_ENDS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
-    with_domains(CUBE, FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
+    *(shapes.with_domains(SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
+    *ROW.variants(SPAN, vary_argument("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
+    *ROW.variants(AT_ENDS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
+    CUBE.with_domains(FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
 )
 
 
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end has all the weight"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, [*distribute_patterns(prototype, SPAN, {"weight": 0.3}), *LERPS])
+    return elementwise_cases(prototype, [*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
 
 
 def _has_bool_operand(prototype: Prototype, case: Case) -> bool:
@@ -228,8 +216,8 @@ CaseFacts(
     ]
 ).declare("diopiAdd", "diopiSub", "diopiMul")
 
-CaseFacts(number_choices=[NumberChoice("weight", "bool", True, "one end has all the weight")]).declare(
-    "diopiLerpTensor"
-)
+CaseFacts(
+    number_choices=[NumberChoice("weight", "bool", True, non_discriminating="one end has all the weight")]
+).declare("diopiLerpTensor")
 CaseFacts(huge_form="plain").declare("diopiAdd")
 CaseFacts(huge_form="inplace").declare("diopiMul")

@@ -15,10 +15,10 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import Domain, choice, integer_range, integer_values
-from diopi_test.cases.elementwise import Domains, pattern, special_value_pairs
+from diopi_test.cases.elementwise import Domains, Elementwise, pattern
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, leading_dtype
-from diopi_test.cases.type_promotion import representable_neighbors, unrepresentable_integers
+from diopi_test.cases.type_promotion import IntegerGap
 
 CALLERS = CaseClass.callers
 
@@ -94,7 +94,9 @@ SPECIAL_AND_FINITE = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 
 def either_way(dtype: Dtype) -> Domains:
     """The integers in one operand and the numbers they become in the other."""
-    return for_both_operands(by_kind(representable_neighbors(dtype), unrepresentable_integers(dtype)))
+    return for_both_operands(
+        by_kind(IntegerGap(dtype).representable_neighbors(), IntegerGap(dtype).unrepresentable_integers())
+    )
 
 
 INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
@@ -115,4 +117,4 @@ def few_specials(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
 ) -> Iterator[CaseTemplate[Any]]:
     """`specials` in these types; for their size, basic cases in one of them only."""
-    return special_value_pairs(prototype, arguments, dtypes, smoke=[leading_dtype(dtypes)])
+    return Elementwise(prototype).special_value_pairs(arguments, dtypes, smoke=[leading_dtype(dtypes)])

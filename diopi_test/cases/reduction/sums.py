@@ -55,7 +55,7 @@ from diopi_test.cases.reduction.common import (
     to_type,
 )
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
-from diopi_test.cases.type_promotion import first_gap
+from diopi_test.cases.type_promotion import IntegerGap
 
 POWERS = axes_template("", (2, 1024), (1,))
 WIDER = {F16: F32, BF16: F32, F32: F64}
@@ -115,7 +115,7 @@ SUMS = (
 
 def _rounded(dtype: Dtype) -> Domain:
     """Whole numbers that a floating type can't hold while it holds sums and means of four of what they become."""
-    twice = 2 * first_gap(dtype)
+    twice = 2 * IntegerGap(dtype).first
     return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
 
 
