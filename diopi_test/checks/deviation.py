@@ -27,6 +27,9 @@ MAX_BUDGETS = 4
 MIN_DISTINCT = 3
 """Number of different expected values from which on a relation is not chance."""
 
+MIN_MOVED_BOOLS = 8
+"""Number of wrong truth values from which on an equal number of true values is no chance."""
+
 MAX_ELEMENTS = 2**20
 """Tensors with more elements are not sorted to find misplaced elements."""
 
@@ -252,19 +255,32 @@ def _through(dtype: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any
 
 def _are_misplaced(tensor: IncorrectTensor) -> bool:
     """Return whether every wrong element has the expected value of another element, and this is not chance."""
-    if tensor.dtype is Dtype.bool or tensor.is_wrong.sum() < 2 or tensor.is_wrong.size > MAX_ELEMENTS:
+    if tensor.is_wrong.sum() < 2 or tensor.is_wrong.size > MAX_ELEMENTS:
         return False
+    if not is_inexact(tensor.dtype) and _is_rearranged(tensor):
+        return True
+    if tensor.dtype is Dtype.bool:
+        return bool(tensor.is_wrong.sum() >= MIN_MOVED_BOOLS) and _is_permuted(tensor)
     known, actual = np.unique(tensor.expected.reshape(-1)), tensor.wrong_actual
     if known.dtype.kind == "c" or len(known) < 2:
         return False
-    if len(known) < 2 * MIN_DISTINCT or len(np.unique(actual)) < 2:
+    if len(known) < 2 * MIN_DISTINCT or len(np.unique(actual)) < MIN_DISTINCT:
         return tensor.is_wrong.size > MIN_DISTINCT and _is_permuted(tensor)
     places = np.clip(np.searchsorted(known, actual), 1, len(known) - 1)
     nearest = np.minimum(np.abs(known[places] - actual), np.abs(known[places - 1] - actual))
     tolerance = 4 * tensor.epsilon * np.abs(actual) if is_inexact(tensor.dtype) else 0
-    is_known = (nearest <= tolerance) | (np.isnan(actual) & np.isnan(known[-1])) | (np.isinf(actual))
+    is_known = (nearest <= tolerance) | (np.isnan(actual) & np.isnan(known[-1])) | np.isin(actual, known)
     is_dense = not is_inexact(tensor.dtype) and known[-1] - known[0] < 2 * len(known)
     return bool(is_known.all()) and (not is_dense or _is_permuted(tensor))
+
+
+def _is_rearranged(tensor: IncorrectTensor) -> bool:
+    """Return whether a tensor has the expected elements twice in a row, in reverse order or in transposed order."""
+    expected = tensor.expected
+    orders = [np.repeat(expected, 2)[: expected.size], expected.reshape(-1)[::-1]]
+    if expected.ndim >= 2:
+        orders.append(np.swapaxes(expected, -1, -2).reshape(-1))
+    return tensor.is_wrong.size > MIN_DISTINCT and any((tensor.actual.reshape(-1) == order).all() for order in orders)
 
 
 def _is_permuted(tensor: IncorrectTensor) -> bool:

@@ -185,7 +185,7 @@ def _run(runs: _Runs) -> tuple[Pattern, float]:
         last = f"the last {end - start} of {total}, all from number {start} on"
         tiles = [str(tile) for tile in TILES if total > tile and total % tile == end - start]
         left = f", what remains after tiles of {' or '.join(tiles)}" if tiles else _multiple(start)
-        return Pattern(PatternKind.tail if tiles else PatternKind.range, last + left), 0.0
+        return Pattern(PatternKind.tail if tiles else PatternKind.end, last + left), 0.0
     if start == 0:
         return Pattern(PatternKind.range, f"the first {end} of {total}{_multiple(end)}"), 0.0
     text = f"a run of {end - start} of {total}, from number {start} on{_multiple(start)}"
@@ -238,7 +238,7 @@ def _within(line: Mask, order: str) -> list[Pattern]:
     if after or before:
         begin = f" from number {first} on{_multiple(first)}" if after else ""
         until = f" up to number {last}" if before else ""
-        found.append(Pattern(PatternKind.range, f"all{begin}{until}{order}"))
+        found.append(Pattern(PatternKind.range if before else PatternKind.end, f"all{begin}{until}{order}"))
     return found
 
 

@@ -21,6 +21,7 @@ class PatternKind(StrEnum):
     period = "period"
     range = "range"
     tail = "tail"
+    end = "end"
     blocks = "blocks"
     values = "values"
     constant = "constant"
@@ -33,7 +34,8 @@ class Pattern:
 
     Attributes:
         kind: all elements; a slice along some axes; every k-th; a contiguous range; what remains after whole tiles;
-            whole blocks; only where an input, or the expected result, has special values; one value at all of them.
+            everything from an element on; whole blocks; only where an input, or the expected result, has special
+            values; one value at all of them.
         text: it in words.
     """
 

@@ -36,8 +36,11 @@ class Conditions:
         dtype: the alternatives for the element type of most cases.
         family: the alternatives for the family of the function of most cases.
         region: the alternatives for the condition of a region of inputs that most cases have.
-        text: the alternatives for a part of the message of most cases, in lower case.
+        text: the alternatives for a part of the detail of the signature, in lower case.
         function: the alternatives for a part of the name of the function of most cases, in lower case.
+        min_cases, min_functions: the least number of failed cases, and of functions with failed cases.
+        min_share: the least number of failed cases relative to all cases of these functions that failed or passed.
+        min_size: the least number of elements of the largest incorrect tensor.
     """
 
     symptom: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -50,6 +53,10 @@ class Conditions:
     region: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     text: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     function: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    min_cases: int = field(default=1, metadata=_OPTIONAL)
+    min_functions: int = field(default=1, metadata=_OPTIONAL)
+    min_share: float = field(default=0.0, metadata=_OPTIONAL)
+    min_size: int = field(default=0, metadata=_OPTIONAL)
 
 
 @final
@@ -91,14 +98,27 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
     of_signature = ("symptom", "relation", "pattern", "state", "trait")
     if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
         return False
-    texts = [finding.record.message.lower() for finding in findings] if when.text else []
+    if not _are_enough(when, group):
+        return False
+    if when.text and not any(part in signature.detail.lower() for part in when.text):
+        return False
     functions = [finding.record.function.lower() for finding in findings] if when.function else []
     return (
         _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
         and _holds_for_most([{family_of(finding.record.function)} for finding in findings], when.family)
         and _holds_for_most([_conditions(finding) for finding in findings], when.region)
-        and _holds_for_most([{part for part in when.text if part in text} for text in texts], when.text)
         and _holds_for_most([{part for part in when.function if part in name} for name in functions], when.function)
+    )
+
+
+def _are_enough(when: Conditions, group: CaseGroup) -> bool:
+    """Return whether enough cases of enough functions fail, with large enough tensors."""
+    findings = group.findings
+    return (
+        len(findings) >= when.min_cases
+        and len({finding.record.function for finding in findings}) >= when.min_functions
+        and len(findings) >= when.min_share * (len(findings) + group.passed)
+        and max(finding.size for finding in findings) >= when.min_size
     )
 
 

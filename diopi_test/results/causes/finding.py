@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from diopi_test.cases.formats import FORMATS
 from diopi_test.execution.call_sequence import QUEUED, RELAID, SECOND
 from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference, PatternKind
 from diopi_test.execution.verdict import LOST, CheckResult, Verdict
 from diopi_test.results.causes.former_logs import deviation_of
+from diopi_test.results.causes.precision import count_correct_bits
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import traits_of_case
 from diopi_test.results.records import CaseRecord
@@ -40,6 +40,7 @@ class Finding:
         traits: the traits of the case.
         deviation: how the first incorrect tensor differs; None if that is not known.
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
+        correct_bits: of rounding errors, the number of correct leading bits; None if it is not known.
     """
 
     record: CaseRecord
@@ -51,6 +52,7 @@ class Finding:
     traits: frozenset[str] = frozenset()
     deviation: Deviation | None = None
     size: int = 0
+    correct_bits: float | None = None
 
     @property
     def signature(self) -> Signature:
@@ -94,12 +96,13 @@ def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) 
     return Finding(
         record=record,
         symptom=symptom,
-        relation=_relation(symptom, deviation, first),
+        relation=_relation(symptom, deviation),
         pattern="" if symptom in PLAIN_SYMPTOMS else _pattern(first),
         state=state or (_STATE_OF_CALL.get(first.call, "") if symptom not in _STATED_SYMPTOMS else ""),
         traits=traits_of_case(record, deviation),
         deviation=deviation,
         size=max(difference.total for difference in check.differences),
+        correct_bits=count_correct_bits(first, deviation) if symptom == DeviationKind.rounding else None,
     )
 
 
@@ -136,32 +139,9 @@ _NO_RELATION = PLAIN_SYMPTOMS | {"unwritten"}
 """Symptoms whose elements have no values to compare."""
 
 
-def _relation(symptom: str, deviation: Deviation, difference: Difference) -> str:
+def _relation(symptom: str, deviation: Deviation) -> str:
     """Return the relation of the wrong elements to the expected ones."""
-    if symptom in _NO_RELATION:
-        return ""
-    if deviation.relation is None:
-        return "narrow" if symptom == DeviationKind.rounding and _is_of_narrower_type(deviation, difference) else ""
-    return deviation.relation.value
-
-
-def _is_of_narrower_type(deviation: Deviation, difference: Difference) -> bool:
-    """Return whether the errors are as large as those of arithmetic in a narrower type than the tensor's."""
-    dtype = difference.arguments.get(difference.tensor, "").partition(" ")[0]
-    if dtype not in _PRECISION or deviation.has(DeviationKind.wrong_value):
-        return False
-    if deviation.units is None:  # the result must be exact, and its leading digits are
-        return True
-    narrower = [bits for bits in _PRECISION.values() if bits < _PRECISION[dtype]]
-    ratios = (deviation.units / 2.0 ** (_PRECISION[dtype] - bits) for bits in narrower)
-    return any(_NARROW_ERRORS[0] <= ratio <= _NARROW_ERRORS[1] for ratio in ratios)
-
-
-_PRECISION = {dtype.name: number_format.precision for dtype, number_format in FORMATS.items()}
-"""Significant bits by element type."""
-
-_NARROW_ERRORS = (1 / 16, 4.0)
-"""Root mean square of the errors of narrower arithmetic, in units of the narrower type."""
+    return "" if symptom in _NO_RELATION or deviation.relation is None else deviation.relation.value
 
 
 def _pattern(difference: Difference) -> str:
@@ -170,11 +150,19 @@ def _pattern(difference: Difference) -> str:
         return ""
     if difference.wrong_count == 1:
         return "single"
-    kinds = [pattern.kind for pattern in difference.patterns]
-    return next((kind.value for kind in kinds if kind in _PLACES), "")
+    kinds = {pattern.kind for pattern in difference.patterns}
+    return next((kind.value for kind in _PLACES if kind in kinds), "")
 
 
-_PLACES = frozenset({PatternKind.slice, PatternKind.period, PatternKind.range, PatternKind.tail, PatternKind.blocks})
+_PLACES = (
+    PatternKind.tail,
+    PatternKind.end,
+    PatternKind.slice,
+    PatternKind.period,
+    PatternKind.range,
+    PatternKind.blocks,
+)
+"""The kinds of patterns that describe places; the first one that a tensor has counts."""
 
 
 # Details

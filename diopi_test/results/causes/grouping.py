@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from diopi_test.cases.model import CaseClass
 from diopi_test.execution.deviation import DeviationKind
 from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.finding import Finding, find_main_finding
+from diopi_test.results.causes.precision import PRECISION, find_narrow_type
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, Signature
 from diopi_test.results.causes.traits import OF_RECORD, TRAITS, base_function, record_traits
 from diopi_test.results.records import CaseRecord
@@ -40,10 +42,17 @@ _TRAIT_RANK = {trait: number for number, trait in enumerate(TRAITS)}
 @final
 @dataclass(frozen=True, kw_only=True)
 class CaseGroup:
-    """The failed cases with equal signatures."""
+    """The failed cases with equal signatures.
+
+    Attributes:
+        signature: what the cases have in common.
+        findings: the main findings of the cases.
+        passed: the number of passed cases of the functions that fail.
+    """
 
     signature: Signature
     findings: Sequence[Finding]
+    passed: int = 0
 
 
 def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
@@ -64,9 +73,16 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
             passed[record.function].append(record)
     groups: dict[Signature, list[Finding]] = defaultdict(list)
     for function, findings in failed.items():
-        for signature, finding in _signatures(_merge_vague(findings), passed[function]):
+        for signature, finding in _signatures(_merge_vague(_mark_narrow(findings, passed[function])), passed[function]):
             groups[signature].append(finding)
-    return [CaseGroup(signature=signature, findings=findings) for signature, findings in groups.items()]
+    return [
+        CaseGroup(
+            signature=signature,
+            findings=findings,
+            passed=sum(len(passed[function]) for function in {finding.record.function for finding in findings}),
+        )
+        for signature, findings in groups.items()
+    ]
 
 
 # Findings that say little
@@ -79,6 +95,21 @@ INFORMATIVE_SIZE = 8
 
 MIN_SHARE = 0.8
 """Share of the findings of a function that decides for the remaining ones."""
+
+
+def _mark_narrow(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Sequence[Finding]:
+    """Return the findings of a function; errors of arithmetic in a narrower type have the relation `narrow`."""
+    numeric = [finding for finding in findings if _is_numeric(finding) and finding.record.dtype in PRECISION]
+    correct_bits = [(finding.record.dtype, finding.correct_bits) for finding in numeric]
+    passed_types = [record.dtype for record in passed if record.class_ is not CaseClass.empty]
+    if not find_narrow_type(correct_bits, passed_types):
+        return findings
+    return [
+        replace(finding, relation="narrow")
+        if _is_numeric(finding) and finding.correct_bits is not None and not finding.relation
+        else finding
+        for finding in findings
+    ]
 
 
 def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:

@@ -90,6 +90,7 @@ PATTERNS: Mapping[str, str] = {
     "period": "in every k-th element",
     "range": "in a contiguous range of elements",
     "tail": "in the last, incomplete tile",
+    "end": "after the first elements",
     "blocks": "in whole blocks of elements",
 }
 """Where the wrong elements are, by pattern."""

@@ -92,6 +92,28 @@ def test_relations_of_floating_point_numbers(actual: Any, relation: ValueRelatio
     assert found.value == (None if value is None else pytest.approx(value, rel=1e-6))
 
 
+TRUTHS = (np.arange(35) * 7919 % 13 < 6).reshape(5, 7)
+
+
+@pytest.mark.parametrize(
+    ("actual", "relation"),
+    [
+        (TRUTHS.T.reshape(5, 7), ValueRelation.misplaced),
+        (np.repeat(TRUTHS, 2)[:35].reshape(5, 7), ValueRelation.misplaced),
+        (TRUTHS.reshape(-1)[::-1].reshape(5, 7), ValueRelation.misplaced),
+        (~TRUTHS, None),
+        (TRUTHS ^ (np.arange(35) % 9 == 0).reshape(5, 7), None),
+    ],
+)
+def test_truth_values_in_another_order_are_misplaced(actual: Any, relation: ValueRelation | None) -> None:
+    assert deviation(actual, TRUTHS, Dtype.bool).relation is relation
+
+
+def test_two_wrong_values_that_occur_elsewhere_are_chance() -> None:
+    actual = np.where(np.median(VALUES) > VALUES, VALUES[np.arange(40) % 2], VALUES)
+    assert deviation(actual, VALUES.astype(np.float32)).relation is None
+
+
 LARGE = np.array([2**53 + 12_345_679, 2**60 + 7, 5 * 2**54 + 3], np.int64)
 
 

@@ -86,6 +86,20 @@ def test_all_wrong_elements_are_among_these(mask: Mask, text: str) -> None:
     assert text in texts(mask)
 
 
+@pytest.mark.parametrize(
+    ("mask", "kind"),
+    [
+        (mask_at(1000, np.s_[64:]), PatternKind.end),
+        (mask_at(1000, 700, 768, 900, 999, 777, 711), PatternKind.end),
+        (mask_at(100, np.s_[96:]), PatternKind.tail),
+        (mask_at(1000, np.s_[:256]), PatternKind.range),
+        (mask_at(1000, 432, 440, 441, 449, 450), PatternKind.range),
+    ],
+)
+def test_ranges_up_to_the_end_have_kinds_of_their_own(mask: Mask, kind: PatternKind) -> None:
+    assert patterns(mask)[0].kind is kind
+
+
 def test_memory_order_is_looked_at_where_it_is_another() -> None:
     mask = mask_at(60, np.s_[45:]).reshape(6, 10).T
     assert texts(mask, (1, 10))[0] == "the last 15 of 60, all from number 45 on in memory order"

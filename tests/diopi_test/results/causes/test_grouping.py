@@ -10,6 +10,7 @@ from failed_cases import wrong_values
 from rich.console import Console
 from shown_reports import CRASH
 
+from diopi_test.cases.model import CaseClass
 from diopi_test.execution.deviation import Region, ValueRelation
 from diopi_test.execution.difference import Pattern, PatternKind
 from diopi_test.execution.verdict import CheckResult, Verdict
@@ -75,6 +76,12 @@ def test_a_bool_scalar_explains_failures_of_several_functions() -> None:
     assert cause.diagnosis == "bool-scalar-misread"
 
 
+def test_a_single_function_is_no_evidence_of_misread_bool_scalars() -> None:
+    failed = wrong_values("diopiAddScalar[float32-bool-scalar]", {"wrong_value": 50}, arguments=BOOL)
+    (cause,) = causes_of(failed, *passed("diopiAddScalar[float32-a]"))
+    assert (cause.sentence, cause.diagnosis) == ("wrong numbers if a scalar is bool", "")
+
+
 def test_a_trait_explains_nothing_if_every_case_fails() -> None:
     (cause,) = causes_of(
         wrong_values("diopiAddScalar[float32-bool-scalar]", {"wrong_value": 50}, arguments=BOOL),
@@ -110,6 +117,28 @@ def test_small_tensors_join_the_relation_that_large_ones_show() -> None:
     small = wrong_values("diopiSum[float64-one]", {"rounding": 1}, total=1)
     (cause,) = causes_of(narrow, small)
     assert cause.diagnosis == "result-in-narrower-type"
+
+
+OUT = {"float64": {"out": "float64 (100,), strides (1,)"}, "float32": {"out": "float32 (100,), strides (1,)"}}
+
+
+def test_only_consistent_errors_are_errors_of_narrower_arithmetic() -> None:
+    wide = [wrong_values(f"diopiExp[{name}-a]", {"rounding": 90}, units=2.0**13, arguments=OUT[name]) for name in OUT]
+    assert {cause.diagnosis for cause in causes_of(*wide, *passed("diopiExp[float16-a]"))} == {""}
+    single = replace(
+        wide[0], checks=wrong_values("a[a]", {"rounding": 90}, units=2.0**42, arguments=OUT["float64"]).checks
+    )
+    found = causes_of(single, wide[1], *passed("diopiExp[float16-a]"))
+    assert [cause.diagnosis for cause in found] == ["arithmetic-in-narrower-type"]
+
+
+def test_wrong_numbers_in_special_data_have_no_diagnosis() -> None:
+    failed = replace(wrong_values("diopiExp[float32-special]", {"wrong_value": 1}), class_=CaseClass.special)
+    (cause,) = causes_of(failed, *passed("diopiExp[float32-a]"))
+    assert (cause.sentence, cause.diagnosis) == (
+        "wrong numbers in one element in diopiExp if the data have special values",
+        "",
+    )
 
 
 def test_unwritten_tails_have_one_cause() -> None:
