@@ -27,8 +27,9 @@ MAX_BUDGETS = 4
 MIN_DISTINCT = 3
 """Number of different expected values from which on a relation is not chance."""
 
-MIN_MOVED_BOOLS = 8
-"""Number of wrong truth values from which on an equal number of true values is no chance."""
+MIN_MOVED_BOOLS, MIN_REARRANGED = 8, 4
+"""Numbers of wrong elements from which on it is no chance that as many truth values are true as expected, and that the
+elements are the expected ones in another order."""
 
 MAX_ELEMENTS = 2**20
 """Tensors with more elements are not sorted to find misplaced elements."""
@@ -257,7 +258,7 @@ def _are_misplaced(tensor: IncorrectTensor) -> bool:
     """Return whether every wrong element has the expected value of another element, and this is not chance."""
     if tensor.is_wrong.sum() < 2 or tensor.is_wrong.size > MAX_ELEMENTS:
         return False
-    if not is_inexact(tensor.dtype) and _is_rearranged(tensor):
+    if _is_rearranged(tensor):
         return True
     if tensor.dtype is Dtype.bool:
         return bool(tensor.is_wrong.sum() >= MIN_MOVED_BOOLS) and _is_permuted(tensor)
@@ -280,7 +281,9 @@ def _is_rearranged(tensor: IncorrectTensor) -> bool:
     orders = [np.repeat(expected, 2)[: expected.size], expected.reshape(-1)[::-1]]
     if expected.ndim >= 2:
         orders.append(np.swapaxes(expected, -1, -2).reshape(-1))
-    return tensor.is_wrong.size > MIN_DISTINCT and any((tensor.actual.reshape(-1) == order).all() for order in orders)
+    return bool(tensor.is_wrong.sum() >= MIN_REARRANGED) and any(
+        (tensor.actual.reshape(-1) == order).all() for order in orders
+    )
 
 
 def _is_permuted(tensor: IncorrectTensor) -> bool:

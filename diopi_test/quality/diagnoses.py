@@ -1,7 +1,8 @@
 """Measurement of the diagnoses: run mutants whose defect is known, and compare diagnosis and kind of mutant.
 
-`python -m diopi_test.quality.diagnoses --functions 45 --mutants 8 --seed 11` prints how many diagnoses are correct,
-wrong and missing, and the numbers of mutants by kind and diagnosis.
+`python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 1203` prints how many diagnoses are correct,
+wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are those that
+depend on the size, and the cases are those of level large.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.cases.case import is_huge
-from diopi_test.cases.selection import select_cases
+from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.matrix import generate_mutants
 from diopi_test.quality.mutation.mutant import Mutant
+from diopi_test.quality.mutation.size import size_mutants
 from diopi_test.quality.mutation.vendor import MutantVendor
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.diagnosis import catalogue
@@ -31,6 +32,9 @@ from diopi_test.results.causes.report import assign_causes, list_causes
 from diopi_test.results.records import CaseRecord
 from diopi_test.run.collection import Collected
 from diopi_test.run.run_case import run_case
+
+GENERAL = "another-computation"
+"""The diagnosis that says only that a formula, an operand or an attribute is wrong."""
 
 UNDIAGNOSED = "none"
 """The name of the column for mutants without a diagnosis."""
@@ -56,28 +60,24 @@ class DiagnosedMutant:
     causes: Sequence[Cause]
 
 
-def diagnose_mutants(function: str, limit: int, seed: int) -> list[DiagnosedMutant]:
-    """Run a sample of a function's mutants against its smoke cases and diagnose the failures.
+def diagnose_mutants(function: str, limit: int, seed: int, level: str = "smoke") -> list[DiagnosedMutant]:
+    """Run a sample of a function's mutants against its cases of a level and diagnose the failures.
 
     Args:
         function: the name of the function.
         limit: the number of mutants to draw.
         seed: the seed of the sample.
+        level: the name of the level. A level with generated inputs has only the mutants that depend on the size.
 
     Returns:
         The drawn mutants that fail at least one case. Mutants that change no result are not drawn.
     """
-    cases = _smoke_cases(function)
-    mutants = list(generate_mutants(function, cases))
+    prototype = lookup(function)
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
+    mutants = list(size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases))
     random.Random(f"{seed} {function}").shuffle(mutants)
     found = (_diagnose(function, mutant, cases) for mutant in mutants)
     return [diagnosed for _, diagnosed in zip(range(limit), filter(None, found), strict=False)]
-
-
-@lru_cache(maxsize=1)
-def _smoke_cases(function: str) -> Sequence[BaselineCase]:
-    prototype = lookup(function)
-    return [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke") if not is_huge(case)]
 
 
 def _diagnose(function: str, mutant: Mutant, cases: Sequence[BaselineCase]) -> DiagnosedMutant | None:
@@ -141,7 +141,9 @@ def render_matrix(diagnosed: Sequence[DiagnosedMutant]) -> str:
     """Return the shares of correct, wrong and missing diagnoses, and the number of mutants by kind and diagnosis."""
     counts = Counter(mutant.is_correct for mutant in diagnosed)
     names: Mapping[bool | None, str] = {True: "correct", False: "wrong", None: "missing"}
-    shares = (f"{counts[key] / max(len(diagnosed), 1):.1%} {name}" for key, name in names.items())
+    shares = [f"{counts[key] / max(len(diagnosed), 1):.1%} {name}" for key, name in names.items()]
+    general = sum(mutant.diagnosis == GENERAL and bool(mutant.is_correct) for mutant in diagnosed)
+    shares[0] += f" ({general / max(len(diagnosed), 1):.1%} {GENERAL})"
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in diagnosed:
         by_kind[mutant.kind][mutant.diagnosis] += 1
@@ -159,9 +161,14 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=45, help="number of functions to draw")
     parser.add_argument("--mutants", type=int, default=8, help="number of mutants to draw per function")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="seed of the sample")
+    parser.add_argument("--level", choices=["smoke", "full", "large"], default="smoke", help="level of the cases")
     options = parser.parse_args()
-    functions = random.Random(options.seed).sample(sorted(functions_with_cases("full")), options.functions)
-    diagnosed = [found for name in functions for found in diagnose_mutants(name, options.mutants, options.seed)]
+    names = sorted(functions_with_cases("large" if options.level == "large" else "full"))
+    diagnosed = [
+        found
+        for name in random.Random(options.seed).sample(names, options.functions)
+        for found in diagnose_mutants(name, options.mutants, options.seed, options.level)
+    ]
     print(f"seed {options.seed}")
     print(render_matrix(diagnosed))
 

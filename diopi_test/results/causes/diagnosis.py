@@ -7,7 +7,7 @@ failed cases applies.
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,10 +17,13 @@ from typing import Any, final
 from diopi_test.baseline.codec import from_json
 from diopi_test.results.causes.finding import Finding
 from diopi_test.results.causes.grouping import CaseGroup
-from diopi_test.results.causes.traits import family_of
+from diopi_test.results.causes.traits import FLOATING_TYPE, FLOATING_TYPES, base_function, family_of
 
 MIN_SHARE = 0.8
 """Share of the cases of a group that must meet a condition about cases."""
+
+NEAR = 1024
+"""Elements after a limit of an index that can be correct by chance."""
 
 _OPTIONAL: Mapping[str, Any] = {"omit_default": True}
 
@@ -32,15 +35,22 @@ class Conditions:
 
     Attributes:
         symptom, relation, pattern, state, trait: the alternatives for these fields of the signature. `none` stands for
-            an empty field.
+            an empty field, and the trait `floating_type` for any floating-point type.
         dtype: the alternatives for the element type of most cases.
         family: the alternatives for the family of the function of most cases.
         region: the alternatives for the condition of a region of inputs that most cases have.
         text: the alternatives for a part of the detail of the signature, in lower case.
         function: the alternatives for a part of the name of the function of most cases, in lower case.
-        min_cases, min_functions: the least number of failed cases, and of functions with failed cases.
+        min_cases, min_functions: the least number of failed cases, and of functions with failed cases. The forms of a
+            function count as one function.
         min_share: the least number of failed cases relative to all cases of these functions that failed or passed.
         min_size: the least number of elements of the largest incorrect tensor.
+        min_correct_bits: the least number of correct leading bits of most cases.
+        max_smallest_size: the greatest number of elements of the largest tensor of the smallest call: large calls don't
+            show whether the size matters. 0 stands for no limit.
+        first_wrong: the alternatives for the number of the first wrong element of most cases, or less than
+            `NEAR` before it.
+        is_place_fixed: whether the worst element of tensors of equal shapes must have the same index in several cases.
     """
 
     symptom: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -57,6 +67,10 @@ class Conditions:
     min_functions: int = field(default=1, metadata=_OPTIONAL)
     min_share: float = field(default=0.0, metadata=_OPTIONAL)
     min_size: int = field(default=0, metadata=_OPTIONAL)
+    min_correct_bits: float = field(default=0.0, metadata=_OPTIONAL)
+    max_smallest_size: int = field(default=0, metadata=_OPTIONAL)
+    first_wrong: Sequence[int] = field(default=(), metadata=_OPTIONAL)
+    is_place_fixed: bool = field(default=False, metadata=_OPTIONAL)
 
 
 @final
@@ -98,7 +112,7 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
     of_signature = ("symptom", "relation", "pattern", "state", "trait")
     if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
         return False
-    if not _are_enough(when, group):
+    if not _are_enough(when, group) or (when.is_place_fixed and not _is_place_fixed(findings)):
         return False
     if when.text and not any(part in signature.detail.lower() for part in when.text):
         return False
@@ -114,16 +128,35 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
 def _are_enough(when: Conditions, group: CaseGroup) -> bool:
     """Return whether enough cases of enough functions fail, with large enough tensors."""
     findings = group.findings
+    accurate = sum((finding.correct_bits or 0.0) >= when.min_correct_bits for finding in findings)
+    late = sum(any(0 <= finding.first_wrong - first < NEAR for first in when.first_wrong) for finding in findings)
     return (
         len(findings) >= when.min_cases
-        and len({finding.record.function for finding in findings}) >= when.min_functions
+        and len({base_function(finding.record.function) for finding in findings}) >= when.min_functions
         and len(findings) >= when.min_share * (len(findings) + group.passed)
         and max(finding.size for finding in findings) >= when.min_size
+        and (when.min_correct_bits == 0.0 or accurate >= MIN_SHARE * len(findings))
+        and (not when.first_wrong or late >= MIN_SHARE * len(findings))
+        and (not when.max_smallest_size or min(finding.call_size for finding in findings) <= when.max_smallest_size)
     )
 
 
+def _is_place_fixed(findings: Sequence[Finding]) -> bool:
+    """Return whether tensors of equal shapes are wrong at the same index, and at least two tensors show this.
+
+    The data of cases differ, so that a defect that depends on values has no fixed place.
+    """
+    indices: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    for shape, index in (finding.place for finding in findings if finding.place):
+        indices[shape][index] += 1
+    repeated = [counts for counts in indices.values() if counts.total() > 1]
+    usual = sum(max(counts.values()) for counts in repeated)
+    return bool(repeated) and usual >= MIN_SHARE * sum(counts.total() for counts in repeated)
+
+
 def _is_among(name: str, alternatives: Sequence[str]) -> bool:
-    return not alternatives or (name or "none") in alternatives
+    is_floating_type = FLOATING_TYPE in alternatives and name in FLOATING_TYPES
+    return not alternatives or is_floating_type or (name or "none") in alternatives
 
 
 def _holds_for_most(values: Sequence[Collection[str]], alternatives: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from diopi_test.execution.verdict import LOST, CheckResult, Verdict
 from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.causes.precision import count_correct_bits
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
-from diopi_test.results.causes.traits import traits_of_case
+from diopi_test.results.causes.traits import largest_size, traits_of_case
 from diopi_test.results.records import CaseRecord
 from diopi_test.results.stacks import describe_vendor_frame
 
@@ -40,7 +40,10 @@ class Finding:
         traits: the traits of the case.
         deviation: how the first incorrect tensor differs; None if that is not known.
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
+        call_size: the number of elements of the largest tensor of the call; 0 if it is not known.
         correct_bits: of rounding errors, the number of correct leading bits; None if it is not known.
+        first_wrong: the number of the first wrong element if a pattern states it; else 0.
+        place: the shape of the first incorrect tensor and the index of its worst element; None if they are not known.
     """
 
     record: CaseRecord
@@ -52,7 +55,10 @@ class Finding:
     traits: frozenset[str] = frozenset()
     deviation: Deviation | None = None
     size: int = 0
+    call_size: int = 0
     correct_bits: float | None = None
+    first_wrong: int = 0
+    place: tuple[str, tuple[int, ...]] | None = None
 
     @property
     def signature(self) -> Signature:
@@ -102,6 +108,9 @@ def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) 
         traits=traits_of_case(record, deviation),
         deviation=deviation,
         size=max(difference.total for difference in check.differences),
+        call_size=largest_size(first.arguments),
+        first_wrong=_first_wrong(first),
+        place=_place(first),
         correct_bits=count_correct_bits(first, deviation) if symptom == DeviationKind.rounding else None,
     )
 
@@ -163,6 +172,23 @@ _PLACES = (
     PatternKind.blocks,
 )
 """The kinds of patterns that describe places; the first one that a tensor has counts."""
+
+
+_FIRST = re.compile(r"from number (\d+) on")
+
+
+def _first_wrong(difference: Difference) -> int:
+    """Return the number of the first wrong element if a pattern states that all elements before it are correct."""
+    matches = (_FIRST.search(pattern.text) for pattern in difference.patterns if pattern.kind in _PLACES)
+    return max((int(match[1]) for match in matches if match), default=0)
+
+
+_SHAPE = re.compile(r"^\w+ (\([\d, ]*\))")
+
+
+def _place(difference: Difference) -> tuple[str, tuple[int, ...]] | None:
+    match = _SHAPE.match(difference.arguments.get(difference.tensor, ""))
+    return (match[1], difference.index) if match else None
 
 
 # Details

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.deviation import DeviationKind
 from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.finding import Finding, find_main_finding
@@ -97,16 +97,20 @@ MIN_SHARE = 0.8
 """Share of the findings of a function that decides for the remaining ones."""
 
 
+MIN_SHARE_FLOATING = 1 / 3
+"""Share of the findings of a function from which on the floating-point types decide."""
+
+
 def _mark_narrow(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Sequence[Finding]:
     """Return the findings of a function; errors of arithmetic in a narrower type have the relation `narrow`."""
-    numeric = [finding for finding in findings if _is_numeric(finding) and finding.record.dtype in PRECISION]
+    numeric = [finding for finding in findings if is_numeric(finding) and finding.record.dtype in PRECISION]
     correct_bits = [(finding.record.dtype, finding.correct_bits) for finding in numeric]
     passed_types = [record.dtype for record in passed if record.class_ is not CaseClass.empty]
     if not find_narrow_type(correct_bits, passed_types):
         return findings
     return [
         replace(finding, relation="narrow")
-        if _is_numeric(finding) and finding.correct_bits is not None and not finding.relation
+        if is_numeric(finding) and finding.correct_bits is not None and not finding.relation
         else finding
         for finding in findings
     ]
@@ -119,10 +123,15 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     do, the function most likely has only this defect.
     """
     numeric = [finding for finding in findings if is_numeric(finding)]
-    symptoms = Counter(finding.symptom for finding in numeric)
+    voters = _informative(numeric)
+    symptoms = Counter(finding.symptom for finding in voters)
     main = max(symptoms, key=lambda symptom: (symptoms[symptom], symptom), default="")
-    is_single = symptoms[main] >= MIN_SHARE * len(numeric)
-    votes = {symptom: [f for f in numeric if f.symptom == symptom or is_single] for symptom in symptoms}
+    is_single = symptoms[main] >= MIN_SHARE * len(voters)
+    votes = {
+        symptom: [f for f in voters if f.symptom == symptom or is_single]
+        or [f for f in numeric if f.symptom == symptom]
+        for symptom in dict.fromkeys(finding.symptom for finding in numeric)
+    }
     elected = {symptom: (_elect(group, "relation"), _elect(group, "pattern")) for symptom, group in votes.items()}
     is_late = any(finding.symptom == _LATE for finding in findings)
     merged = []
@@ -137,6 +146,12 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
         symptom = main if is_single else finding.symptom
         merged.append(replace(finding, symptom=symptom, relation=relation, pattern=pattern))
     return merged
+
+
+def _informative(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return the findings of floating-point types unless they are few: integer inputs have few different results."""
+    floating = [finding for finding in findings if finding.record.dtype in PRECISION]
+    return floating if len(floating) >= MIN_SHARE_FLOATING * len(findings) else findings
 
 
 def is_numeric(finding: Finding) -> bool:
@@ -184,7 +199,7 @@ _SHARED_TRAITS = frozenset(TRAITS) - OF_RECORD - {"zero", "negative", "broadcast
 def _explain(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Iterator[tuple[str, list[Finding]]]:
     """Yield traits with the findings that they explain; an empty trait with all of them if traits explain only some."""
     if findings[0].symptom in PLAIN_SYMPTOMS:
-        yield "", list(findings)
+        yield from _split_empty(findings)
         return
     contrast = _Contrast(passed)
     parts: list[tuple[str, list[Finding]]] = []
@@ -200,6 +215,13 @@ def _explain(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Itera
         parts.append((trait, [finding for finding in left if trait in finding.traits]))
         left = [finding for finding in left if trait not in finding.traits]
     yield from parts
+
+
+def _split_empty(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+    """Yield the findings of cases with elements and of cases without, which often run no kernel, each with a trait."""
+    for trait in ("", "empty"):
+        if part := [finding for finding in findings if ("empty" in finding.traits) == bool(trait)]:
+            yield trait, part
 
 
 def _is_relevant(trait: str, finding: Finding, contrast: _Contrast) -> bool:

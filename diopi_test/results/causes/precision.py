@@ -75,7 +75,7 @@ def _fits(
     passed_types: Mapping[int, int],
 ) -> bool:
     """Return whether all evidence agrees with arithmetic in a type."""
-    limit, (least, most) = PRECISION[name], NARROW_TYPES[name]
+    limit, (lower, upper) = PRECISION[name], NARROW_TYPES[name]
     if any(precision <= limit for precision in failed_types):
         return False
     passed_wider = {precision: number for precision, number in passed_types.items() if precision > limit}
@@ -86,5 +86,5 @@ def _fits(
         return False
     if len(passed_wider) == len(passed_types) and len(failed_types) < 2:
         return False  # no case of the narrow type shows that it passes, and no two types agree
-    consistent = sum(bits is not None and least <= bits - limit <= most for _, bits in correct_bits)
+    consistent = sum(bits is not None and lower <= bits - limit <= upper for _, bits in correct_bits)
     return consistent >= _MIN_SHARE_CONSISTENT * len(correct_bits)

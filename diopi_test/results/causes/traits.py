@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -85,6 +86,11 @@ OF_RECORD = frozenset(
 )
 """Traits that follow from the class and the element type."""
 
+FLOATING_TYPE = "floating_type"
+"""A name for any of these traits in the conditions of a diagnosis."""
+
+FLOATING_TYPES = frozenset({"float16", "bfloat16", "half", "complex", "float64"})
+
 
 def traits_of_case(record: CaseRecord, deviation: Deviation | None) -> frozenset[str]:
     """Return the traits of a failed case.
@@ -163,6 +169,16 @@ def _argument_traits(function: str, arguments: Mapping[str, str]) -> Iterator[st
         yield "zero_dimensional"
     if prototype and prototype.elementwise and len({shape for shape in input_shapes if shape}) > 1:
         yield "broadcast"
+
+
+def largest_size(arguments: Mapping[str, str]) -> int:
+    """Return the number of elements of the largest tensor of a call; 0 without tensors.
+
+    Args:
+        arguments: the texts of the arguments by name.
+    """
+    tensors = (_TENSOR.match(text) for text in arguments.values())
+    return max((math.prod(_numbers(match["shape"])) for match in tensors if match), default=0)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
 from diopi_test.results.causes.page import render_page
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
-from diopi_test.results.causes.traits import TRAITS
+from diopi_test.results.causes.traits import FLOATING_TYPE, TRAITS
 
 PAGE = Path(__file__).parents[4] / "docs" / "diagnoses.md"
 
@@ -29,7 +29,7 @@ def test_conditions_use_names_that_signatures_can_have(diagnosis: Diagnosis) -> 
     for when in diagnosis.when:
         known = {"symptom": SYMPTOMS, "relation": RELATIONS, "pattern": PATTERNS, "state": STATES, "trait": TRAITS}
         for field, names in known.items():
-            assert set(getattr(when, field)) <= {*names, "none"}, field
+            assert set(getattr(when, field)) <= {*names, "none", FLOATING_TYPE}, field
 
 
 def test_sentences_end_with_a_period_and_defects_do_not() -> None:
