@@ -1,6 +1,6 @@
 """Measurement of the diagnoses: run mutants whose defect is known, and compare diagnosis and kind of mutant.
 
-`python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 1203` prints how many diagnoses are correct,
+`python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 31337 2718` prints how many diagnoses are correct,
 wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are those that
 depend on the size, and the cases are those of level large.
 """
@@ -160,16 +160,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the diagnoses on a random sample of mutants.")
     parser.add_argument("--functions", type=int, default=45, help="number of functions to draw")
     parser.add_argument("--mutants", type=int, default=8, help="number of mutants to draw per function")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="seed of the sample")
+    parser.add_argument(
+        "--seed", type=int, nargs="+", default=[random.randrange(10**6)], help="seeds of the samples, one sample each"
+    )
     parser.add_argument("--level", choices=["smoke", "full", "large"], default="smoke", help="level of the cases")
     options = parser.parse_args()
     names = sorted(functions_with_cases("large" if options.level == "large" else "full"))
     diagnosed = [
         found
-        for name in random.Random(options.seed).sample(names, options.functions)
-        for found in diagnose_mutants(name, options.mutants, options.seed, options.level)
+        for seed in options.seed
+        for name in random.Random(seed).sample(names, options.functions)
+        for found in diagnose_mutants(name, options.mutants, seed, options.level)
     ]
-    print(f"seed {options.seed}")
+    print(f"seeds {', '.join(map(str, options.seed))}")
     print(render_matrix(diagnosed))
 
 
