@@ -1,8 +1,8 @@
 """Measurement of the diagnoses: run mutants whose defect is known, and compare diagnosis and kind of mutant.
 
-`python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 31337 2718` prints how many diagnoses are correct,
-wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are those that
-depend on the size, and the cases are those of level large.
+`python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 31337 2718` prints how many diagnoses are
+correct, wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are
+those that depend on the size, and the cases are those of level large.
 """
 
 from __future__ import annotations
