@@ -27,7 +27,7 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 # Patterns
 
 
-def pattern(
+def reduced_pattern(
     label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate[Any]:
     """Return a template with this reduction and shape; the template's arguments are added later."""
@@ -35,36 +35,36 @@ def pattern(
 
 
 PLAIN = (
-    pattern("none", NONE, (4, 5), smoke=True, dtypes=floating),
-    pattern("mean", MEAN, (3, 5), smoke=True, dtypes=floating),
-    pattern("sum", SUM, (3, 5)),
+    reduced_pattern("none", NONE, (4, 5), smoke=True, dtypes=floating),
+    reduced_pattern("mean", MEAN, (3, 5), smoke=True, dtypes=floating),
+    reduced_pattern("sum", SUM, (3, 5)),
 )
 """For every variant of a function."""
 
 PATTERNS = (
     *PLAIN,
-    pattern("none-rank3-transposed", NONE, (3, 4, 5), transposed, dtypes=floating),
-    pattern("none-strided", NONE, (3, 2, 5), strided),
-    pattern("none-to-transposed", NONE, (4, 5), result_layout=transposed),
-    pattern("none-scalar", NONE, (), dtypes=(F16, F32)),
-    pattern("none-empty", NONE, (0, 5)),
-    pattern("mean-rank3-transposed", MEAN, (3, 4, 5), transposed, dtypes=(BF16, F32)),
-    pattern("mean-scalar", MEAN, ()),
-    pattern("mean-empty", MEAN, (0, 5), dtypes=(F16, F32)),
-    pattern("mean-long", MEAN, (206, 5)),
-    pattern("sum-strided", SUM, (3, 2, 5), strided, dtypes=floating),
-    pattern("sum-empty", SUM, (0, 5)),
-    pattern("sum-long", SUM, (206, 5)),
+    reduced_pattern("none-rank3-transposed", NONE, (3, 4, 5), transposed, dtypes=floating),
+    reduced_pattern("none-strided", NONE, (3, 2, 5), strided),
+    reduced_pattern("none-to-transposed", NONE, (4, 5), result_layout=transposed),
+    reduced_pattern("none-scalar", NONE, (), dtypes=(F16, F32)),
+    reduced_pattern("none-empty", NONE, (0, 5)),
+    reduced_pattern("mean-rank3-transposed", MEAN, (3, 4, 5), transposed, dtypes=(BF16, F32)),
+    reduced_pattern("mean-scalar", MEAN, ()),
+    reduced_pattern("mean-empty", MEAN, (0, 5), dtypes=(F16, F32)),
+    reduced_pattern("mean-long", MEAN, (206, 5)),
+    reduced_pattern("sum-strided", SUM, (3, 2, 5), strided, dtypes=floating),
+    reduced_pattern("sum-empty", SUM, (0, 5)),
+    reduced_pattern("sum-long", SUM, (206, 5)),
 )
 """For the usual variant."""
 
 LARGE_PATTERNS = (
-    pattern("each", NONE, (263, 257), level=LARGE),
-    pattern("mean", MEAN, (70_001,), level=LARGE),
+    reduced_pattern("each", NONE, (263, 257), level=LARGE),
+    reduced_pattern("mean", MEAN, (70_001,), level=LARGE),
 )
-HALF_FAR_APART = pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), level=LARGE)
+HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), level=LARGE)
 
-EXACT = (pattern("mean", MEAN, (16, 128)), pattern("sum", SUM, (9, 115)))
+EXACT = (reduced_pattern("mean", MEAN, (16, 128)), reduced_pattern("sum", SUM, (9, 115)))
 """For element losses of about 48: their sum is beyond float16 where the mean is asked for, and beyond both half types'
 precision; float32 holds it exactly."""
 
@@ -183,7 +183,7 @@ def ties(beta: float) -> CaseTemplate[Any]:
     """Return a template whose differences are 0, or exactly beta in magnitude."""
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
-    template = shaped(equal, pattern("", NONE, (4, 6)))
+    template = shaped(equal, reduced_pattern("", NONE, (4, 6)))
     return template.replace(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
 
 
@@ -232,7 +232,7 @@ NEAR_END = bces("ends", (BF16, F32, F64), input=log_uniform(-70, -45, signed=Fal
 
 @cases_for("diopiBCELoss", "diopiBCELossBackward")
 def bce(prototype: Prototype) -> Iterator[Case]:
-    of_loss = [shaped(ENDS.replace(exact=True), pattern("none", NONE, (4, 6))), *exact(ENDS)]
+    of_loss = [shaped(ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))), *exact(ENDS)]
     return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=plain(NEAR_END))
 
 
