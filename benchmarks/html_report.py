@@ -10,7 +10,6 @@ does not depend on what else the machine does. It needs Chromium with its driver
 
 from __future__ import annotations
 
-import random
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,21 +23,11 @@ import click
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import browsers
+from synthetic_runs import log_lines
 
-from diopi_proto.interface import prototypes
-from diopi_test.baseline.codec import to_json
-from diopi_test.cases.case import CaseClass
-from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
-from diopi_test.execution.timing import Timing
-from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.reporting import html
 from diopi_test.reporting.reading import read_report
-from diopi_test.results.log import LogRecord, seal
-from diopi_test.results.records import CaseRecord, VendorInfo
-from diopi_test.run.options import RunOptions
 
-DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "complex64", "bool")
-CHECKS = ("form", "written", "inputs", "gaps", "guards", "repeat", "order", "layout", "leaks")
 ROUNDS = 5
 
 VISIBLE = """const done = arguments[arguments.length - 1];
@@ -64,77 +53,6 @@ const wait = () => {
 };
 wait();"""
 """The milliseconds from the navigation to the first frame with content."""
-
-
-def log_lines(cases: int, failing: float) -> Iterator[bytes]:
-    """The log of a run of so many cases, a part of which fails."""
-    options, draw = RunOptions(vendor="synthetic"), random.Random(0)
-    yield seal(LogRecord("run", to_json(options.header("0" * 64))))
-    yield seal(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
-    records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
-    yield seal(LogRecord("due", [record.id for record in records]))
-    yield from (seal(LogRecord("case", to_json(record))) for record in records)
-    yield seal(LogRecord("end", 1234.5))
-
-
-def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -> CaseRecord:
-    """How a case ended."""
-    functions = sorted(prototypes())
-    function, dtype = functions[number % len(functions)], draw.choice(DTYPES)
-    label = f"{dtype}-all-attributes-{number:05}"
-    case_id = f"{function}[{label}]"
-    values = (
-        failure(draw)
-        if fails
-        else CheckResult(check="values", passed=True, ratio=draw.random() ** 3, rms=draw.random())
-    )
-    checks = (*(CheckResult(check=name, passed=True) for name in CHECKS[: draw.randrange(5, 10)]), values)
-    message = f"values: {values.message}" if fails else ""
-    timing = (
-        None if fails else Timing(seconds=draw.random() * 1e-4, repeats=20, bytes=draw.randrange(10**6), bandwidth=1e10)
-    )
-    return CaseRecord(
-        id=case_id,
-        function=function,
-        label=label,
-        base="",
-        dtype=dtype,
-        class_=draw.choice(list(CaseClass)),
-        verdict=Verdict.failed if fails else Verdict.passed,
-        checks=checks,
-        message=message,
-        seconds=draw.random() / 10,
-        command=options.command_of(case_id),
-        timing=timing,
-    )
-
-
-def failure(draw: random.Random) -> CheckResult:
-    """A finding with all that one may have."""
-    rows = tuple("".join(draw.choice("0123456789") for _ in range(32)) for _ in range(32))
-    place = Difference(
-        tensor="out",
-        problem="are wrong",
-        wrong_count=draw.randrange(1, 4096),
-        total=4096,
-        index=(3, draw.randrange(64), draw.randrange(64)),
-        actual=str(draw.random()),
-        expected=str(draw.random()),
-        error=draw.random(),
-        budget=1e-6,
-        patterns=(Pattern(PatternKind.slice, "all in [:, 3:], which has 4032"),),
-        inputs={"input": str(draw.random()), "other": str(draw.random())},
-        arguments={name: "float32 (8, 64, 64), strides (4096, 64, 1)" for name in ("out", "input", "other")},
-        map=ErrorMap((1, 2), (64, 64), rows),
-    )
-    message = f"out: {place.wrong_count} of 4096 elements are wrong, the worst at {place.index}: {place.actual}, "
-    return CheckResult(
-        check="values",
-        passed=False,
-        message=f"{message}expected {place.expected} ± 1e-06",
-        ratio=2 * draw.random() * 1e6,
-        differences=(place,),
-    )
 
 
 def opened(driver: Any, page: Path, view: str = "") -> float:

@@ -1,9 +1,14 @@
-"""The functions whose results the cases of other functions take as arguments."""
+"""The functions whose results the cases of other functions take as arguments.
+
+Finding them requires all cases, which takes seconds. They are therefore stored in a generated file.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 
 from diopi_proto.families import load_families
 from diopi_proto.interface import prototypes
@@ -11,10 +16,25 @@ from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import ResultOf, registered_cases, tensor_specs
 from diopi_test.cases.facts import CaseFacts
 
+FILE = "result_dependencies.json"
+"""The stored dependencies; `python -m diopi_test refresh` regenerates the file."""
+
 
 @cache
 def result_dependencies() -> Mapping[str, frozenset[str]]:
     """Return, by function, the other functions whose results its cases take as arguments (`ResultOf`)."""
+    content: Mapping[str, list[str]] = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
+    return {name: frozenset(sources) for name, sources in content.items()}
+
+
+def render_dependencies() -> str:
+    """Return the content of the generated file."""
+    dependencies = {name: sorted(sources) for name, sources in sorted(find_result_dependencies().items())}
+    return json.dumps(dependencies, indent=1) + "\n"
+
+
+def find_result_dependencies() -> Mapping[str, frozenset[str]]:
+    """Find the dependencies in all cases."""
     load_families("diopi_test.cases")
     return {name: found for name, prototype in prototypes().items() if (found := _sources_of(prototype))}
 

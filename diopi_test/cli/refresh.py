@@ -9,10 +9,10 @@ import click
 
 @click.command()
 def refresh() -> None:
-    """Regenerate the files of a clone that follow from the prototypes.
+    """Regenerate the files of a clone that follow from the prototypes and the cases.
 
-    The files are the C headers, the golden interface in tests/diopi_proto/golden and the counts in the README. Run it
-    as `python -m diopi_test refresh` in the root of the clone.
+    The files are the C headers, the golden interface in tests/diopi_proto/golden, the counts in the README, and the
+    dependencies between cases in diopi_test/cases. Run it as `python -m diopi_test refresh` in the root of the clone.
     """
     from diopi_proto.messages import pluralize
     from diopi_test.quality.generated_files import refresh as regenerate

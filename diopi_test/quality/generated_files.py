@@ -1,4 +1,4 @@
-"""The generated files of a source tree: C headers, the golden interface, and the counts in the README."""
+"""The generated files of a source tree: C headers, golden interface, counts in the README, result dependencies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from typing import Any
 from diopi_proto import headers
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
+from diopi_test.cases.result_dependencies import FILE, render_dependencies
 from diopi_test.quality.inventory import inventory
 
 GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
 """The interface that released libraries rely on: one JSON record per function."""
 
 README = "README.md"
+
+DEPENDENCIES = f"diopi_test/cases/{FILE}"
+"""The functions whose results the cases of other functions take."""
 
 
 def refresh(tree: Path) -> list[Path]:
@@ -36,7 +40,7 @@ def refresh(tree: Path) -> list[Path]:
             f"the packages that run are those of {headers.INCLUDE_DIR.parent.parent}, not of {tree.resolve()}; "
             "run `python -m diopi_test refresh` in the clone"
         )
-    new = {tree / GOLDEN: _golden(tree), tree / README: _readme(tree)}
+    new = {tree / GOLDEN: _golden(tree), tree / README: _readme(tree), tree / DEPENDENCIES: render_dependencies()}
     written = [path for path, text in new.items() if path.read_text("utf-8") != text]
     before = _header_texts()
     headers.write(headers.INCLUDE_DIR)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Self, final
 
 from diopi_proto.interface import prototypes
+from diopi_test.cases.result_dependencies import result_dependencies
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import Verdict
 from diopi_test.run.recorder import LogContent
@@ -104,8 +105,6 @@ def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[s
 
 def dependent_functions(changed: Iterable[str]) -> frozenset[str]:
     """Return these functions, their forms, their gradients, and the functions whose cases take their results."""
-    from diopi_test.cases.result_dependencies import result_dependencies  # expands all cases
-
     bases = {prototypes()[name].base for name in changed if name in prototypes()}
     if not bases:
         return frozenset(changed)

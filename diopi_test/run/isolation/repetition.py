@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MAX_CONFIRMED = 5
 """Number of failures per function that are confirmed at most, in case that every message is different."""
 
-MAX_IN_A_ROW = 30
-"""Number of confirmations without a flaky case after which the runner trusts failures of the vendor. If 10 % of the
-failures were flaky, 30 confirmations would miss them with a probability of 4 %."""
+MAX_IN_A_ROW = 15
+"""Number of confirmations without a flaky case after which the runner trusts failures of the vendor. If 20 % of the
+failures were flaky, 15 confirmations would miss them with a probability of 4 %."""
 
 
 @final
