@@ -29,9 +29,9 @@ from rich.table import Table
 
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.store import SUFFIX
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.records import Expected
+from lib_rt.formats import format_of
 
 console = Console()
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.oracle.records import Expected, tensors_in
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import format_of, is_inexact
 
 Array = NDArray[Any]
 

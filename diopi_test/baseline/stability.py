@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import random_generator
-from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
+from lib_rt.formats import format_of, is_inexact, ulp
 
 ROUNDS = 3
 """The number of times that inputs are moved by K half-ulps, each element in a random direction."""

@@ -29,9 +29,9 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.elementwise import UNIFORM, Domains, Labelled, elementwise_cases, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
+from lib_rt.formats import format_of
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""

@@ -21,10 +21,10 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, TensorSpec, tensor_specs
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.template import leading_dtype
+from lib_rt.formats import is_inexact, is_subnormal
 
 PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)
 """The order in which classes count if a case has several requirements. A class that the author states comes first."""

@@ -18,9 +18,9 @@ from diopi_proto.facts import HoldsTruth
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, TensorSpec, Values
-from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.layouts import Placement, is_non_overlapping
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import is_inexact
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT, is_complex, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, is_subnormal
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import format_of, is_subnormal
 
 Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
 

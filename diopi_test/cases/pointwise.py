@@ -27,8 +27,8 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.elementwise import UNIFORM, Elementwise, elementwise_cases, pattern
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.template import DtypeSelection
+from lib_rt.formats import format_of
 
 
 def _half_replaced(*values: float) -> Domain:

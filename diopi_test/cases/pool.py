@@ -18,10 +18,10 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, distinct, integer_values, normal, uniform, with_value_in_middle
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS
+from lib_rt.formats import format_of
 
 
 def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:

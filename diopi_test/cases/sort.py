@@ -27,7 +27,6 @@ from diopi_test.cases.domains import (
     uniform,
 )
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -39,6 +38,7 @@ from diopi_test.cases.template import (
     register,
 )
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor, distinct_positions, literal
+from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
 

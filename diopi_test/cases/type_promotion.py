@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice
-from diopi_test.cases.formats import format_of
+from lib_rt.formats import format_of
 
 
 @dataclass(frozen=True)

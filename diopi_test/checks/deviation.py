@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import COMPONENT
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
-from diopi_test.cases.formats import FORMATS, FloatArray, format_of, is_inexact
 from diopi_test.checks.pattern import Mask, is_unlikely, special_values
 from diopi_test.execution.deviation import NARROWER_TYPES, Deviation, DeviationKind, Region, ValueRelation
 from diopi_test.oracle.budget import K
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import FORMATS, FloatArray, format_of, is_inexact
 
 MAX_ROUNDING = 2.0**-4
 """Largest error of the kind `rounding`, relative to the size of the terms that the operator adds up."""

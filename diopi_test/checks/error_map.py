@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.formats import FloatArray
 from diopi_test.checks.pattern import Mask
 from diopi_test.execution.difference import ErrorMap
+from lib_rt.formats import FloatArray
 
 CELLS = 32
 """Cells along an axis, at most."""

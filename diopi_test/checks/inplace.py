@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
-from diopi_test.cases.formats import is_inexact
 from diopi_test.checks import location
 from diopi_test.checks.values import compare
 from diopi_test.execution.call_sequence import CallSequence
@@ -15,6 +14,7 @@ from diopi_test.execution.difference import Difference
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import is_inexact
 
 
 def check(sequence: CallSequence) -> CheckResult | None:

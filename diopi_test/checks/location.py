@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
-from diopi_test.cases.formats import FloatArray
 from diopi_test.checks.deviation import IncorrectTensor, derive_deviation
 from diopi_test.checks.error_map import error_map
 from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
@@ -19,6 +18,7 @@ from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.difference import Difference
 from diopi_test.oracle.records import BaselineTensor
+from lib_rt.formats import FloatArray
 
 MAX_LOCATIONS = 3
 """The maximum number of tensors whose wrong elements a check result describes."""

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FORMATS, is_subnormal
 from diopi_test.execution.difference import Pattern, PatternKind
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import FORMATS, is_subnormal
 
 Mask = NDArray[np.bool_]
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
-from diopi_test.cases.formats import FloatArray, format_of
 from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference
@@ -19,6 +18,7 @@ from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.budget import R_ELEMENTS, Budget, K, R
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import FloatArray, format_of
 
 Mask = NDArray[np.bool_]
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FORMATS, Format
 from diopi_test.fingerprint.orders import describe
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from diopi_test.fingerprint.trees import NoTreeError, reveal
 from lib_rt.dtypes import Array, from_numpy, to_numpy
+from lib_rt.formats import FORMATS, Format
 
 TERMS = 128
 """Terms of every sum: two rounds of what a processor with 16 lanes and four registers takes at a time."""

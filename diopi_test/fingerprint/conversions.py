@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, integer, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FORMATS, format_of
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, verdict
 from diopi_test.fingerprint.subnormals import fate, flush, subnormals
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import FORMATS, format_of
 
 Floats = NDArray[np.float64]
 

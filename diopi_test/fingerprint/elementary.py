@@ -12,11 +12,11 @@ from diopi_proto.dtypes import narrow
 from diopi_proto.implementations import takes_out
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOverride
-from diopi_test.cases.formats import format_of, ulp
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from diopi_test.fingerprint.samples import sweep
 from diopi_test.fingerprint.subnormals import flush
 from diopi_test.oracle.reference import find_reference, strip_remarks
+from lib_rt.formats import format_of, ulp
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FORMATS
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants, verdict
 from lib_rt.dtypes import Array, to_numpy
+from lib_rt.formats import FORMATS
 
 Floats = NDArray[np.float64]
 

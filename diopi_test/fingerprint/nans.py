@@ -11,9 +11,9 @@ import numpy as np
 
 from diopi_proto.dtypes import ELEMENT_SIZE, floating
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.cases.formats import FORMATS
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from lib_rt.dtypes import Array, to_numpy
+from lib_rt.formats import FORMATS
 
 COPIES = 32
 """Times every number is given, so that vectors of a processor are filled; the answers must agree."""

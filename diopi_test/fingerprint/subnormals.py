@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.cases.formats import FORMATS, Format, is_subnormal, ulp
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import FORMATS, Format, is_subnormal, ulp
 
 Floats = NDArray[np.float64]
 

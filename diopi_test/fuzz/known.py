@@ -24,10 +24,10 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec, tensor_specs
 from diopi_test.cases.domains import Domain, integer_range
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import contiguous, expanded
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import leading_dtype
+from lib_rt.formats import format_of
 
 T = TypeVar("T")
 

@@ -19,7 +19,6 @@ from diopi_proto.prototype import Prototype
 from diopi_test.baseline.stability import UnstableError, restrict_to_stable
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.data import random_generator
-from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import bounded
@@ -29,6 +28,7 @@ from diopi_test.fuzz.unheld import is_refused
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.oracle.reference import Reference, find_reference
+from lib_rt.formats import is_inexact
 
 MOST_ELEMENTS = 200_000
 """Elements of all tensors of a call, results included."""

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FloatArray, format_of, is_inexact
 from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_perturbations, step_in_ulps
+from lib_rt.formats import FloatArray, format_of, is_inexact
 
 Evaluate = Callable[[Mapping[str, Any]], list[NDArray[Any]]]
 """Maps argument values to the reference's result arrays."""

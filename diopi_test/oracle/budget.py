@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FloatArray, format_of, ulp
+from lib_rt.formats import FloatArray, format_of, ulp
 
 Mask = NDArray[np.bool_]
 

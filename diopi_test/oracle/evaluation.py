@@ -26,7 +26,6 @@ from diopi_test.cases.data import (
     plain_values,
     random_generator,
 )
-from diopi_test.cases.formats import is_inexact
 from diopi_test.oracle import overflow
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget
@@ -42,6 +41,7 @@ from diopi_test.oracle.reference import (
 )
 from diopi_test.oracle.subnormals import flush_subnormals, has_subnormals
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import is_inexact
 
 ExpectedByName = dict[str, Expected | list[Expected] | None]
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import Format, format_of, is_inexact
 from diopi_test.oracle.amplification import Evaluate
 from diopi_test.oracle.budget import Budget
+from lib_rt.formats import Format, format_of, is_inexact
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

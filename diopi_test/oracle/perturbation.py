@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import TensorData
-from diopi_test.cases.formats import format_of, is_inexact, ulp
+from lib_rt.formats import format_of, is_inexact, ulp
 
 ROUNDS = 8
 

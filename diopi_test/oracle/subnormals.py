@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import TensorData
-from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.oracle.perturbation import exact_value
+from lib_rt.formats import is_inexact, is_subnormal
 
 
 def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:

@@ -14,12 +14,12 @@ from diopi_proto.headers import declaration
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.description import describe_attribute, describe_tensor
 from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.run.lookup import MadeCase
+from lib_rt.formats import is_inexact
 
 EDGE = 3
 """Elements shown at both ends of an axis of an array that is summarised."""

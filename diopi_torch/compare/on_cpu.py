@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import random_generator, widen
-from diopi_test.cases.formats import is_inexact
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget
 from diopi_torch.compare.contents import Content, iterate_tensors, map_tensors, read_elements
@@ -20,6 +19,7 @@ from diopi_torch.fallback import HIDDEN_WRITES, operator_name
 from diopi_torch.layout import DTYPES
 from diopi_torch.operators import written_outputs
 from diopi_torch.settings import NAME
+from lib_rt.formats import is_inexact
 
 
 @final

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
-from diopi_test.cases.formats import FloatArray, format_of, is_inexact, ulp
 from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import Expected
 from diopi_torch.compare.contents import read_elements
 from diopi_torch.compare.on_cpu import CpuCall, PreciseCall
 from diopi_torch.layout import DTYPES
+from lib_rt.formats import FloatArray, format_of, is_inexact, ulp
 
 MAX_LISTED_ELEMENTS = 4
 """Number of elements of a tensor that a message lists."""

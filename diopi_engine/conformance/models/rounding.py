@@ -17,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, ulp
 from diopi_test.oracle.reference.sums import accumulation_terms
+from lib_rt.formats import format_of, ulp
 
 aten = torch.ops.aten
 

@@ -30,10 +30,10 @@ from diopi_test.cases.case import LARGE, Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, normal
 from diopi_test.cases.elementwise import PROMOTED_PAIRS, ROW, Elementwise, elementwise_cases, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
 from diopi_test.cases.type_promotion import IntegerGap
+from lib_rt.formats import format_of, is_inexact
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 

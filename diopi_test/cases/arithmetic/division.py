@@ -51,10 +51,10 @@ from diopi_test.cases.elementwise import (
     pattern,
     vary_argument,
 )
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
 from diopi_test.cases.type_promotion import IntegerGap
+from lib_rt.formats import format_of
 
 F32, F64 = Dtype.float32, Dtype.float64
 

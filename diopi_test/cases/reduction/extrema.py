@@ -34,7 +34,6 @@ from diopi_test.cases.domains import (
     uniform,
     with_value_in_middle,
 )
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.reduction.common import (
     ALL,
@@ -55,6 +54,7 @@ from diopi_test.cases.reduction.common import (
     to_type,
 )
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
+from lib_rt.formats import format_of
 
 EXTREMES = {
     "infinite": choice([nan, inf, -inf, *[2.0, -1.0, 0.5] * 7]),

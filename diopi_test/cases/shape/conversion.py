@@ -14,11 +14,11 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, integer_range, normal, special, uniform
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
 HALF: DtypeSet = (Dtype.float16,)

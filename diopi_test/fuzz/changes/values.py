@@ -17,8 +17,8 @@ from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.formats import format_of
 from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+from lib_rt.formats import format_of
 
 REAL = (kinds.Scalar, kinds.f64, kinds.f32)
 """The kinds of attributes that domains are chosen for."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
+from lib_rt.formats import format_of
 
 Array = NDArray[Any]
 

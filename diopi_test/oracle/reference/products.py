@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.oracle.reference import PartlySpecified, WithTerms
 from diopi_test.oracle.reference.sums import accumulation_terms
+from lib_rt.formats import format_of, is_inexact
 
 Array = NDArray[Any]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, ulp
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 from diopi_test.oracle.validators.properties import check_elements
 from diopi_test.oracle.validators.statistics import check_coins, score_redraws
+from lib_rt.formats import format_of, ulp
 
 FORWARD = {
     "diopiFlashAttention": "attention_out",

@@ -11,11 +11,11 @@ from typing import Any, final
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 from diopi_test.oracle.validators.properties import check_elements
 from diopi_test.oracle.validators.statistics import check_counts, check_independence, score_redraws
+from lib_rt.formats import format_of
 
 MASS_TOLERANCE = 1e-4
 """Relative error that rounding of the cumulative sum may cause at `mass_limit`."""

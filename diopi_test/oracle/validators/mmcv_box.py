@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import R_ELEMENTS, K, R
 from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements
+from lib_rt.formats import format_of
 
 ROUNDINGS = 2
 """Unit of a corner's error, in roundings of the largest coordinate: one for each of the two rotations."""

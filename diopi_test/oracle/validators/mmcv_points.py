@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements
+from lib_rt.formats import format_of
 
 FAR = 1e10
 """The initial squared distance of a point, before any point is selected."""

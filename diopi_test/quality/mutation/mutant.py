@@ -16,11 +16,11 @@ from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
 from diopi_test.cases.case import ResultOverride
-from diopi_test.cases.formats import is_inexact
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
 from diopi_test.oracle.reference import Reference, find_reference, strip_remarks
 from lib_rt import Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
+from lib_rt.formats import is_inexact
 
 Array = NDArray[Any]
 Results = dict[str, list[Array]]

@@ -9,8 +9,8 @@ import numpy as np
 
 from diopi_proto.dtypes import position, same
 from diopi_proto.interface import lookup
-from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
+from lib_rt.formats import is_inexact, is_subnormal
 
 STABLE = ("stable", "pStable")
 """Names of attributes that demand a stable order."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from diopi_proto.dtypes import half, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Array, Mutant
 from diopi_test.quality.mutation.summation import NARROW, narrow_type, round_long_sums_to, round_sums_to
+from lib_rt.formats import format_of, is_inexact
 
 
 def precision_mutants() -> Iterator[Mutant]:

@@ -12,12 +12,12 @@ import numpy as np
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_test.cases.data import random_generator
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.records import BaselineCase, expected_arrays
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, Draw, top_k_draw, top_p_draw
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, changed_if
 from lib_rt import Generator
 from lib_rt.dtypes import from_numpy, to_numpy
+from lib_rt.formats import format_of
 
 Source = np.random.Generator
 Form = tuple[Any, tuple[int, ...], tuple[int, ...]]

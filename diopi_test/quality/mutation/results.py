@@ -11,7 +11,6 @@ import numpy as np
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.cases.formats import FORMATS
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.oracle.records import Expected, expected_arrays, tensors_in
 from diopi_test.quality.mutation.mutant import (
@@ -26,6 +25,7 @@ from diopi_test.quality.mutation.mutant import (
 )
 from lib_rt import poison_of
 from lib_rt.dtypes import from_numpy, to_numpy
+from lib_rt.formats import FORMATS
 
 
 def _change_each_result(

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.oracle.records import Expected, expected_arrays
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.precision import with_tensors
+from lib_rt.formats import format_of, is_inexact
 
 
 @final

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from diopi_proto.dtypes import COMPONENT
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FORMATS
 from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference
+from lib_rt.formats import FORMATS
 
 PRECISION: Mapping[str, int] = {
     **{dtype.name: number_format.precision for dtype, number_format in FORMATS.items()},

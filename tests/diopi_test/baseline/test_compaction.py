@@ -14,9 +14,9 @@ from diopi_test.baseline.compaction import (
     widen_ulps,
 )
 from diopi_test.cases.domains import log_uniform
-from diopi_test.cases.formats import format_of, ulp
 from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import BaselineTensor, Expected
+from lib_rt.formats import format_of, ulp
 
 FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 

@@ -10,11 +10,11 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import ulp
 from diopi_test.checks.values import check, compare
 from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import ulp
 
 
 def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushed: Any = None) -> Expected:

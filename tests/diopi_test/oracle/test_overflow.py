@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
-from diopi_test.cases.formats import format_of
 from diopi_test.cases.products import fixed_values
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.overflow import RangedArray
 from diopi_test.oracle.records import Expected
+from lib_rt.formats import format_of
 
 MAX, FAR = format_of(Dtype.float32).largest, format_of(Dtype.float64).largest
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from diopi_test.cases.formats import format_of
 from diopi_test.oracle.reference import Exact, WithTerms, reference
 from diopi_test.oracle.reference.lmdeploy.sizes import workspace_size_after
 from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import sum_terms
+from lib_rt.formats import format_of
 
 float32 = np.finfo(np.float32)
 

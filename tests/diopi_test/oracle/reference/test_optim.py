@@ -13,10 +13,10 @@ from references import Array, call
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.data import TensorData, random_generator
-from diopi_test.cases.formats import ulp
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.reference import find_reference
+from lib_rt.formats import ulp
 
 RNG = np.random.default_rng(4)
 PARAM, GRAD = RNG.normal(size=(2, 6))

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases.formats import ulp
 from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.reference.reduction import cumsum
 from diopi_test.oracle.reference.sums import equal_pair_share, mean_repetition_at, sum_terms
+from lib_rt.formats import ulp
 from tests.helpers.references import raw
 
 COLUMNS = 300

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FORMATS, format_of, is_subnormal, ulp
 from lib_rt.dtypes import to_numpy
+from lib_rt.formats import FORMATS, format_of, is_subnormal, ulp
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name)
