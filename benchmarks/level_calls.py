@@ -11,7 +11,7 @@ from typing import Any
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Error
-from diopi_test.cases.case import Case, is_huge, tensor_specs
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call
 from diopi_test.oracle.evaluation import draw_case_with_zeros
@@ -40,13 +40,13 @@ def calls_of(level: str, least: int) -> Iterator[CaseCall]:
     """The calls of a level that have a tensor of more than `least` elements, but those whose tensors are huge."""
     for function in prototypes():
         for case in select_cases(function, level):
-            if elements(case) > least and not is_huge(case):
+            if elements(case) > least and not case.is_huge:
                 yield CaseCall(function, case)
 
 
 def elements(case: Case) -> int:
     """Of the largest tensor that is passed."""
-    shapes = [spec.shape for value in case.arguments.values() for spec in tensor_specs(value)]
+    shapes = [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     return max(map(prod, shapes), default=0)
 
 

@@ -183,3 +183,8 @@ position = constant(Dtype.int64)
 position32 = constant(Dtype.int32)
 discrete_rules = (truth, position, position32)
 """The rules of results that are truth values or positions, and therefore exact in a tensor of any type."""
+
+
+def leading_dtype(dtypes: Sequence[Dtype]) -> Dtype:
+    """Return the element type that represents all of `dtypes`: float32, or the first type without float32."""
+    return Dtype.float32 if Dtype.float32 in dtypes else dtypes[0]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import all_dtypes, floating, half, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import ONE_AXIS, ROWS, axes_template, untested_axes_templates
+from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
 from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import (
     Domain,
@@ -234,11 +234,11 @@ def activation(prototype: Prototype) -> Iterator[Case]:
 
 AXES = (
     *ONE_AXIS,
-    axes_template("many-rows", (24, 150), (1,), all_dtypes=True),
-    axes_template("empty-slices", (3, 0), (1,)),
+    Axes.template("many-rows", (24, 150), (1,), all_dtypes=True),
+    Axes.template("empty-slices", (3, 0), (1,)),
 )
-OTHER_AXES = untested_axes_templates(AXES)
-LONG = axes_template("", (2, 2000), (1,))
+OTHER_AXES = Axes.untested_templates(AXES)
+LONG = Axes.template("", (2, 2000), (1,))
 """A sum of so many shows the width of the accumulator."""
 
 TRIVIAL = {
@@ -305,7 +305,7 @@ def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Any]:
     )
 
 
-ATTENTION = axes_template(
+ATTENTION = Axes.template(
     "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), level=LARGE
 )
 
@@ -315,9 +315,9 @@ LOG_SOFTMAX = (
     _on_axis(ROWS, "steep", normal(30)),
     _on_axis(ROWS, "masked", MASKED),
     _on_axis(ROWS, "far-apart", choice([900.0, -900.0, 0.0, 3.0, 450.0])),
-    _on_axis(axes_template("", (24, 150), (1,)), "one-far-above", _one_far_above, dtypes=(Dtype.float32,)),
+    _on_axis(Axes.template("", (24, 150), (1,)), "one-far-above", _one_far_above, dtypes=(Dtype.float32,)),
     _on_axis(ROWS, "special", special, smoke=True),
-    _on_axis(axes_template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
+    _on_axis(Axes.template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
     _on_axis(LONG, "accumulated", normal(0.5), dtypes=half),
     _wider(Dtype.float16, Dtype.float32),
     _wider(Dtype.bfloat16, Dtype.float32),
@@ -325,14 +325,14 @@ LOG_SOFTMAX = (
     _ordered(Dtype.float64, Dtype.float32),
     _ordered(Dtype.float32, Dtype.float16),
     *map(_on_axis, OTHER_AXES),
-    _on_axis(axes_template("vocabulary", (7, 32_003), (1,), level=LARGE)),
-    _on_axis(axes_template("many-rows", (70_001, 3), (-1,), level=LARGE)),
-    _on_axis(axes_template("first-axis", (4097, 19), (0,), layout=transposed, level=LARGE)),
+    _on_axis(Axes.template("vocabulary", (7, 32_003), (1,), level=LARGE)),
+    _on_axis(Axes.template("many-rows", (70_001, 3), (-1,), level=LARGE)),
+    _on_axis(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, level=LARGE)),
     _on_axis(ATTENTION, dtypes=(Dtype.float16,)),
 )
 SOFTMAX = (
     *LOG_SOFTMAX,
-    _on_axis(axes_template("", (6, 600), (1,), all_dtypes=True), "exact", _powers_of_two, exact=True),
+    _on_axis(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _powers_of_two, exact=True),
 )
 
 
@@ -351,10 +351,10 @@ GRADIENTS = (
     _on_axis(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
     _on_axis(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
     *map(_on_axis, OTHER_AXES),
-    _on_axis(axes_template("vocabulary", (3, 32_003), (1,), level=LARGE)),
-    _on_axis(axes_template("many-rows", (70_001, 3), (1,), level=LARGE)),
+    _on_axis(Axes.template("vocabulary", (3, 32_003), (1,), level=LARGE)),
+    _on_axis(Axes.template("many-rows", (70_001, 3), (1,), level=LARGE)),
     _on_axis(
-        axes_template("attention", (30, 67, 129), (1,), layout=strides(19_973, 263, 2), level=LARGE),
+        Axes.template("attention", (30, 67, 129), (1,), layout=strides(19_973, 263, 2), level=LARGE),
         dtypes=(Dtype.float16,),
     ),
 )

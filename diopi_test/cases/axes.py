@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import FULL
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
@@ -40,114 +39,83 @@ class Axes:
             return tuple(1 if axis in reduced_axes else length for axis, length in enumerate(self.shape))
         return tuple(length for axis, length in enumerate(self.shape) if axis not in reduced_axes)
 
+    @classmethod
+    def template(
+        cls,
+        label: str,
+        shape: tuple[int, ...],
+        axes: tuple[int, ...],
+        *,
+        keepdim: bool = False,
+        all_dtypes: bool = False,
+        **fields: Any,
+    ) -> CaseTemplate[Axes]:
+        """Return the template of a call along axes.
 
-def axes_template(
-    label: str,
-    shape: tuple[int, ...],
-    axes: tuple[int, ...],
-    *,
-    keepdim: bool = False,
-    all_dtypes: bool = False,
-    smoke: bool = False,
-    **attributes: Any,
-) -> CaseTemplate[Axes]:
-    """Return the template of a call along axes.
+        Args:
+            label: The label of the cases.
+            shape: The shape of the input.
+            axes: The axes.
+            keepdim: Whether a reduction keeps the reduced axes.
+            all_dtypes: Whether there is a case for every element type instead of only float32.
+            fields: Further fields of the template.
 
-    Args:
-        label: The label of the cases.
-        shape: The shape of the input.
-        axes: The axes.
-        keepdim: Whether a reduction keeps the reduced axes.
-        all_dtypes: Whether there is a case for every element type instead of only float32.
-        smoke: Whether the cases are smoke cases.
-        attributes: Other attributes of the template.
+        Returns:
+            The template, with `Axes` as its sizes.
+        """
+        dtypes = DtypeSelection.all if all_dtypes else (Dtype.float32,)
+        return CaseTemplate(label, cls(shape, axes, keepdim), dtypes=dtypes, **fields)
 
-    Returns:
-        The template, with `Axes` as its sizes.
-    """
-    return CaseTemplate(
-        label,
-        Axes(shape, axes, keepdim),
-        dtypes=DtypeSelection.all if all_dtypes else (Dtype.float32,),
-        smoke=smoke,
-        **attributes,
-    )
+    @classmethod
+    def untested_templates(cls, templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
+        """Return calls along the axes that no template uses, alternately with and without `keepdim`."""
+        tested = {
+            (len(template.sizes.shape), template.sizes.axis)
+            for template in templates
+            if template.sizes.axis is not None and not template.is_large
+        }
+        return [
+            cls.template(label, shape, (axis,), keepdim=axis % 2 == 0) for label, shape, axis in untested_axes(tested)
+        ]
 
 
-SHAPES = ((6,), (5, 4), (3, 5, 4), (3, 2, 5, 4))
+_SHAPES = ((6,), (5, 4), (3, 5, 4), (3, 2, 5, 4))
 """Shapes of ranks 1 to 4 without equal sizes within a shape."""
 
 
-def rank_axis_pairs(ranks: Sequence[int] = (1, 2, 3, 4)) -> list[tuple[int, int]]:
-    """Return (rank, axis) for every axis of tensors of these ranks, counted from either end."""
-    return [(rank, axis) for rank in ranks for axis in range(-rank, rank)]
+def untested_axes(tested: Collection[tuple[int, int]] = ()) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    """Yield label, shape and axis for each axis of ranks 1 to 4, counted from either end, that is not tested.
+
+    Args:
+        tested: The ranks and axes that other cases test.
+
+    Yields:
+        A label, a shape of the rank, and the axis.
+    """
+    for shape in _SHAPES:
+        rank = len(shape)
+        for axis in range(-rank, rank):
+            if (rank, axis) not in tested:
+                yield f"axis{axis}-of-{rank}", shape, axis
 
 
-def untested_axes(tested: Collection[tuple[int, int]]) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Yield label, shape and axis for each (rank, axis) of ranks 1 to 4 that is not in `tested`."""
-    for rank, axis in rank_axis_pairs():
-        if (rank, axis) not in tested:
-            yield f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis
-
-
-def untested_axes_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-    """Return calls along the axes that no template uses, alternately with and without `keepdim`."""
-    tested = {
-        (len(template.sizes.shape), template.sizes.axis)
-        for template in templates
-        if template.sizes.axis is not None and template.level == FULL
-    }
-    return [axes_template(label, shape, (axis,), keepdim=axis % 2 == 0) for label, shape, axis in untested_axes(tested)]
-
-
-ROWS = axes_template("rows", (7, 5), (1,), all_dtypes=True, smoke=True)
+ROWS = Axes.template("rows", (7, 5), (1,), all_dtypes=True, smoke=True)
 
 ONE_AXIS = (
     ROWS,
-    axes_template("columns", (7, 5), (0,)),
-    axes_template("middle", (3, 4, 5), (-2,), layout=strided, result_layout=strided, all_dtypes=True),
-    axes_template("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result_layout=transposed),
-    axes_template("second-of-5", (2, 5, 3, 1, 2), (1,)),
-    axes_template("cube", (5, 5, 5), (1,)),
-    axes_template("vector", (6,), (-1,)),
-    axes_template("length-one", (3, 1, 4), (1,)),
-    axes_template("scalar", (), (0,)),
-    axes_template("scalar-last", (), (-1,)),
-    axes_template("no-slices", (0, 4), (1,)),
-    axes_template("long", (1031,), (0,)),
-    axes_template("long-rows", (24, 130), (-1,)),
-    axes_template("long-columns", (130, 3), (0,)),
-    axes_template("many-columns", (3, 1031), (0,)),
+    Axes.template("columns", (7, 5), (0,)),
+    Axes.template("middle", (3, 4, 5), (-2,), layout=strided, result_layout=strided, all_dtypes=True),
+    Axes.template("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result_layout=transposed),
+    Axes.template("second-of-5", (2, 5, 3, 1, 2), (1,)),
+    Axes.template("cube", (5, 5, 5), (1,)),
+    Axes.template("vector", (6,), (-1,)),
+    Axes.template("length-one", (3, 1, 4), (1,)),
+    Axes.template("scalar", (), (0,)),
+    Axes.template("scalar-last", (), (-1,)),
+    Axes.template("no-slices", (0, 4), (1,)),
+    Axes.template("long", (1031,), (0,)),
+    Axes.template("long-rows", (24, 130), (-1,)),
+    Axes.template("long-columns", (130, 3), (0,)),
+    Axes.template("many-columns", (3, 1031), (0,)),
 )
 """Calls along one axis; every axis length is at least 1."""
-
-KEEPDIM = (
-    axes_template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
-    axes_template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result_layout=strided),
-)
-
-ALL_AXES = (
-    axes_template("all", (3, 4, 5), (), layout=strided, all_dtypes=True),
-    axes_template("all-kept", (4, 6), (), keepdim=True, layout=transposed),
-    axes_template("all-of-scalar", (), ()),
-)
-
-SEVERAL_AXES = (
-    axes_template("two-axes", (2, 3, 4, 5), (3, 1)),
-    axes_template("first-and-last", (3, 4, 5), (-1, 0), keepdim=True),
-    axes_template("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
-    axes_template("every-axis", (3, 5), (1, 0)),
-)
-
-NO_ELEMENTS = (
-    axes_template("no-elements", (0, 3), (0,), all_dtypes=True),
-    axes_template("no-elements-kept", (2, 0, 3), (1,), keepdim=True),
-    axes_template("all-of-none", (0, 3), ()),
-)
-
-
-def restrict_dtypes(template: CaseTemplate[Axes], dtypes: Sequence[Dtype]) -> CaseTemplate[Axes]:
-    """Return the template restricted to the element types in `dtypes`."""
-    return template.replace(
-        dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]
-    )

@@ -18,10 +18,6 @@ Values = Mapping[str, Any]
 """Argument values by name: arrays in float64, complex128, int64 or bool, plain numbers, text, None."""
 
 
-FORMER_NAME_OF_NEGATIVE = "refusal"
-"""Name of the class `negative` in baselines, logs, reports and options of earlier versions."""
-
-
 class CaseClass(StrEnum):
     """What a case requires of a vendor beyond the function's first case. Reports count each class separately."""
 
@@ -49,7 +45,12 @@ class CaseClass(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> CaseClass | None:
         """Return the member for a former name, which older baselines, logs and reports contain."""
-        return cls.negative if value == FORMER_NAME_OF_NEGATIVE else None
+        return cls.negative if value == cls.negative.former_name else None
+
+    @property
+    def former_name(self) -> str:
+        """Return the name of the class in baselines, logs, reports and options of earlier versions."""
+        return "refusal" if self is CaseClass.negative else self.value
 
     @property
     def is_demanded(self) -> bool:
@@ -96,6 +97,18 @@ class TensorSpec:
     layout: Layout = contiguous
     compute: Callable[[Values], Any] | ResultOf | None = None
 
+    @property
+    def storage_bytes(self) -> int:
+        """Return the size of the storage that the tensor lies in."""
+        return self.layout(self.shape).storage_elements * to_numpy(self.dtype).itemsize
+
+    @staticmethod
+    def all_in(value: Any) -> Sequence[TensorSpec]:
+        """Return the tensor specs in an argument: none, one, or the specs of a list."""
+        if isinstance(value, TensorSpec):
+            return [value]
+        return [entry for entry in value if isinstance(entry, TensorSpec)] if isinstance(value, list) else []
+
     def has_layout(self, layout: Layout) -> bool:
         """Return whether the elements have the positions that `layout` gives them."""
         return self.layout(self.shape) == layout(self.shape)
@@ -116,7 +129,10 @@ class ResultOverride:
     shape: tuple[int, ...] | None = None
 
 
-FULL = "full"
+_HUGE = 2**31
+"""Bytes of a storage that 32-bit offsets cannot address."""
+
+_FULL = "full"
 """The level of the cases with small tensors, which the baseline stores."""
 
 LARGE = "large"
@@ -140,7 +156,7 @@ class Case:
         case_class: The class; `basic` if `diopi_test.cases.classes` derives it.
         non_discriminating: The reason why the case must be as it is although a wrong result could pass it; empty
             for all other cases (`diopi_test.quality.non_discriminating`).
-        level: The level that the case belongs to: `FULL`, of which the smoke cases are a part, or `LARGE`.
+        level: The level that the case belongs to: `_FULL`, of which the smoke cases are a part, or `LARGE`.
     """
 
     label: str
@@ -152,7 +168,13 @@ class Case:
     exact: bool | Collection[str] = False
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
-    level: str = FULL
+    level: str = _FULL
+
+    @property
+    def is_huge(self) -> bool:
+        """Return whether a tensor lies in a storage that 32-bit offsets cannot address."""
+        values = [value for name, value in self.arguments.items() if not name.startswith("_")]
+        return any(spec.storage_bytes > _HUGE for value in values for spec in TensorSpec.all_in(value))
 
     def is_exact(self, result: str) -> bool:
         """Return whether the data make a result free of rounding errors."""
@@ -161,21 +183,21 @@ class Case:
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]
 
-Reasons = Mapping[str, str]
-"""Reasons why cases do not discriminate, by a regular expression.
+_Reasons = Mapping[str, str]
+"""_Reasons why cases do not discriminate, by a regular expression.
 
 The expression matches labels without the element type, up to a dash or the end.
 """
 
-_makers: dict[str, tuple[CaseMaker, Reasons]] = {}
+_makers: dict[str, tuple[CaseMaker, _Reasons]] = {}
 
 
-def cases_for(*names: str, non_discriminating: Reasons | None = None) -> Callable[[CaseMaker], CaseMaker]:
+def cases_for(*names: str, non_discriminating: _Reasons | None = None) -> Callable[[CaseMaker], CaseMaker]:
     """Register the decorated function as the maker of the cases of these functions and of the forms derived from them.
 
     Args:
         names: The functions.
-        non_discriminating: Reasons for cases that have no reason of their own.
+        non_discriminating: _Reasons for cases that have no reason of their own.
 
     Returns:
         A decorator for a function that takes the prototype of a function or form and yields cases for its parameters.
@@ -198,7 +220,7 @@ def _none(prototype: Prototype) -> Iterable[Case]:
     return ()
 
 
-def registered_cases(prototype: Prototype, level: str = FULL) -> tuple[Case, ...]:
+def registered_cases(prototype: Prototype, level: str = _FULL) -> tuple[Case, ...]:
     """Return the cases of a level that a function's registered maker yields; none without a maker."""
     maker, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
     return tuple(_with_reason(case, reasons) for case in maker(prototype) if case.level == level)
@@ -219,7 +241,7 @@ def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
         _check_arguments(prototype, case)
 
 
-def _with_reason(case: Case, reasons: Reasons) -> Case:
+def _with_reason(case: Case, reasons: _Reasons) -> Case:
     label = case.label.partition("-")[2]
     found = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
     return case if case.non_discriminating else replace(case, non_discriminating=next(found, ""))
@@ -230,21 +252,3 @@ def _check_arguments(prototype: Prototype, case: Case) -> None:
     actual = [name for name in case.arguments if name in expected or not name.startswith("_")]
     if sorted(actual) != sorted(expected):
         raise ValueError(f"{prototype.name}[{case.label}] has the arguments {actual}, expected {expected}")
-
-
-HUGE = 2**31
-"""Bytes of a storage that 32-bit offsets cannot address."""
-
-
-def is_huge(case: Case) -> bool:
-    """Return whether a tensor of a case lies in a storage of more than `HUGE` bytes."""
-    specs = (spec for name, value in case.arguments.items() if not name.startswith("_") for spec in tensor_specs(value))
-    sizes = (spec.layout(spec.shape).storage_elements * to_numpy(spec.dtype).itemsize for spec in specs)
-    return any(size > HUGE for size in sizes)
-
-
-def tensor_specs(value: Any) -> Sequence[TensorSpec]:
-    """Return the tensor specs in one argument: none, one, or the specs of a list."""
-    if isinstance(value, TensorSpec):
-        return [value]
-    return [entry for entry in value if isinstance(entry, TensorSpec)] if isinstance(value, list) else []

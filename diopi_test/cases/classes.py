@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto import facts
+from diopi_proto.dtypes import leading_dtype
 from diopi_proto.parameters import Scalar
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, CaseClass, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.open_calls import reason_open
-from diopi_test.cases.template import leading_dtype
 from lib_rt.formats import is_inexact, is_subnormal
 
 PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)
@@ -86,7 +86,7 @@ def _demands_of_first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]
 
 def _demands(prototype: Prototype, case: Case) -> Demands:
     """Return the requirements of one case, without comparison with other cases."""
-    tensors = [(name, spec) for name, value in case.arguments.items() for spec in tensor_specs(value)]
+    tensors = [(name, spec) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value)]
     passed = [(name, spec) for name, spec in tensors if not name.startswith("_")]
     results = [(name, result) for name, result in case.results.items() if result is not None]
     typed = [(name, spec.dtype) for name, spec in passed]

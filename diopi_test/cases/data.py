@@ -18,7 +18,7 @@ from diopi_proto.facts import HoldsTruth
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, TensorSpec, Values
-from diopi_test.cases.layouts import Placement, is_non_overlapping
+from diopi_test.cases.layouts import Placement
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import is_inexact
 
@@ -142,7 +142,7 @@ def _draw(
         raw = spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
     if np.iscomplexobj(raw) and not is_complex(spec.dtype) and spec.dtype is not Dtype.bool:
         raw = raw.real
-    if not is_non_overlapping(place := spec.layout(spec.shape), spec.shape):
+    if not (place := spec.layout(spec.shape)).is_non_overlapping(spec.shape):
         raw = _share_overlapping_elements(raw, place)
     with np.errstate(all="ignore"):
         return TensorData(raw.astype(to_numpy(spec.dtype)), spec)

@@ -16,21 +16,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from diopi_proto.dtypes import leading_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import FULL, LARGE, Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, special_values
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.layouts import Layout, contiguous, expanded, is_non_overlapping, strided, strides, transposed
+from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.open_calls import reason_open
-from diopi_test.cases.template import (
-    Arguments,
-    CaseTemplate,
-    TensorTemplate,
-    expand,
-    leading_dtype,
-    tensor,
-)
+from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 Operands = tuple[TensorTemplate, ...]
 """The tensor arguments in order; the last operand repeats."""
@@ -131,7 +125,7 @@ def elementwise_cases(
     suitable = [_drop_numbers(template, names) for template in templates if is_applicable(prototype, template)]
     grown = _large_templates(prototype, suitable) if large else ()
     cases = expand(prototype, [*_drop_duplicates(suitable), *grown], operands)
-    return (case for case in cases if case.level == FULL or not reason_open(prototype, case))
+    return (case for case in cases if case.level != LARGE or not reason_open(prototype, case))
 
 
 def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
@@ -164,7 +158,7 @@ def is_applicable(prototype: Prototype, template: CaseTemplate[Operands]) -> boo
         return True
     operands = [_item_or_last(template.sizes, i) for i in range(len(Elementwise(prototype).tensor_names()))]
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-    return shape == operands[0].shape and is_non_overlapping(operands[0].layout(shape), shape)
+    return bool(shape == operands[0].shape and operands[0].layout(shape).is_non_overlapping(shape))
 
 
 def _drop_numbers(template: CaseTemplate[Operands], names: Collection[str]) -> CaseTemplate[Operands]:

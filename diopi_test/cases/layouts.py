@@ -17,6 +17,15 @@ class Placement:
     offset: int
     storage_elements: int
 
+    def is_non_overlapping(self, shape: Sequence[int]) -> bool:
+        """Return whether no two elements share memory; False if the strides are too complex to decide quickly."""
+        end = 0
+        for step, length in sorted(zip(self.strides, shape, strict=True)):
+            if length > 1 and step <= end:
+                return False
+            end += (length - 1) * step
+        return True
+
 
 Layout = Callable[[Sequence[int]], Placement]
 
@@ -66,8 +75,7 @@ class Strides:
     """The layout of a tensor with fixed strides and offset in elements.
 
     Its name, `strides(4096,1)` or `strides(4096,1)+3`, describes it completely. A stride may be 0, and elements of an
-    input
-    may share memory.
+    input may share memory.
     """
 
     steps: tuple[int, ...]
@@ -97,16 +105,6 @@ class Strides:
 def strides(*steps: int, offset: int = 0) -> Strides:
     """Return the layout with these strides; raise ValueError if a number is negative."""
     return Strides(steps, offset)
-
-
-def is_non_overlapping(placed: Placement, shape: Sequence[int]) -> bool:
-    """Return whether no two elements share memory; False for some strides that are too complex to decide quickly."""
-    end = 0
-    for step, length in sorted(zip(placed.strides, shape, strict=True)):
-        if length > 1 and step <= end:
-            return False
-        end += (length - 1) * step
-    return True
 
 
 LAYOUTS: dict[str, Layout] = {

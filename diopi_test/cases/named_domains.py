@@ -13,12 +13,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from diopi_proto.dtypes import leading_dtype
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import tensor_specs
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.selection import select_cases
-from diopi_test.cases.template import leading_dtype
 
 
 def absolute_normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
@@ -165,8 +165,8 @@ def _default_domain(function: str, parameter: str) -> Domain | None:
     usual = leading_dtype(prototype.dtypes) if prototype.dtypes else None
 
     def rank(case: Any) -> tuple[bool, bool, int]:
-        specs = [spec for value in case.arguments.values() for spec in tensor_specs(value)]
+        specs = [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
         return case.case_class != "basic", case.dtype is not usual, sum(prod(spec.shape) for spec in specs)
 
-    specs = (spec for case in sorted(demanded, key=rank) for spec in tensor_specs(case.arguments.get(parameter)))
+    specs = (spec for case in sorted(demanded, key=rank) for spec in TensorSpec.all_in(case.arguments.get(parameter)))
     return next((spec.domain for spec in specs if spec.compute is None), None)

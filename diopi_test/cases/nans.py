@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, TensorSpec, is_huge, registered_cases, tensor_specs
+from diopi_test.cases.case import Case, TensorSpec, registered_cases
 from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.domains import Domain
@@ -36,7 +36,7 @@ def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
         arguments = {
             name: _insert_nans(value, period) if name in names else value for name, value in case.arguments.items()
         }
-        if arguments != case.arguments and not is_huge(case):
+        if arguments != case.arguments and not case.is_huge:
             yield replace(case, label=f"{case.dtype.name}-few-nans", arguments=arguments, exact=False)
             return
 
@@ -49,7 +49,7 @@ def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
         name
         for case in cases
         for name, value in case.arguments.items()
-        for spec in tensor_specs(value)
+        for spec in TensorSpec.all_in(value)
         if _can_hold_nans(spec) and _has_nans(prototype, case, name, spec)
     )
 

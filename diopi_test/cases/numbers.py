@@ -18,7 +18,7 @@ from diopi_proto.interface import header_of
 from diopi_proto.parameters import Factor, Parameter, Scalar, f32, f64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, CaseClass, tensor_specs
+from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.open_calls import reason_open
 
@@ -126,7 +126,7 @@ def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterat
 
 def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:
     """Return whether a case accepts any other number for a parameter, and its results would reveal it."""
-    tensors = [spec for value in case.arguments.values() for spec in tensor_specs(value)]
+    tensors = [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     return (
         case.arguments[name] is not None
         and prototype.has_effect(name, case.arguments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from diopi_proto.dtypes import COMPLEX, category, common_dtype, promote
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number
-from diopi_test.cases.case import Case, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 
 
@@ -59,7 +59,7 @@ def _has_type_pytorch_rejects(prototype: Prototype, case: Case) -> bool:
 
 def _rejected_types(prototype: Prototype, case: Case) -> set[Dtype]:
     """Return the element types of arguments and results that PyTorch rejects at their position."""
-    typed = [(name, spec.dtype) for name, value in case.arguments.items() for spec in tensor_specs(value)]
+    typed = [(name, spec.dtype) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value)]
     typed += [
         (name, result.dtype) for name, result in case.results.items() if result is not None and result.dtype is not None
     ]

@@ -13,7 +13,7 @@ from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.callers import caller_cases
-from diopi_test.cases.case import Case, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.facts import CaseFacts, FurtherCases
 from diopi_test.cases.layouts import different_layout, layout_named
 from diopi_test.cases.numbers import untested_number_cases
@@ -38,7 +38,7 @@ def change_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _has_elements(case: Case) -> bool:
-    tensors = [tensor for name, value in case.arguments.items() for tensor in tensor_specs(value)]
+    tensors = [tensor for name, value in case.arguments.items() for tensor in TensorSpec.all_in(value)]
     return bool(tensors) and all(0 not in tensor.shape for tensor in tensors)
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from diopi_proto.families import load_families
 from diopi_proto.interface import prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.case import ResultOf, registered_cases, tensor_specs
+from diopi_test.cases.case import ResultOf, TensorSpec, registered_cases
 from diopi_test.cases.facts import CaseFacts
 
 FILE = "result_dependencies.json"
@@ -44,7 +44,7 @@ def _sources_of(prototype: Prototype) -> frozenset[str]:
         spec
         for case in registered_cases(prototype)
         for argument in case.arguments.values()
-        for spec in tensor_specs(argument)
+        for spec in TensorSpec.all_in(argument)
     )
     rules = [spec.compute for spec in specs if isinstance(spec.compute, ResultOf)]
     rules += CaseFacts.declared_for(prototype).saved.values()

@@ -34,7 +34,6 @@ from diopi_test.cases.template import (
     CaseTemplate,
     DtypeSelection,
     TemplateFields,
-    cycle_layouts,
     register,
 )
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor, distinct_positions, literal
@@ -130,7 +129,7 @@ SORT = (
     ordered("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
     ordered("stable-descending", (9, 4), 0, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
     ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
-    *cycle_layouts(
+    *CaseTemplate.cycle_layouts(
         [ordered(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES
     ),
     *(ordered(f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, EQUALS) for way in WAYS),
@@ -207,7 +206,7 @@ TOPK = (
     largest("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
     largest("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
     largest("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
-    *cycle_layouts(by_half(), *PLACES),
+    *CaseTemplate.cycle_layouts(by_half(), *PLACES),
     largest("one", (4, 7), 1, 1, True, False),
     largest("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
     largest("many-of-very-many", (4099,), 0, 1025, False, True),

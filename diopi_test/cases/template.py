@@ -16,22 +16,12 @@ from typing import Any, Generic, Self, TypedDict, Unpack, cast
 
 from typing_extensions import TypeVar
 
-from diopi_proto.dtypes import DtypeSet
+from diopi_proto.dtypes import DtypeSet, leading_dtype
 from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import (
-    FULL,
-    Case,
-    CaseClass,
-    Reasons,
-    ResultOf,
-    ResultOverride,
-    TensorSpec,
-    Values,
-    cases_for,
-)
+from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.domains import Domain, normal
 from diopi_test.cases.layouts import Layout, contiguous
 
@@ -158,7 +148,7 @@ class CaseTemplate(Generic[Sizes_co]):
     inplace: bool = True
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
-    level: str = FULL
+    level: str = Case.level
 
     def replace(
         self, label: str | None = None, /, arguments: Arguments | None = None, **changes: Unpack[TemplateFields]
@@ -236,9 +226,24 @@ class CaseTemplate(Generic[Sizes_co]):
         sizes = dataclasses.replace(cast("Any", self.sizes), **changes)
         return dataclasses.replace(self, label=self.label if label is None else label, sizes=sizes)
 
+    @property
+    def is_large(self) -> bool:
+        """Return whether the cases belong to the level with the sizes of models."""
+        return self.level == LARGE
+
     def argument(self, name: str, default: Argument = None) -> Any:
         """Return the argument of this name, or `default` if the template has none."""
         return self.arguments.get(name, default)
+
+    @staticmethod
+    def cycle_layouts(
+        templates: Iterable[CaseTemplate[Sizes]], *layout_pairs: tuple[Layout, Layout]
+    ) -> list[CaseTemplate[Sizes]]:
+        """Return the templates with these pairs of argument layout and result layout, assigned in rotation."""
+        return [
+            template.replace(layout=argument_layout, result_layout=result_layout)
+            for template, (argument_layout, result_layout) in zip(templates, cycle(layout_pairs), strict=False)
+        ]
 
     def dtypes_for(self, prototype: Prototype) -> Sequence[Dtype]:
         """Return the element types in which the template makes cases of a function or form."""
@@ -254,21 +259,6 @@ class CaseTemplate(Generic[Sizes_co]):
 def same_layout(layout: Layout) -> dict[str, Any]:
     """Return the fields of a template whose derived arguments and results all have `layout`."""
     return {"layout": layout, "result_layout": layout}
-
-
-def cycle_layouts(
-    templates: Iterable[CaseTemplate[Sizes]], *layout_pairs: tuple[Layout, Layout]
-) -> list[CaseTemplate[Sizes]]:
-    """Return the templates with these pairs of argument layout and result layout, assigned in rotation."""
-    return [
-        template.replace(layout=argument_layout, result_layout=result_layout)
-        for template, (argument_layout, result_layout) in zip(templates, cycle(layout_pairs), strict=False)
-    ]
-
-
-def leading_dtype(dtypes: Sequence[Dtype]) -> Dtype:
-    """Return the element type that represents all of `dtypes`: float32, or the first type without float32."""
-    return Dtype.float32 if Dtype.float32 in dtypes else dtypes[0]
 
 
 Derive = Callable[[CaseTemplate[Sizes], Dtype], Mapping[str, Any]]
@@ -318,7 +308,7 @@ def register(
     *names: str,
     templates: Sequence[CaseTemplate[Sizes]],
     derive: Derive[Sizes] | None = None,
-    non_discriminating: Reasons | None = None,
+    non_discriminating: Mapping[str, str] | None = None,
 ) -> None:
     """Register the cases of these templates for functions and the forms derived from them.
 

@@ -79,9 +79,3 @@ def periodic_mask(*shape: int, period: int = 3, dtype: Dtype = Dtype.bool, layou
 def constant_mask(value: bool, *shape: int) -> TensorSpec:
     """Return a mask that is true everywhere or nowhere."""
     return literal(np.full(shape, value), Dtype.bool)
-
-
-def mask_values(mask: TensorSpec) -> Any:
-    """Return the elements of a mask of fixed values as bool."""
-    assert callable(mask.compute)
-    return np.asarray(mask.compute({})) != 0

@@ -20,7 +20,7 @@ from diopi_proto.families import load_families
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction, RoundMode
-from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec, registered_cases, tensor_specs
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strides
@@ -126,7 +126,7 @@ def _similarity(case: Case, call: TracedCall, dtype: Dtype) -> tuple[int, ...]:
     names = [name for name in call.arguments if name in case.arguments]
     same = sum(_is_tensor(case.arguments[n]) == _is_tensor(call.arguments[n]) for n in names)
     equal = sum(_name_of(case.arguments[n]) == call.arguments[n] for n in names if not _is_tensor(call.arguments[n]))
-    drawn_count = sum(spec.compute is None for n in names for spec in tensor_specs(case.arguments[n]))
+    drawn_count = sum(spec.compute is None for n in names for spec in TensorSpec.all_in(case.arguments[n]))
     return same, equal, drawn_count, case.dtype is dtype, case.smoke
 
 
@@ -141,7 +141,7 @@ def _is_tensor(value: Any) -> bool:
 def _argument(prototype: Prototype, parameter: Parameter, call: TracedCall, donor: Case | None) -> Any:
     """Return an argument of the case of a call; a tensor gets the donor's domain."""
     value = call.arguments[parameter.name]
-    donor_specs = [] if donor is None else tensor_specs(donor.arguments.get(parameter.name))
+    donor_specs = [] if donor is None else TensorSpec.all_in(donor.arguments.get(parameter.name))
     domain = next((spec.domain for spec in donor_specs if spec.compute is None), None)
     if isinstance(value, list):
         return [None if entry is None else _spec(prototype, parameter, entry, call, domain) for entry in value]

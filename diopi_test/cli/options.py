@@ -26,7 +26,7 @@ from diopi_proto.messages import describe_unknown, pluralize
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, parse_seed
-from diopi_test.cases.case import FORMER_NAME_OF_NEGATIVE, CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, level_of_model
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
@@ -272,7 +272,7 @@ def _names_option(option: str, variable: str, noun: str) -> Callable[[F], F]:
 
 def _replace_former_classes(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of classes with the former name of `negative` replaced, and print a notice if it occurs."""
-    former, negative = FORMER_NAME_OF_NEGATIVE, CaseClass.negative.value
+    former, negative = CaseClass.negative.former_name, CaseClass.negative.value
     replacements = {former: negative, f"{NOT}{former}": f"{NOT}{negative}"}
     current = tuple(replacements.get(name, name) for name in names)
     if current != names:

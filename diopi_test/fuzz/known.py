@@ -17,16 +17,15 @@ import numpy as np
 
 from diopi_proto import facts
 from diopi_proto import parameters as kinds
-from diopi_proto.dtypes import category
+from diopi_proto.dtypes import category, leading_dtype
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec
 from diopi_test.cases.domains import Domain, integer_range
 from diopi_test.cases.layouts import contiguous, expanded
 from diopi_test.cases.selection import select_cases
-from diopi_test.cases.template import leading_dtype
 from lib_rt.formats import format_of
 
 T = TypeVar("T")
@@ -271,7 +270,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 def named_tensors(case: Case) -> Iterator[tuple[str, TensorSpec]]:
     """The tensors of a case, those among them that others are computed from, with their arguments' names."""
-    return ((name, spec) for name, value in case.arguments.items() for spec in tensor_specs(value))
+    return ((name, spec) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value))
 
 
 def sizes_of(case: Case) -> frozenset[int]:
@@ -301,4 +300,4 @@ def with_tensors(case: Case, change: Callable[[str, TensorSpec], TensorSpec]) ->
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    return next((spec.shape for spec in tensor_specs(value)), None)
+    return next((spec.shape for spec in TensorSpec.all_in(value)), None)

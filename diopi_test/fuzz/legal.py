@@ -17,7 +17,7 @@ from diopi_proto.dtypes import category
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.stability import UnstableError, restrict_to_stable
-from diopi_test.cases.case import Case, ResultOverride, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
@@ -87,7 +87,7 @@ def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
     """Raise IllegalError if a value becomes infinite in the type of the call but not in the original case's type."""
     for name, value in case.arguments.items():
         tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
-        for number, (spec, tensor) in enumerate(zip(tensor_specs(value), tensors, strict=False)):
+        for number, (spec, tensor) in enumerate(zip(TensorSpec.all_in(value), tensors, strict=False)):
             if spec.compute is None and is_inexact(spec.dtype):
                 word = f"{name}.{number}" if isinstance(value, list) else name
                 values = spec.domain(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from diopi_proto.dtypes import category, common_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, tensor_specs
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import integer_range
 
 CHECKED: Mapping[str, Sequence[str]] = {
@@ -67,7 +67,7 @@ def _overflows(prototype: Prototype, case: Case) -> bool:
 
 def _converted_to(prototype: Prototype, case: Case) -> Dtype:
     """Return the element type to which the numbers of a call are converted."""
-    tensors = [spec.dtype for value in case.arguments.values() for spec in tensor_specs(value)]
+    tensors = [spec.dtype for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     if not prototype.common_type:
         return next(iter(tensors), case.dtype)
     operands = [case.arguments[p.name] for p in prototype.operands]

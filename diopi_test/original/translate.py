@@ -22,7 +22,7 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.descriptions import PendingTensor
-from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.oracle.reference import find_reference
 from diopi_test.original.adapters import CallDraft, adapt_call
@@ -213,7 +213,7 @@ def _is_pending(value: Any) -> bool:
 
 def _check_axes(prototype: Prototype, case: Case) -> None:
     """Raise EntryError if an axis is out of range for the tensor with the most axes."""
-    ranks = [len(spec.shape) for value in case.arguments.values() for spec in tensor_specs(value)]
+    ranks = [len(spec.shape) for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     for parameter in prototype.arguments:
         value, rank = case.arguments[parameter.name], max([1, *ranks]) + (prototype.base in ADDS_AXIS)
         if parameter.fact(facts.NamesAxis) and value is not None and ranks:
@@ -396,6 +396,6 @@ def _dtype_under_test(
     arguments: Mapping[str, Any], results: Mapping[str, ResultOverride | None], dtypes: Mapping[str, Dtype]
 ) -> Dtype:
     """Return the element type under test: that of the first floating tensor, or of the first tensor."""
-    found = [spec.dtype for value in arguments.values() for spec in tensor_specs(value)]
+    found = [spec.dtype for value in arguments.values() for spec in TensorSpec.all_in(value)]
     found = found or [result.dtype for result in results.values() if result and result.dtype] or list(dtypes.values())
     return next((dtype for dtype in found if is_floating(dtype) or is_complex(dtype)), found[0])

@@ -17,7 +17,6 @@ from typing import final
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_test.baseline.generate import functions_with_cases
-from diopi_test.cases.case import is_huge
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
@@ -73,7 +72,7 @@ def diagnose_mutants(function: str, limit: int, seed: int, level: str = "smoke")
         The drawn mutants that fail at least one case. Mutants that change no result are not drawn.
     """
     prototype = lookup(function)
-    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge]
     mutants = list(size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases))
     random.Random(f"{seed} {function}").shuffle(mutants)
     found = (_diagnose(function, mutant, cases) for mutant in mutants)

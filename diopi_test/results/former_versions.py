@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diopi_test.cases.case import FORMER_NAME_OF_NEGATIVE, CaseClass
+from diopi_test.cases.case import CaseClass
 
 RENAMED_CHECKS = {"meaning": "validity", "surroundings": "process_state"}
 """Current names of checks, by the names under which older versions report them."""
@@ -41,7 +41,7 @@ def upgrade_report(content: dict[str, Any]) -> dict[str, Any]:
         upgraded["cases"] = [upgrade_case(case) for case in cases]
     summary = content.get("summary")
     if isinstance(summary, dict) and isinstance(classes := summary.get("classes"), dict):
-        renamed = {FORMER_NAME_OF_NEGATIVE: CaseClass.negative.name}
+        renamed = {CaseClass.negative.former_name: CaseClass.negative.name}
         current = {renamed.get(name, name): counts for name, counts in classes.items()}
         upgraded["summary"] = {**summary, "classes": current}
     return upgraded

@@ -10,7 +10,7 @@ from diopi_proto.interface import prototypes
 from diopi_test.baseline.descriptions import described_cases, described_functions
 from diopi_test.baseline.level import StoredLevel, open_level_of_file
 from diopi_test.baseline.manifest import ListedCase
-from diopi_test.cases.case import CaseClass, is_huge
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import classes_with_int32_indices, select_cases
 from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
 from diopi_test.execution.verdict import Outcome
@@ -97,7 +97,7 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
         for function in sorted(prototypes())
         if wanted(function)
         for case in select_cases(function, level)
-        if huge or not is_huge(case)
+        if huge or not case.is_huge
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 
 from diopi_proto.aten.mapping import FunctionCall
-from diopi_test.cases.case import Case, tensor_specs
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_test.oracle.records import BaselineCase
 from diopi_torch.compare.calls import RecordedCall
@@ -91,5 +91,5 @@ def _case_form(function: str, case: Case) -> str:
 
 
 def _form(value: Any) -> Any:
-    specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in tensor_specs(value)]
+    specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in TensorSpec.all_in(value)]
     return specs or value

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import category, floating
+from diopi_proto.dtypes import category, floating, leading_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import Domain, choice, integer_range, integer_values
 from diopi_test.cases.elementwise import Domains, Elementwise, pattern
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, leading_dtype
+from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate
 from diopi_test.cases.type_promotion import IntegerGap
 
 CALLERS = CaseClass.callers

@@ -33,7 +33,6 @@ from diopi_test.cases.template import (
     CaseTemplate,
     Derive,
     DtypeSelection,
-    cycle_layouts,
     expand,
     register,
     tensor,
@@ -74,21 +73,21 @@ INNER = CaseTemplate(
 INDEX_SELECT = (
     COLUMNS,
     INNER.replace(result_layout=transposed),
-    *cycle_layouts(sized(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
+    *CaseTemplate.cycle_layouts(sized(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
     CaseTemplate("expanded", IndexedAxis((4, 3), 1, random_positions(5, below=3)), layout=expanded),
 )
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
     INNER.replace(result_layout=strided),
-    *cycle_layouts(sized(SLICES), *ALIKE),
+    *CaseTemplate.cycle_layouts(sized(SLICES), *ALIKE),
     *sums("grad", IndexedAxis((4, 6, 5), 1, random_positions(67, below=6)), IndexedAxis((2, 3), 1, OFTEN)),
 )
 
 INDEX_FILL = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
     replace(INNER, sizes=IndexedAxis((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
-    *cycle_layouts([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
+    *CaseTemplate.cycle_layouts([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
     CaseTemplate("negative", IndexedAxis((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
         "long",
@@ -235,7 +234,7 @@ def parts(
     return [
         CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
         CaseTemplate("inner", inner, layout=transposed, result_layout=strided, dtypes=DtypeSelection.all),
-        *cycle_layouts(sized(table, long), *UNLIKE),
+        *CaseTemplate.cycle_layouts(sized(table, long), *UNLIKE),
     ]
 
 

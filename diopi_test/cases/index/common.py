@@ -14,7 +14,7 @@ from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import LARGE, TensorSpec
 from diopi_test.cases.domains import choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
-from diopi_test.cases.template import CaseTemplate, DtypeSelection, Sizes
+from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.tensors import literal
 
 Shape = tuple[int, ...]
@@ -32,6 +32,7 @@ class AlongAxis(Protocol):
         """Return the axis."""
 
 
+Sizes = TypeVar("Sizes")
 AxisSizes = TypeVar("AxisSizes", bound=AlongAxis)
 
 
@@ -69,7 +70,7 @@ ONE_DTYPE_PER_KIND = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex6
 INEXACT = (*floating, *complexes)
 
 ALIKE = [(layout, layout) for layout in (contiguous, transposed, strided)]
-"""Layouts of arguments and result, for `cycle_layouts`: the same one."""
+"""Layouts of arguments and result, for `CaseTemplate.cycle_layouts`: the same layout."""
 
 UNLIKE = [(contiguous, transposed), (strided, contiguous)]
 """Different layouts of arguments and result."""
@@ -132,3 +133,9 @@ def and_untried(
     """Return the templates, and templates along the axes that none of them covers."""
     tried = {(len(template.sizes.shape), template.sizes.axis) for template in templates}
     return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tried))]
+
+
+def mask_values(mask: TensorSpec) -> Any:
+    """Return the elements of a mask of fixed values as bool."""
+    assert callable(mask.compute)
+    return np.asarray(mask.compute({})) != 0

@@ -35,7 +35,6 @@ from diopi_test.cases.template import (
     CaseTemplate,
     DtypeSelection,
     TemplateFields,
-    cycle_layouts,
     register,
     tensor,
 )
@@ -77,13 +76,13 @@ COMMON = (
     ),
 )
 
-GATHER = (*COMMON, *cycle_layouts(sized(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
+GATHER = (*COMMON, *CaseTemplate.cycle_layouts(sized(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
 
 SEVERAL = IndexedAxis((3, 2), 1, random_positions(3, 70, below=2))
 
 GATHER_BACKWARD = (
     *COMMON,
-    *cycle_layouts(sized(GATHERS), *UNLIKE),
+    *CaseTemplate.cycle_layouts(sized(GATHERS), *UNLIKE),
     *sums("grad_output", IndexedAxis((3, 6), 1, random_positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)),
     CaseTemplate("often", SEVERAL, dtypes=floating),
     CaseTemplate("wrap", SEVERAL, {}, domains={"grad_output": full_range}, dtypes=integer),
@@ -219,7 +218,7 @@ SCATTER = (
     scatter_template("multiply-wrap", REPEATED, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
     *(
         template.replace(arguments={"reduce": ""})
-        for template in cycle_layouts(sized(SCATTERS, DtypeSelection.one_per_size), *UNLIKE)
+        for template in CaseTemplate.cycle_layouts(sized(SCATTERS, DtypeSelection.one_per_size), *UNLIKE)
     ),
     scatter_template("of-number-reduced", SCATTERS["of-number"], "add", normal()),
     scatter_template("number-of-number-reduced", SCATTERS["number-of-number"], "multiply", normal()),

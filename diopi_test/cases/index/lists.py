@@ -25,25 +25,17 @@ from diopi_test.cases.index.common import (
     POSITIVE,
     SUMMANDS,
     Shape,
+    mask_values,
     sized,
     sums,
 )
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.template import (
-    SMOKE_IN_ALL_DTYPES,
-    CaseTemplate,
-    DtypeSelection,
-    cycle_layouts,
-    register,
-    same_layout,
-    tensor,
-)
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import (
     arbitrary,
     constant_mask,
     distinct_positions,
     literal,
-    mask_values,
     periodic_mask,
     random_positions,
 )
@@ -129,7 +121,9 @@ MIDDLE = CaseTemplate(
 INDEX = (
     ROWS,
     MIDDLE,
-    *cycle_layouts(sized(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)),
+    *CaseTemplate.cycle_layouts(
+        sized(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)
+    ),
     *(
         CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=ONE_DTYPE_PER_KIND[1:])
         for label in ("mask", "apart")
@@ -152,7 +146,7 @@ INDEX_BACKWARD = (
     ROWS,
     MIDDLE.replace(result_layout=transposed),
     CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
-    *cycle_layouts(sized(INDEXING), *ALIKE),
+    *CaseTemplate.cycle_layouts(sized(INDEXING), *ALIKE),
     *sums(
         "grad_output",
         IndexedElements((6, 5), [random_positions(67, below=6)]),
@@ -238,7 +232,7 @@ INDEX_PUT = (
         domains=input_and_values(NEIGHBOURS),
         dtypes=(Dtype.int64,),
     ),
-    *cycle_layouts(
+    *CaseTemplate.cycle_layouts(
         [
             *(
                 template.replace(f"{template.label}-add", ADD)

@@ -22,6 +22,7 @@ from diopi_test.cases.index.common import (
     ONE_DTYPE_PER_KIND,
     UNLIKE,
     Shape,
+    mask_values,
     sized,
     sums,
 )
@@ -32,13 +33,12 @@ from diopi_test.cases.template import (
     CaseTemplate,
     Derive,
     DtypeSelection,
-    cycle_layouts,
     expand,
     register,
     same_layout,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, constant_mask, derive_single_tensor, literal, mask_values, periodic_mask
+from diopi_test.cases.tensors import arbitrary, constant_mask, derive_single_tensor, literal, periodic_mask
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ MASKED = (
         result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
-    *cycle_layouts(
+    *CaseTemplate.cycle_layouts(
         [*sized(FITTING, DtypeSelection.one_per_size), *(t.replace(inplace=False) for t in sized(SPREADING))], *UNLIKE
     ),
 )

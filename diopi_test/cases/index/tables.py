@@ -34,7 +34,6 @@ from diopi_test.cases.template import (
     CaseTemplate,
     DtypeSelection,
     TemplateFields,
-    cycle_layouts,
     register,
     same_layout,
     tensor,
@@ -86,7 +85,7 @@ COMMON = (
 
 EMBEDDING = (
     *COMMON,
-    *cycle_layouts(sized(TABLES, DtypeSelection.one_per_size), *UNLIKE),
+    *CaseTemplate.cycle_layouts(sized(TABLES, DtypeSelection.one_per_size), *UNLIKE),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
     CaseTemplate("vocabulary", VOCABULARY, level=LARGE),
@@ -101,7 +100,7 @@ def scaled(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplate[Indexed
 
 EMBEDDING_BACKWARD = (
     *COMMON,
-    *cycle_layouts(sized(TABLES), *UNLIKE),
+    *CaseTemplate.cycle_layouts(sized(TABLES), *UNLIKE),
     CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=DtypeSelection.all),
     scaled("matrix-of-indices"),
     scaled("no-indices", layout=transposed),

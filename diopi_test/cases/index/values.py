@@ -10,7 +10,8 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.template import ByDtype, CaseTemplate, Derive, Sizes
+from diopi_test.cases.index.common import Sizes
+from diopi_test.cases.template import ByDtype, CaseTemplate, Derive
 from diopi_test.cases.tensors import literal
 
 

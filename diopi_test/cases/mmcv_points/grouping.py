@@ -12,7 +12,7 @@ from diopi_test.cases.case import LARGE, TensorSpec
 from diopi_test.cases.domains import Domain, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
 from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES, STACK, STACKED, Stack
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, cycle_layouts, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
 
 LAYOUTS = (strided, transposed), (transposed, strided)
@@ -86,7 +86,7 @@ def choices(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
     return (
         CHOSEN.with_sizes(shape=shape),
         CHOSEN.with_sizes("exact", shape=shape, points=4).replace(domains=SUMMANDS, exact=True, smoke=False),
-        *cycle_layouts(
+        *CaseTemplate.cycle_layouts(
             (
                 CHOSEN.with_sizes("few-of-many", shape=shape, points=40).replace(smoke=False),
                 CHOICE.with_sizes("one-set", b=1, c=5, shape=shape),

@@ -9,7 +9,7 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import FULL, Case, Reasons, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import Layout, contiguous
 from diopi_test.cases.norm.values import EPS, SHIFTED
@@ -40,7 +40,7 @@ def layer(
     parameters: Dtype | None = None,
     layout: Layout = contiguous,
     dtypes: Sequence[Dtype] = (F32,),
-    level: str = FULL,
+    level: str = CaseTemplate.level,
     **attributes: Argument,
 ) -> CaseTemplate[Layer]:
     """Return a template of a normalization.
@@ -78,7 +78,7 @@ def layers(
     *names: str,
     templates: Sequence[CaseTemplate[Layer]],
     derive: Derive[Layer],
-    non_discriminating: Reasons | None = None,
+    non_discriminating: Mapping[str, str] | None = None,
 ) -> None:
     """Register cases in which all derived tensors and the first result have the layout of the template.
 

@@ -10,7 +10,7 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import SHAPES, rank_axis_pairs
+from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
@@ -88,7 +88,7 @@ LAYER_NORM = (
 )
 
 BEGINNING = tuple(
-    layer(f"from{axis}-of-{rank}", SHAPES[rank - 1], begin_norm_axis=axis) for rank, axis in rank_axis_pairs()
+    layer(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
 )
 
 LARGE_LAYERS = (
@@ -240,7 +240,7 @@ INSTANCE_NORM = (
 )
 
 UNTRIED_AXES = tuple(
-    layer(f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis=axis) for rank, axis in rank_axis_pairs((2, 3, 4)) if axis > 0
+    layer(label, shape, axis=axis) for label, shape, axis in untested_axes() if len(shape) > 1 and axis > 0
 )
 """Axes that no template uses; axis 0 counts samples, and negative axes are not supported."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes, untested_axes
-from diopi_test.cases.case import FULL, LARGE, ResultOf, ResultOverride
+from diopi_test.cases.case import LARGE, ResultOf, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
     avoid_points,
@@ -95,7 +95,7 @@ def vectors(
     """
     sizes = Axes(shape, dim, keepdim)
     template = CaseTemplate(label, sizes, {"p": order, "ord": order, "keepdim": keepdim}, **fields)
-    result_shape = sizes.reduced_shape if template.level == FULL else None
+    result_shape = sizes.reduced_shape if not template.is_large else None
     return template.replace(
         domains={"input": domain, "self": domain} if domain else {},
         results={"out": ResultOverride(wide, template.result_layout, result_shape)},
@@ -288,7 +288,7 @@ SLOPES = (
 
 def _gradient(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
-    norm_layout = layout if template.level == FULL else contiguous
+    norm_layout = layout if not template.is_large else contiguous
     return {
         "self": tensor(*sizes.shape, layout=layout),
         "dim": sizes.axes,

@@ -9,42 +9,55 @@ from diopi_proto.dtypes import complexes, floating
 from diopi_proto.parameters import Size
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import (
-    ALL_AXES,
-    KEEPDIM,
-    NO_ELEMENTS,
-    ONE_AXIS,
-    ROWS,
-    SEVERAL_AXES,
-    Axes,
-    axes_template,
-    restrict_dtypes,
-    untested_axes_templates,
-)
-from diopi_test.cases.case import FULL, LARGE, Case, ResultOverride
+from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
+from diopi_test.cases.case import LARGE, Case, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
 )
-from diopi_test.cases.layouts import strides
+from diopi_test.cases.layouts import strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32, F64 = floating
 INEXACT = (*floating, *complexes)
 
-LONG = axes_template("long", (1031,), (0,))
-LONG_COLUMNS = axes_template("long-columns", (517, 3), (0,))
-LONG_ROWS = axes_template("long-rows", (24, 130), (-1,))
-COLUMNS = axes_template("", (6, 19), (0,))
-COLUMNS_OF_16 = axes_template("", (16, 5), (0,))
+KEEPDIM = (
+    Axes.template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
+    Axes.template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result_layout=strided),
+)
+
+ALL_AXES = (
+    Axes.template("all", (3, 4, 5), (), layout=strided, all_dtypes=True),
+    Axes.template("all-kept", (4, 6), (), keepdim=True, layout=transposed),
+    Axes.template("all-of-scalar", (), ()),
+)
+
+SEVERAL_AXES = (
+    Axes.template("two-axes", (2, 3, 4, 5), (3, 1)),
+    Axes.template("first-and-last", (3, 4, 5), (-1, 0), keepdim=True),
+    Axes.template("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
+    Axes.template("every-axis", (3, 5), (1, 0)),
+)
+
+NO_ELEMENTS = (
+    Axes.template("no-elements", (0, 3), (0,), all_dtypes=True),
+    Axes.template("no-elements-kept", (2, 0, 3), (1,), keepdim=True),
+    Axes.template("all-of-none", (0, 3), ()),
+)
+
+LONG = Axes.template("long", (1031,), (0,))
+LONG_COLUMNS = Axes.template("long-columns", (517, 3), (0,))
+LONG_ROWS = Axes.template("long-rows", (24, 130), (-1,))
+COLUMNS = Axes.template("", (6, 19), (0,))
+COLUMNS_OF_16 = Axes.template("", (16, 5), (0,))
 ALL = ALL_AXES[0]
 KEPT_COLUMNS = KEEPDIM[0]
-ORDERED = axes_template("", (11, 4), (1,))
+ORDERED = Axes.template("", (11, 4), (1,))
 
 SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
 ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
 
 SIX_AXES = (7, 3, 11, 5, 13, 17)
-FAR_ROWS = axes_template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), level=LARGE)
+FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), level=LARGE)
 
 
 def reductions(
@@ -69,7 +82,7 @@ def reductions(
     rows = next((template for template in listed if template.label == ROWS.label), None)
     untried = [
         template.replace(arguments=rows.arguments, domains=rows.domains)
-        for template in untested_axes_templates(listed)
+        for template in Axes.untested_templates(listed)
         if rows
     ]
 
@@ -82,7 +95,7 @@ def reductions(
         }
 
     def decided(template: CaseTemplate[Axes]) -> CaseTemplate[Axes]:
-        result_shape = shape(template.sizes) if template.level == FULL else None
+        result_shape = shape(template.sizes) if not template.is_large else None
         usual = ResultOverride(layout=template.result_layout, shape=result_shape)
         return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
 
@@ -116,3 +129,10 @@ def by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
 def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
     """The result, or the position of the extremum, in an element type the caller chooses."""
     return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))
+
+
+def restrict_dtypes(template: CaseTemplate[Axes], dtypes: Sequence[Dtype]) -> CaseTemplate[Axes]:
+    """Return the template restricted to the element types in `dtypes`."""
+    return template.replace(
+        dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]
+    )

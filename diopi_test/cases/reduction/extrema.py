@@ -13,15 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, floating, half, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import (
-    ALL_AXES,
-    KEEPDIM,
-    ONE_AXIS,
-    ROWS,
-    SEVERAL_AXES,
-    Axes,
-    axes_template,
-)
+from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
 from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.domains import (
     Domain,
@@ -37,15 +29,18 @@ from diopi_test.cases.domains import (
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.reduction.common import (
     ALL,
+    ALL_AXES,
     COLUMNS,
     F16,
     F32,
     FAR_ROWS,
+    KEEPDIM,
     KEPT_COLUMNS,
     LONG,
     LONG_COLUMNS,
     LONG_ROWS,
     ONE_OR_ALL,
+    SEVERAL_AXES,
     SIX_AXES,
     by_type,
     from_domain,
@@ -64,7 +59,7 @@ EXTREMES = {
 """Floating values among which extrema are hard to find; several may be equal."""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
-MANY_ROWS = axes_template("one-nan-of-many", (5, 1031), (1,))
+MANY_ROWS = Axes.template("one-nan-of-many", (5, 1031), (1,))
 """Extrema are found by vectors, or by a library, where there are many elements."""
 
 EQUAL_SLICES = {
@@ -78,11 +73,11 @@ NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 
 
 LARGE_AXES = (
-    axes_template("long-rows", (5, 65_537), (1,), level=LARGE),
-    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
-    axes_template("long-columns", (32_003, 7), (0,), level=LARGE),
-    axes_template("long-rows-compared", (17, 50_021), (0,), level=LARGE),
-    axes_template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
+    Axes.template("long-rows", (5, 65_537), (1,), level=LARGE),
+    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
+    Axes.template("long-columns", (32_003, 7), (0,), level=LARGE),
+    Axes.template("long-rows-compared", (17, 50_021), (0,), level=LARGE),
+    Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
 )
 """Calls along one axis; not in float16, which has too few numbers for all to differ."""
 
@@ -158,7 +153,7 @@ def extrema(
     yield from_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
 
 
-LARGE_SIX_AXES = axes_template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE)
+LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE)
 
 
 @cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
@@ -178,15 +173,15 @@ def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 WHOLE_TENSORS = (
-    axes_template("matrix", (7, 5), (), all_dtypes=True, smoke=True),
+    Axes.template("matrix", (7, 5), (), all_dtypes=True, smoke=True),
     *(pattern for pattern in ALL_AXES if not pattern.sizes.keepdim),
-    axes_template("rank5", (2, 1, 3, 2, 2), ()),
-    axes_template("one", (1,), ()),
-    axes_template("long", (1031,), ()),
-    axes_template("all", (263, 257), (), level=LARGE),
-    axes_template("six-axes", SIX_AXES, (), layout=transposed, level=LARGE),
+    Axes.template("rank5", (2, 1, 3, 2, 2), ()),
+    Axes.template("one", (1,), ()),
+    Axes.template("long", (1031,), ()),
+    Axes.template("all", (263, 257), (), level=LARGE),
+    Axes.template("six-axes", SIX_AXES, (), layout=transposed, level=LARGE),
 )
-FAR_APART = axes_template("half-far-apart", (70_001,), (), layout=strides(31), level=LARGE)
+FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), level=LARGE)
 
 
 @cases_for(
@@ -197,11 +192,11 @@ def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
         from_domain(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _ascending, "descending": _descending}.items()
     )
-    one_nan = from_domain(axes_template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
+    one_nan = from_domain(Axes.template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
     return reductions(
         prototype,
         (
-            *extrema(prototype, WHOLE_TENSORS, axes_template("", (19,), ())),
+            *extrema(prototype, WHOLE_TENSORS, Axes.template("", (19,), ())),
             *further,
             one_nan,
             from_domain(FAR_APART, full_range, (F16,)),
@@ -245,10 +240,10 @@ def _rarely(rare: float, frequent: float, count: int) -> Domain:
 
 
 LARGE_TRUTHS = (
-    axes_template("long-rows", (67, 4097), (1,), level=LARGE),
-    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
-    axes_template("long-columns", (32_003, 7), (0,), level=LARGE),
-    axes_template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
+    Axes.template("long-rows", (67, 4097), (1,), level=LARGE),
+    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
+    Axes.template("long-columns", (32_003, 7), (0,), level=LARGE),
+    Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
 )
 
 

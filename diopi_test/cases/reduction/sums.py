@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, complexes, floating, half, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import (
-    NO_ELEMENTS,
-    ONE_AXIS,
-    ROWS,
-    Axes,
-    axes_template,
-)
+from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
 from diopi_test.cases.case import LARGE, Case, CaseClass, cases_for
 from diopi_test.cases.domains import (
     Domain,
@@ -44,6 +38,7 @@ from diopi_test.cases.reduction.common import (
     KEPT_COLUMNS,
     LONG,
     LONG_ROWS,
+    NO_ELEMENTS,
     ONE_OR_ALL,
     ORDERED,
     SIX_AXES,
@@ -57,7 +52,7 @@ from diopi_test.cases.reduction.common import (
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
-POWERS = axes_template("", (2, 1024), (1,))
+POWERS = Axes.template("", (2, 1024), (1,))
 WIDER = {F16: F32, BF16: F32, F32: F64}
 """Types of a result that hold a sum exactly which the summands' own type can't hold."""
 
@@ -78,11 +73,11 @@ def _largest(dtype: Dtype) -> Domain:
 
 
 LARGE_AXES = (
-    axes_template("long-rows", (5, 65_537), (1,), level=LARGE),
-    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
-    axes_template("long-columns", (32_003, 7), (0,), level=LARGE),
-    axes_template("long-rows-added", (17, 50_021), (0,), level=LARGE),
-    axes_template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE),
+    Axes.template("long-rows", (5, 65_537), (1,), level=LARGE),
+    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
+    Axes.template("long-columns", (32_003, 7), (0,), level=LARGE),
+    Axes.template("long-rows-added", (17, 50_021), (0,), level=LARGE),
+    Axes.template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE),
 )
 """Calls along several axes: in one case sums as long as an axis can be, in another as many results as rows."""
 
@@ -93,8 +88,8 @@ def large_sums(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
     yield from_domain(FAR_ROWS, domain, (F16,), **fields)
 
 
-ALL_OF_PLANE = axes_template("all", (263, 257), (), level=LARGE)
-HUGE_ROWS = axes_template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), level=LARGE)
+ALL_OF_PLANE = Axes.template("all", (263, 257), (), level=LARGE)
+HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), level=LARGE)
 """Rows so far apart that they span more than 2^31 bytes."""
 
 SUMS = (
@@ -195,15 +190,15 @@ def deviation(
     return from_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
 
-ROW = axes_template("", (7, 5), (1,))
+ROW = Axes.template("", (7, 5), (1,))
 DEVIATIONS = (
     *patterns_from_domain(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
     *(deviation(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
     *(deviation(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
     deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
-    deviation("one-element", axes_template("", (3, 1), (1,)), None),
-    deviation("one-element-correction-0", axes_template("", (1, 3), (0,)), 0),
-    deviation("very-long-rows", axes_template("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
+    deviation("one-element", Axes.template("", (3, 1), (1,)), None),
+    deviation("one-element-correction-0", Axes.template("", (1, 3), (0,)), 0),
+    deviation("very-long-rows", Axes.template("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
     deviation("large", ROW, 0, uniform(300, 3000), dtypes=(F16,)),  # their squares are beyond the range of the type
     deviation("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
     *large_sums(STANDARD, arguments={"correction": None}),
@@ -222,9 +217,9 @@ def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 LARGE_PRODUCTS = (
-    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
-    axes_template("long-rows", (257, 263), (1,), level=LARGE),
-    axes_template("long-columns", (131, 517), (0,), level=LARGE),
+    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
+    Axes.template("long-rows", (257, 263), (1,), level=LARGE),
+    Axes.template("long-columns", (131, 517), (0,), level=LARGE),
 )
 
 PRODUCTS = (
@@ -235,7 +230,7 @@ PRODUCTS = (
     from_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
     from_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
     from_domain(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
-    from_domain(axes_template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
+    from_domain(Axes.template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
     *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT),
 )
 
@@ -246,11 +241,11 @@ def prod(prototype: Prototype) -> Iterator[Case]:
 
 
 LARGE_RUNNING = (
-    axes_template("long-rows", (5, 32_003), (1,), level=LARGE),
-    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
-    axes_template("middle", (7, 1031, 11), (1,), level=LARGE),
+    Axes.template("long-rows", (5, 32_003), (1,), level=LARGE),
+    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
+    Axes.template("middle", (7, 1031, 11), (1,), level=LARGE),
 )
-RUNNING = (*ONE_AXIS, axes_template("empty-slices", (3, 0), (1,), all_dtypes=True))
+RUNNING = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
 
 
 @cases_for("diopiCumsum", "diopiCumsumBackward")
@@ -259,7 +254,7 @@ def cumsum(prototype: Prototype) -> Iterator[Case]:
     templates = (
         *ordered(prototype, ADDED, ORDERED.sizes.shape),
         *patterns_from_domain((*RUNNING, *LARGE_RUNNING), domain, prototype.dtypes),
-        from_domain(axes_template("half", (67, 1031), (1,), level=LARGE), domain, (F16,)),
+        from_domain(Axes.template("half", (67, 1031), (1,), level=LARGE), domain, (F16,)),
         from_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
         from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
     )

@@ -10,14 +10,13 @@ from typing import Any, Unpack
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import SHAPES, rank_axis_pairs, untested_axes
+from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import LARGE, Case, ResultOverride
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
-    Argument,
     Arguments,
     CaseTemplate,
     DtypeSelection,
@@ -201,27 +200,28 @@ EXPAND = (
 )
 
 
-def transposed_along(label: str, axis: int, rank: int, **arguments: Argument) -> CaseTemplate[Shape]:
-    """Return a template along one axis of a tensor of this rank."""
-    return CaseTemplate(f"{label}{axis}-of-{rank}", SHAPES[rank - 1], arguments)
-
-
 def neighbour(axis: int, rank: int) -> int:
     """Return the next axis, or the first after the last, counted from the other end of the shape."""
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
+def reorder_from(axis: int, rank: int) -> tuple[int, ...]:
+    """Return all axes in cyclic order from `axis` on; the others count from the other end of the shape."""
+    return tuple((axis + i) % rank - (rank if (axis < 0) == (i == 0) else 0) for i in range(rank))
+
+
 TRANSPOSE_ALONG = tuple(
-    transposed_along("axis", a, rank, dim0=a, dim1=neighbour(a, rank)) for rank, a in rank_axis_pairs()
+    CaseTemplate(label, shape, {"dim0": axis, "dim1": neighbour(axis, len(shape))})
+    for label, shape, axis in untested_axes()
 )
 PERMUTE_ALONG = tuple(
-    transposed_along(
-        "from", a, rank, dims=tuple((a + i) % rank - (rank if (a < 0) == (i == 0) else 0) for i in range(rank))
-    )
-    for rank, a in rank_axis_pairs()
+    CaseTemplate(label.replace("axis", "from"), shape, {"dims": reorder_from(axis, len(shape))})
+    for label, shape, axis in untested_axes()
 )
-FLIP_ALONG = tuple(transposed_along("axis", a, rank, dims=(a,)) for rank, a in rank_axis_pairs())
-ROLL_ALONG = tuple(transposed_along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in rank_axis_pairs())
+FLIP_ALONG = tuple(CaseTemplate(label, shape, {"dims": (axis,)}) for label, shape, axis in untested_axes())
+ROLL_ALONG = tuple(
+    CaseTemplate(label, shape, {"shifts": (7 * axis + 1,), "dims": (axis,)}) for label, shape, axis in untested_axes()
+)
 UNFOLD_ALONG = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in UNFOLD})

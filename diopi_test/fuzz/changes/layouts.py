@@ -9,7 +9,7 @@ from hypothesis.strategies import DrawFn
 
 from diopi_proto import parameters as kinds
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
-from diopi_test.cases.layouts import LAYOUTS, expanded
+from diopi_test.cases.layouts import expanded, layout_named
 from diopi_test.fuzz.known import Known, with_tensors
 
 
@@ -17,7 +17,7 @@ def other_layouts(draw: DrawFn, known: Known, case: Case) -> Case:
     """Draw a layout for each tensor that is not row-major in some case."""
     if known.orders_memory:
         return case
-    dense = [LAYOUTS[name] for name in ("contiguous", "transposed", "strided", "channels_last")]
+    dense = [layout_named(name) for name in ("contiguous", "transposed", "strided", "channels_last")]
 
     def laid(name: str, spec: TensorSpec) -> TensorSpec:
         if name not in known.laid:

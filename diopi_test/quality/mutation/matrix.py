@@ -10,7 +10,6 @@ from typing import final
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import is_huge
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
@@ -163,7 +162,7 @@ def run_mutation_tests(function: str, level: str = "full") -> MutationReport:
         MutationTestError: if a case fails its own expected results.
     """
     prototype = lookup(function)
-    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge]
     _check_without_mutation(function, cases)
     basic = [case for case in cases if case.smoke]
     remaining = [case for case in cases if not case.smoke]

@@ -9,7 +9,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes
 from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, cycle_layouts, expand, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, expand, tensor
 
 
 def test_tensor_template_resolves_to_its_own_dtype():
@@ -29,7 +29,7 @@ def test_smoke_templates_make_a_smoke_case_per_element_type():
 
 def test_cycle_layouts_assigns_pairs_in_rotation():
     templates = [CaseTemplate(label) for label in "abc"]
-    cycled = cycle_layouts(templates, (contiguous, transposed), (strided, contiguous))
+    cycled = CaseTemplate.cycle_layouts(templates, (contiguous, transposed), (strided, contiguous))
     assert [(template.label, template.layout, template.result_layout) for template in cycled] == [
         ("a", contiguous, transposed),
         ("b", strided, contiguous),

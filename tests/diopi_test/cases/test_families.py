@@ -9,10 +9,11 @@ from diopi_proto.families import families
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
-from diopi_test.cases.axes import Axes, axes_template, restrict_dtypes
+from diopi_test.cases.axes import Axes
 from diopi_test.cases.case import ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.norm.affine import layer, layers
+from diopi_test.cases.reduction.common import restrict_dtypes
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, register, tensor
 
@@ -88,5 +89,5 @@ def test_reduced_shape_follows_axes_and_keepdim(sizes: Axes, reduced: tuple[int,
 
 def test_all_dtypes_selects_every_type() -> None:
     types = (Dtype.float16, Dtype.float32)
-    assert restrict_dtypes(axes_template("a", (2,), (0,), all_dtypes=True), types).dtypes == types
-    assert list(restrict_dtypes(axes_template("a", (2,), (0,)), types).dtypes) == [Dtype.float32]
+    assert restrict_dtypes(Axes.template("a", (2,), (0,), all_dtypes=True), types).dtypes == types
+    assert list(restrict_dtypes(Axes.template("a", (2,), (0,)), types).dtypes) == [Dtype.float32]

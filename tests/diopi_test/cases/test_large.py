@@ -7,7 +7,7 @@ import pytest
 from sampling import OPERATORS, sampled
 
 from diopi_proto.interface import lookup
-from diopi_test.cases.case import Case, ResultOf, is_huge, tensor_specs
+from diopi_test.cases.case import Case, ResultOf, TensorSpec
 from diopi_test.cases.elementwise import Elementwise
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import draw_arguments
@@ -35,7 +35,7 @@ FEWER = {
 
 def elements(case: Case) -> int:
     """Return the number of elements of the largest tensor whose shape is known without the reference."""
-    specs = [spec.shape for value in case.arguments.values() for spec in tensor_specs(value)]
+    specs = [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     results = [result.shape for result in case.results.values() if result is not None and result.shape is not None]
     return max((math.prod(shape) for shape in (*specs, *results)), default=0)
 
@@ -50,7 +50,7 @@ def test_large_cases_are_large(function: str) -> None:
     cases = select_cases(function, "large")
     for case in cases:
         assert elements(case) <= ELEMENT_LIMIT, case.label
-        assert is_huge(case) == case.label.endswith("huge")
+        assert case.is_huge == case.label.endswith("huge")
         assert not case.smoke
     assert max(map(elements, cases), default=0) > MANY_ELEMENTS or function in {*WITHOUT_LARGE_CASES, *FEWER}
 
@@ -59,9 +59,9 @@ def test_large_cases_are_large(function: str) -> None:
 def test_computed_arguments_grow_with_the_case(function: str) -> None:
     """Large cases keep the functions that compute arguments."""
     for case in select_cases(function, "large"):
-        computes = [spec.compute for value in case.arguments.values() for spec in tensor_specs(value)]
+        computes = [spec.compute for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
         is_quick = not any(isinstance(compute, ResultOf) for compute in computes)
-        if is_quick and any(computes) and not is_huge(case):
+        if is_quick and any(computes) and not case.is_huge:
             assert draw_arguments(lookup(function), case).keys() <= case.arguments.keys()
 
 
@@ -94,4 +94,4 @@ def test_large_operands_are_no_multiples_of_block_sizes(function: str) -> None:
 
 def test_operands_of_gradients_have_one_shape() -> None:
     for case in select_cases("diopiGeluBackward", "large"):
-        assert len({spec.shape for value in case.arguments.values() for spec in tensor_specs(value)}) == 1
+        assert len({spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)}) == 1

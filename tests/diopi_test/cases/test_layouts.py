@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from diopi_test.cases.layouts import LAYOUTS, Placement, different_layout, is_non_overlapping, layout_named, strides
+from diopi_test.cases.layouts import LAYOUTS, Placement, different_layout, layout_named, strides
 
 SHAPES = [(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (0, 3), (2, 1, 3)]
 
@@ -84,4 +84,4 @@ def test_strides_reject_other_ranks_and_negative_numbers() -> None:
 def test_is_non_overlapping_detects_shared_memory(
     steps: tuple[int, ...], shape: tuple[int, ...], is_apart: bool
 ) -> None:
-    assert is_non_overlapping(strides(*steps)(shape), shape) == is_apart
+    assert strides(*steps)(shape).is_non_overlapping(shape) == is_apart

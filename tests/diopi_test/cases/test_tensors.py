@@ -10,6 +10,7 @@ import pytest
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.data import plain_values, random_generator
+from diopi_test.cases.index.common import mask_values
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.template import CaseTemplate
 from diopi_test.cases.tensors import (
@@ -17,7 +18,6 @@ from diopi_test.cases.tensors import (
     derive_single_tensor,
     distinct_positions,
     literal,
-    mask_values,
     periodic_mask,
     random_positions,
 )

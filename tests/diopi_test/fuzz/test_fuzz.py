@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diopi_test.baseline.level import open_level
-from diopi_test.cases.case import tensor_specs
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.cli import main
 from diopi_test.oracle.records import BaselineCase, tensors_in
@@ -52,7 +52,7 @@ def test_a_failure_of_large_tensors_is_shrunk_to_the_smallest_size(seed: int, tm
         spec.shape
         for case in select_cases(FUNCTION, "full")
         for v in case.arguments.values()
-        for spec in tensor_specs(v)
+        for spec in TensorSpec.all_in(v)
     ]
     assert max(map(math.prod, stored)) <= narrow.MAX_ELEMENTS  # no stored case shows it
     done = fuzz("beyond", tmp_path, *WORDS[:-1], seed)
