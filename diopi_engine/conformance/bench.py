@@ -19,6 +19,7 @@ from diopi_engine.conformance.client import EngineClient, FailedCallError
 from diopi_engine.engine import Array
 from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute
+from diopi_proto.messages import pluralize
 
 CASES: dict[str, Callable[[EngineBench], None]] = {}
 """All cases by name."""
@@ -38,13 +39,19 @@ class NotApplicableError(Exception):
 @final
 @dataclass(frozen=True)
 class EngineBench:
-    """A library and the files of the engines."""
+    """The library under test and the engines that the cases run on it.
+
+    Attributes:
+        client: calls the functions of the library.
+        folder: the folder with a file per engine, under the engine's name. `networks.make` writes the engines in
+            `networks.NAMES`, and `models.making` those of whole networks.
+    """
 
     client: EngineClient
     folder: Path
 
     def data(self, name: str) -> bytes:
-        """Return the bytes of an engine."""
+        """Return the bytes of the engine `name`."""
         return self.folder.joinpath(name).read_bytes()
 
     def attribute(self, attribute: DeviceAttribute, device: int = 0) -> int:
@@ -52,36 +59,65 @@ class EngineBench:
         return int(self.client.get("hgDeviceGetAttribute", device, attribute))
 
     @property
-    def free(self) -> int:
-        """Free cores of device 0."""
+    def free_cores(self) -> int:
+        """The number of free cores of device 0."""
         return self.attribute(DeviceAttribute.FREE_CORE_COUNT)
 
     @contextmanager
     def engine(self, name: str = "layer") -> Iterator[Any]:
-        """Create an engine, which is destroyed at the end of the context."""
+        """Create an engine in the library, and destroy it at the end of the `with` statement.
+
+        If the statement raises an exception, the engine is not destroyed: the process ends after a failed case, and a
+        failing destruction would replace the reason.
+
+        Args:
+            name: the name of the engine. The default `layer` is a single layer that is in no group.
+
+        Yields:
+            The handle of the engine.
+        """
         handle = self.client.engine(self.data(name))
         yield handle
         self.client.call("hgEngineDestroy", handle)
 
     @contextmanager
     def context(self, engine: Any, policy: CoreAllocPolicy = CoreAllocPolicy.MINIMUM, mask: int = 0) -> Iterator[Any]:
-        """Create an execution context, which is destroyed at the end of the context manager."""
+        """Create an execution context, and destroy it at the end of the `with` statement, unless that raises.
+
+        Args:
+            engine: the handle of the engine.
+            policy: which cores the library allocates.
+            mask: for the policy AS_CORE_MASK, a bit mask with a bit per physical core to allocate; 0 for the others.
+
+        Yields:
+            The handle of the execution context.
+        """
         handle = self.client.context(engine, policy, mask)
         yield handle
         self.client.call("hgExecutionContextDestroy", handle)
 
     def check_batch(self, context: Any, size: int, name: str = "layer", seed: int = 0) -> None:
-        """Check that a batch is computed correctly and that only its outputs are written."""
+        """Execute a batch; check its results, and that the library writes only the output.
+
+        Args:
+            context: the handle of an execution context.
+            size: the number of samples.
+            name: the name of the context's engine, which determines the expected results.
+            seed: the seed of the input.
+
+        Raises:
+            NotConformingError: if a result is wrong, or if the library wrote beyond the output or changed the input.
+        """
         x, y = batch(size, seed)
-        copy = x.copy()
+        copy = x.copy()  # the library might change x
         self.client.execute(context, size, [x, y])
-        check_array(f"the output for a batch of {size}", y[:size], networks.expected(name, x))
-        check("what lies behind the output", bool((y[size:] == GUARD).all()), True)
-        check("whether the input is as it was", np.array_equal(x, copy), True)
+        check_array(f"the output for a batch of {size}", y[:size], networks.expected(name, copy))
+        check_guard("the output", y[size:])
+        check_unchanged("the input", x, copy)
 
 
 def batch(size: int, seed: int = 0) -> tuple[Array, Array]:
-    """Return an input, and an output with room for one more sample."""
+    """Return a random input of `size` samples, and an output of `size` + 1 samples that is filled with `GUARD`."""
     x = np.random.default_rng([size, seed]).standard_normal((size, networks.INPUTS)).astype(np.float32)
     return x, np.full((size + 1, networks.OUTPUTS), GUARD, np.float32)
 
@@ -98,25 +134,49 @@ def check(subject: str, found: Any, expected: Any) -> None:
         raise NotConformingError(f"{subject} is {found}, expected {expected}")
 
 
+def check_guard(subject: str, memory: Array) -> None:
+    """Raise NotConformingError unless the memory after the array `subject` still contains only `GUARD`."""
+    if not (memory == GUARD).all():
+        raise NotConformingError(f"the library wrote beyond {subject}")
+
+
+def check_unchanged(subject: str, array: Array, original: Array) -> None:
+    """Raise NotConformingError unless the array `subject`, which the library may only read, equals the original."""
+    if not np.array_equal(array, original):
+        raise NotConformingError(f"the library changed {subject}")
+
+
 def check_array(subject: str, found: Array, expected: Array) -> None:
     """Raise NotConformingError unless the arrays agree within the rounding of float32 sums of a few terms."""
     mismatches = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
     if mismatches.any():
         place = tuple(int(index) for index in np.argwhere(mismatches)[0])
+        count = pluralize(int(mismatches.sum()), "wrong element")
         raise NotConformingError(
-            f"{subject} has {int(mismatches.sum())} wrong elements of {mismatches.size}: at {place} {found[place]}, "
+            f"{subject} has {count} out of {mismatches.size}; the first, at {place}, is {found[place]}, "
             f"expected {expected[place]}"
         )
 
 
 @contextmanager
 def expect_failure(subject: str, *results: Enumeration) -> Iterator[None]:
-    """Check that the calls in this context fail with one of these results."""
+    """Check that the library call in the `with` statement fails.
+
+    Args:
+        subject: the call, for messages.
+        *results: the accepted results, at least one.
+
+    Yields:
+        Nothing. The statement must make exactly one call: a failing call ends it.
+
+    Raises:
+        NotConformingError: if the call succeeds or fails with another result.
+    """
+    names = " or ".join(result.name for result in results)
     try:
         yield
     except FailedCallError as error:
         if error.result not in results:
-            names = " or ".join(result.name for result in results)
-            raise NotConformingError(f"{subject} answers {error}, expected {names}") from None
+            raise NotConformingError(f"{subject} failed with {error}, expected {names}") from None
         return
-    raise NotConformingError(f"{subject} is done, expected {results[0].name}")
+    raise NotConformingError(f"{subject} succeeded, expected {names}")

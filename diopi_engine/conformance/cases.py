@@ -61,7 +61,7 @@ def pointers_that_are_null(bench: EngineBench) -> None:
         bench.client.get("hgEngineCreate", ffi.NULL, 100)
     with bench.engine() as engine, expect_failure("a context into NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgEngineCreateExecutionContext", engine, ffi.NULL, MINIMUM, 0)
-    check("the number of free cores", bench.free, bench.attribute(DeviceAttribute.CORE_COUNT))
+    check("the number of free cores", bench.free_cores, bench.attribute(DeviceAttribute.CORE_COUNT))
 
 
 @case
@@ -69,14 +69,14 @@ def retaining_and_releasing(bench: EngineBench) -> None:
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     mask = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
     check("the number of retained cores", mask.bit_count(), count - 1)
-    check("the number of free cores", bench.free, 1)
+    check("the number of free cores", bench.free_cores, 1)
     with expect_failure("more cores than are free", Result.ERROR_CORES_UNAVAILABLE):
         bench.client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
     check("the cores that are retained", bench.attribute(DeviceAttribute.RETAINED_CORE_MASK), mask)
     with expect_failure("releasing a core that is not retained", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceRelease", 0, (1 << count) - 1)
     bench.client.call("hgDeviceRelease", 0, mask)
-    check("the number of free cores", bench.free, count)
+    check("the number of free cores", bench.free_cores, count)
 
 
 @case
@@ -145,7 +145,7 @@ def batches_of_every_size(bench: EngineBench) -> None:
 @case
 def batches_on_all_cores(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine, MAXIMUM) as context:
-        check("the number of free cores", bench.free, 0)
+        check("the number of free cores", bench.free_cores, 0)
         for size in (1, networks.PATCH + 1, networks.MAX_BATCH * bench.attribute(DeviceAttribute.CORE_COUNT)):
             bench.check_batch(context, size)
 
@@ -164,7 +164,7 @@ def batches_that_can_not_be(bench: EngineBench) -> None:
             x, y = batch(networks.MAX_BATCH + 1)
             with expect_failure(f"a batch of {size}", Result.ERROR_BATCH_SIZE):
                 bench.client.execute(context, size, [x, y])
-            check("whether the output is as it was", bool((y == GUARD).all()), True)
+            check("whether the output is unchanged", bool((y == GUARD).all()), True)
 
 
 @case
@@ -175,7 +175,7 @@ def bindings_that_can_not_be(bench: EngineBench) -> None:
         for subject, bindings in invalid.items():
             with expect_failure(f"bindings with {subject}", Result.ERROR_BINDING):
                 bench.client.execute(context, 3, bindings)
-        check("whether the output is as it was", bool((y == GUARD).all()), True)
+        check("whether the output is unchanged", bool((y == GUARD).all()), True)
         bench.check_batch(context, 3)
 
 
@@ -200,10 +200,10 @@ def tensors_as_bindings(bench: EngineBench) -> None:
 @case
 def one_context_an_engine(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine):
-        free = bench.free
+        free_cores = bench.free_cores
         with expect_failure("a second context", Result.ERROR_CONTEXT_EXISTS):
             bench.client.context(engine)
-        check("the number of free cores", bench.free, free)
+        check("the number of free cores", bench.free_cores, free_cores)
         with expect_failure("destroying an engine that has a context", Result.ERROR_IN_USE):
             bench.client.call("hgEngineDestroy", engine)
 
@@ -225,12 +225,12 @@ def handles_of_what_is_gone(bench: EngineBench) -> None:
 
 @case
 def contexts_give_their_cores_back(bench: EngineBench) -> None:
-    count = bench.free
+    count = bench.free_cores
     with bench.engine() as engine:
         for policy in (MINIMUM, MAXIMUM, MINIMUM):
             with bench.context(engine, policy):
-                check("the number of free cores", bench.free, count - 1 if policy is MINIMUM else 0)
-            check("the number of free cores", bench.free, count)
+                check("the number of free cores", bench.free_cores, count - 1 if policy is MINIMUM else 0)
+            check("the number of free cores", bench.free_cores, count)
 
 
 @case
@@ -261,16 +261,16 @@ def no_cores_are_left(bench: EngineBench) -> None:
 
 @case
 def a_group_takes_its_cores_at_once(bench: EngineBench) -> None:
-    count = bench.free
+    count = bench.free_cores
     with bench.engine("first") as first, bench.engine("second") as second:
         with bench.context(first) as context:
-            check("the number of free cores", bench.free, count - 2)
+            check("the number of free cores", bench.free_cores, count - 2)
             with bench.context(second) as two:
-                check("the number of free cores", bench.free, count - 2)
+                check("the number of free cores", bench.free_cores, count - 2)
                 for _ in range(2):
                     bench.check_batch(context, 7, "first")
                     bench.check_batch(two, 7, "second")
-        check("the number of free cores", bench.free, count)
+        check("the number of free cores", bench.free_cores, count)
 
 
 @case

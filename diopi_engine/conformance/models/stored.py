@@ -11,6 +11,7 @@ import numpy as np
 
 from diopi_engine.conformance.bench import NotConformingError
 from diopi_engine.engine import Array
+from diopi_proto.messages import pluralize
 from diopi_proto.types import Dtype
 from diopi_test.checks.values import compare
 from diopi_test.oracle.budget import Budget, R
@@ -72,8 +73,9 @@ def _check(subject: str, found: Array, expected: Expected) -> float:
     if comparison.is_wrong.any():
         place = tuple(int(index) for index in np.argwhere(comparison.is_wrong)[0])
         budget = _budget(expected).limit[place]
+        count = pluralize(int(comparison.is_wrong.sum()), "wrong element")
         raise NotConformingError(
-            f"{subject} has {comparison.is_wrong.sum()} wrong elements of {found.size}: at {place} {found[place]}, "
+            f"{subject} has {count} out of {found.size}; the first, at {place}, is {found[place]}, "
             f"expected {expected.values[place]:.9g} ± {budget:.2g}"
         )
     if comparison.rms is not None and comparison.rms > R:

@@ -12,10 +12,10 @@ import pytest
 
 from diopi_engine import Engine
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.bench import EngineBench
+from diopi_engine.conformance.bench import EngineBench, NotConformingError, check_array, expect_failure
 from diopi_engine.conformance.cases import CASES
 from diopi_engine.conformance.worker import run_case
-from diopi_engine.proto.hgrt import CoreAllocPolicy
+from diopi_engine.proto.hgrt import CoreAllocPolicy, Result
 from diopi_engine.runtime import bindings, calls
 from diopi_engine.runtime.allocation import Allocation
 from diopi_engine.runtime.cores import Cores
@@ -121,6 +121,16 @@ def outputs_written_beyond_the_batch(patch: Patch) -> None:
     patch.setattr(Execution, "execute", padded)
 
 
+def inputs_overwritten(patch: Patch) -> None:
+    execute = Execution.execute
+
+    def careless(self: Any, batch: int, inputs: Any, outputs: Any) -> None:
+        execute(self, batch, inputs, outputs)
+        np.lib.stride_tricks.as_strided(inputs[0], (1,), writeable=True)[0] += 1
+
+    patch.setattr(Execution, "execute", careless)
+
+
 FAULTS: dict[Callable[[Patch], None], str] = {
     cores_not_released: "contexts_give_their_cores_back",
     results_of_the_previous_batch: "batches_follow_one_another",
@@ -133,7 +143,14 @@ FAULTS: dict[Callable[[Patch], None], str] = {
     one_current_device_for_all: "the_current_device_is_of_a_thread",
     taken_cores_count_as_free: "retaining_and_releasing",
     outputs_written_beyond_the_batch: "batches_of_every_size",
+    inputs_overwritten: "batches_of_every_size",
 }
+
+MESSAGES: dict[Callable[[Patch], None], str] = {
+    outputs_written_beyond_the_batch: "the library wrote beyond the output",
+    inputs_overwritten: "the library changed the input",
+}
+"""The complete message of a fault."""
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
@@ -143,3 +160,20 @@ def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: EngineBench
         verdict, detail = run_case(CASES[FAULTS[fault]], bench)
     assert verdict == "failed", detail
     assert detail
+    assert detail == MESSAGES.get(fault, detail)
+
+
+def test_wrong_elements_are_counted_and_the_first_is_shown() -> None:
+    found, expected = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float32)
+    found[0, 1] = found[1, 2] = 3
+    message = r"^the output has 2 wrong elements out of 6; the first, at \(0, 1\), is 3\.0, expected 0\.0$"
+    with pytest.raises(NotConformingError, match=message):
+        check_array("the output", found, expected)
+
+
+def test_a_call_that_should_fail_but_succeeds_is_reported() -> None:
+    with (
+        pytest.raises(NotConformingError, match=r"^device 9 succeeded, expected ERROR_INVALID_DEVICE or ERROR_IN_USE$"),
+        expect_failure("device 9", Result.ERROR_INVALID_DEVICE, Result.ERROR_IN_USE),
+    ):
+        pass

@@ -61,7 +61,7 @@ def test_operators_of_low_precision_fail(vendor: None, folder: Path, monkeypatch
     monkeypatch.setattr(by_operators, "build", rounded)
     verdict, detail = run_case(by_operators.CASES[OPERATORS], folder)
     assert verdict == "failed"
-    assert "output 0 of recommender has 10 wrong elements of 10: at (0, 0)" in detail
+    assert "output 0 of recommender has 10 wrong elements out of 10; the first, at (0, 0), is " in detail
 
 
 def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypatch: Patch) -> None:
@@ -100,6 +100,16 @@ def last_part_dropped(patch: Patch) -> None:
     patch.setattr(Execution, "_parts", lambda self, batch: parts(self, batch - batch % 4 or batch))
 
 
+def inputs_overwritten(patch: Patch) -> None:
+    execute = Execution.execute
+
+    def careless(self: Any, batch: int, inputs: Any, outputs: Any) -> None:
+        execute(self, batch, inputs, outputs)
+        np.lib.stride_tricks.as_strided(inputs[0], (1,), writeable=True)[0] += 1
+
+    patch.setattr(Execution, "execute", careless)
+
+
 @pytest.mark.parametrize("fault", [weights_rounded_to_bfloat16, weights_of_another_engine, last_part_dropped])
 def test_a_faulty_runtime_fails(fault: Callable[[Patch], None], bench: EngineBench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
@@ -107,6 +117,14 @@ def test_a_faulty_runtime_fails(fault: Callable[[Patch], None], bench: EngineBen
         verdict, detail = run_case(as_engines.CASES[ENGINES], bench)
     assert verdict == "failed", detail
     assert "wrong elements" in detail
+
+
+def test_a_runtime_that_changes_inputs_fails(bench: EngineBench, monkeypatch: Patch) -> None:
+    with monkeypatch.context() as patch:
+        inputs_overwritten(patch)
+        verdict, detail = run_case(as_engines.CASES[ENGINES], bench)
+    assert verdict == "failed"
+    assert detail.startswith("the library changed input 0 of ")
 
 
 @pytest.mark.parametrize("name", names.NETWORKS)
