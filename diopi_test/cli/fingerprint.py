@@ -23,7 +23,7 @@ def fingerprint(vendor: str, json_file: Path | None) -> None:
     from diopi_test.fingerprint.report import print_fingerprint
     from diopi_test.fingerprint.table import FAMILIES
 
-    found = _vendor(vendor)
+    found = _find_vendor(vendor)
     with Progress(*COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("probing", total=sum(map(len, FAMILIES.values())))
         measured = Fingerprint.measure(
@@ -34,7 +34,7 @@ def fingerprint(vendor: str, json_file: Path | None) -> None:
         write_report(json_file, measured.to_json())
 
 
-def _vendor(name: str) -> BaseVendor:
+def _find_vendor(name: str) -> BaseVendor:
     """Return the vendor of this name; raise click.UsageError if there is none."""
     try:
         return find_vendor(name)

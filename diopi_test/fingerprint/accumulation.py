@@ -100,7 +100,7 @@ def _dtype(array: Array) -> Dtype:
     return from_numpy(array.dtype)
 
 
-def ask_sums(operator: ProbedOperator, dtype: Dtype, *, way: Way) -> Observations:
+def measure_sums(operator: ProbedOperator, dtype: Dtype, *, way: Way) -> Observations:
     """Width, rounding and order of an operator's sums."""
     sums = Sums(operator, way, dtype)
     top = _top(sums)
@@ -190,10 +190,10 @@ def _order(sums: Sums, top: int, bits: int) -> str:
         return f"not seen: {error}"
 
 
-def ask_products(operator: ProbedOperator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
-    """Observe dot products of `shape` results: as `ask_sums`, and the precision of factors and products."""
+def measure_products(operator: ProbedOperator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
+    """Observe dot products of `shape` results: as `measure_sums`, and the precision of factors and products."""
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
-    return {"factors": factors, "products": products, **ask_sums(operator, dtype, way=way)}
+    return {"factors": factors, "products": products, **measure_sums(operator, dtype, way=way)}
 
 
 def _product(
@@ -230,14 +230,17 @@ def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) ->
 
 def _sums(subject: str, way: Way) -> Probe:
     return Probe(
-        function="diopiSum", ask=partial(ask_sums, way=way), variants=single_variants(*floating), subject=subject
+        function="diopiSum",
+        measure=partial(measure_sums, way=way),
+        variants=single_variants(*floating),
+        subject=subject,
     )
 
 
 def _dots(subject: str, way: Way, shape: tuple[int, int]) -> Probe:
     return Probe(
         function="diopiMm",
-        ask=partial(ask_products, way=way, shape=shape),
+        measure=partial(measure_products, way=way, shape=shape),
         variants=single_variants(*floating),
         subject=subject,
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, integer, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, verdict
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, yes_or_no
 from diopi_test.fingerprint.subnormals import fate, flush, subnormals
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FORMATS, format_of
@@ -63,7 +63,7 @@ def _rounded_floats(operator: ProbedOperator, source: Dtype, target: Dtype) -> s
     return rounding(units, _converted(operator, values, source, target) / unit - base)
 
 
-def ask_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from a floating-point type to one of lower precision or smaller range."""
     form, wider = FORMATS[target], FORMATS[source]
     observations = {}
@@ -93,17 +93,19 @@ def _overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
     result = _converted(operator, large, source, target)
     if np.array_equal(result, np.copysign(np.inf, large)):
         return "infinite"
-    return verdict(result == np.copysign(form.largest, large), "the largest number", "neither infinite nor the largest")
+    return yes_or_no(
+        result == np.copysign(form.largest, large), "the largest number", "neither infinite nor the largest"
+    )
 
 
-def ask_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from a floating-point type to one that can represent all its numbers."""
     small = subnormals(FORMATS[source])
     result = _converted(operator, small, source, target)
     return {"subnormal numbers": fate(result, small, flush(small, source), source)}
 
 
-def ask_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from integers to a floating-point type that can't represent all of them."""
     return {"rounded": _rounded_floats(operator, source, target)}
 
@@ -165,7 +167,7 @@ def _beyond(limits: Range, source: Dtype) -> list[int]:
     return [number for number in representable if not low <= number <= high]
 
 
-def ask_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from a floating-point type to integers."""
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
@@ -180,7 +182,7 @@ def ask_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> O
     return {**observations, "−∞, ∞": f"{below}, {above}", "NaN": nan}
 
 
-def ask_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from an integer type to one that can't represent all its numbers."""
     limits, numbers_of_source = limits_of(target), limits_of(source)
     numbers = [
@@ -192,7 +194,7 @@ def ask_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype)
     return {"too large": out_of_range(numbers, _converted(operator, numbers, source, target), limits)}
 
 
-def ask_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe which numbers of a floating-point type are true; all numbers except zero should be."""
     numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
     result = _converted(operator, numbers, source, target).astype(bool)
@@ -231,19 +233,19 @@ _WIDE_INTEGERS = [Dtype.int32, Dtype.int64]
 """Integers wide enough for two more bits than any half-precision or float32 number."""
 
 
-def _probe(ask: Callable[..., Observations], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
-    return Probe(function="diopiCastDtype", ask=ask, variants=variants)
+def _probe(measure: Callable[..., Observations], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
+    return Probe(function="diopiCastDtype", measure=measure, variants=variants)
 
 
 TO_FLOATS = (
-    _probe(ask_narrowing, _pairs(floating, floating, holds=False)),
-    _probe(ask_from_integers, _pairs(_WIDE_INTEGERS, floating, holds=False)),
-    _probe(ask_widening, _pairs(floating, floating, holds=True)),
+    _probe(measure_narrowing, _pairs(floating, floating, holds=False)),
+    _probe(measure_from_integers, _pairs(_WIDE_INTEGERS, floating, holds=False)),
+    _probe(measure_widening, _pairs(floating, floating, holds=True)),
 )
 
 TO_INTEGERS = (
-    _probe(ask_to_integers, _pairs(floating, integer, holds=False)),
-    _probe(ask_between_integers, _pairs(integer, integer, holds=False)),
+    _probe(measure_to_integers, _pairs(floating, integer, holds=False)),
+    _probe(measure_between_integers, _pairs(integer, integer, holds=False)),
 )
 
-TO_BOOL = (_probe(ask_to_bool, [(source, Dtype.bool) for source in floating]),)
+TO_BOOL = (_probe(measure_to_bool, [(source, Dtype.bool) for source in floating]),)

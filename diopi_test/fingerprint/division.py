@@ -50,13 +50,13 @@ def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
     return {"quotients": f"{mismatches} of {x.size} not the nearest, up to {errors.max():.3f} ulp off"}
 
 
-def ask(operator: ProbedOperator, dtype: Dtype) -> Observations:
+def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe quotients of tensors."""
     x, y = significands(dtype, 0), significands(dtype, 1)
     return quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
 
 
-def ask_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
+def measure_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe quotients of a tensor by a number."""
     x = significands(dtype, 0)
     divisors = np.array(DIVISORS, to_numpy(dtype))
@@ -64,14 +64,14 @@ def ask_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
     return quotients(np.tile(x, len(DIVISORS)), np.repeat(divisors, SIZE), np.concatenate(results), dtype)
 
 
-def ask_inverses(operator: ProbedOperator, dtype: Dtype) -> Observations:
+def measure_inverses(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe inverses of the elements of a tensor."""
     y = significands(dtype, 1)
     return quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
 
 
 PROBES = (
-    Probe(function="diopiDiv", ask=ask, variants=single_variants(*floating)),
-    Probe(function="diopiDivScalar", ask=ask_numbers, variants=single_variants(*floating)),
-    Probe(function="diopiReciprocal", ask=ask_inverses, variants=single_variants(*floating)),
+    Probe(function="diopiDiv", measure=measure, variants=single_variants(*floating)),
+    Probe(function="diopiDivScalar", measure=measure_numbers, variants=single_variants(*floating)),
+    Probe(function="diopiReciprocal", measure=measure_inverses, variants=single_variants(*floating)),
 )

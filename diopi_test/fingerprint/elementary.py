@@ -49,7 +49,7 @@ FUNCTIONS = (
 )
 
 
-def ask(operator: ProbedOperator, dtype: Dtype) -> Observations:
+def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe the largest error and its place, how often the result is the nearest number, and special values.
 
     Results that treat subnormal numbers as zero are counted separately.
@@ -133,4 +133,4 @@ def _special(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result
     return f"{np.count_nonzero(is_wrong)} wrong: {example}"
 
 
-PROBES = tuple(Probe(function=function, ask=ask, variants=single_variants(*narrow)) for function in FUNCTIONS)
+PROBES = tuple(Probe(function=function, measure=measure, variants=single_variants(*narrow)) for function in FUNCTIONS)

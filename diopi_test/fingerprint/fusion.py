@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants, verdict
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants, yes_or_no
 from lib_rt.dtypes import Array, to_numpy
 from lib_rt.formats import FORMATS
 
@@ -44,7 +44,7 @@ Arguments = Callable[[Array, Array], tuple[Any, ...]]
 """A function that returns all arguments from the number that is added and x."""
 
 
-def ask(
+def measure(
     operator: ProbedOperator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments
 ) -> Observations:
     """Return whether a remainder is left when the rounded value is subtracted from the value before it is rounded."""
@@ -52,12 +52,14 @@ def ask(
     residues = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
     if not np.isfinite(residues).all():
         return {"added": ", ".join(str(residue) for residue in residues)}
-    return {"added": verdict(residues != 0, "unrounded", "rounded")}
+    return {"added": yes_or_no(residues != 0, "unrounded", "rounded")}
 
 
 def _probe(function: str, rounded: Callable[[Array], Array], arguments: Arguments) -> Probe:
     return Probe(
-        function=function, ask=partial(ask, rounded=rounded, arguments=arguments), variants=single_variants(*floating)
+        function=function,
+        measure=partial(measure, rounded=rounded, arguments=arguments),
+        variants=single_variants(*floating),
     )
 
 

@@ -123,7 +123,7 @@ PROBED_FUNCTIONS: Mapping[str, NanProbe] = {
 }
 
 
-def ask(operator: ProbedOperator, dtype: Dtype, *, question: NanProbe) -> Observations:
+def measure(operator: ProbedOperator, dtype: Dtype, *, question: NanProbe) -> Observations:
     """Observe what quiet and signalling NaNs become, which of two NaNs is the result, and what a new NaN looks like."""
     bits = Bits(dtype)
     ones = np.ones(2 * COPIES, to_numpy(dtype))
@@ -186,7 +186,7 @@ def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequen
     return _list(bits, result)
 
 
-def ask_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
+def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe which leading bits of a payload are in the converted number."""
     before, after = Bits(source), Bits(target)
 
@@ -203,12 +203,12 @@ def ask_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Ob
 
 PROBES = (
     *(
-        Probe(function=function, ask=partial(ask, question=question), variants=single_variants(*floating))
+        Probe(function=function, measure=partial(measure, question=question), variants=single_variants(*floating))
         for function, question in PROBED_FUNCTIONS.items()
     ),
     Probe(
         function="diopiCastDtype",
-        ask=ask_conversion,
+        measure=measure_conversion,
         variants=[(source, target) for source in floating for target in floating if source != target],
     ),
 )

@@ -19,7 +19,7 @@ from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError
 
 Observations = Mapping[str, str]
-"""The observations of a probe, as text by aspect."""
+"""The observations of a probe: what it found, as text, by the name of the observed aspect, such as `order`."""
 
 NO_RESULT = "no answer"
 """The aspect under which a probe that failed states the reason."""
@@ -72,6 +72,7 @@ class ProbedOperator:
             raise ProbeFailedError(f"wrote beside a tensor: {error}") from error
 
     def _value(self, parameter: Parameter, argument: Any, tensors: ExitStack) -> Any:
+        """Return an argument as the vendor receives it; `tensors` releases the tensors of arrays."""
         if isinstance(argument, np.ndarray):
             return tensors.enter_context(Tensor.from_numpy(self._context, argument))
         return convert_attribute(parameter, argument)
@@ -84,23 +85,34 @@ class Probe:
 
     Attributes:
         function: the standard function.
-        ask: measures the operator; takes the operator and the element types of one variant.
+        measure: calls the operator and returns observations of the results. The arguments are the operator and the
+            element types of one variant.
         variants: the combinations of element types: usually one type; for a conversion, source and target.
         subject: the property that is measured, if the function has several probes.
     """
 
     function: str
-    ask: Callable[..., Observations]
+    measure: Callable[..., Observations]
     variants: Sequence[tuple[Dtype, ...]]
     subject: str = ""
 
     def observations(self, vendor: BaseVendor, device: Device, dtypes: Sequence[Dtype]) -> Observations:
-        """Return the observations for one variant of element types, or the reason for a failure under `NO_RESULT`."""
+        """Measure the operator in a new context of the device.
+
+        Args:
+            vendor: the vendor that implements the operator.
+            device: the device of the context.
+            dtypes: one of `variants`.
+
+        Returns:
+            The observations; or only the reason under the key `NO_RESULT`, if the vendor lacks the operator or a call
+            fails.
+        """
         if not vendor.has(self.function):
             return {NO_RESULT: "not implemented"}
         try:
             with Context(device) as context:
-                return self.ask(ProbedOperator(vendor, context, self.function), *dtypes)
+                return self.measure(ProbedOperator(vendor, context, self.function), *dtypes)
         except ProbeFailedError as refusal:
             return {NO_RESULT: str(refusal)}
 
@@ -110,8 +122,8 @@ def single_variants(*dtypes: Dtype) -> list[tuple[Dtype, ...]]:
     return [(dtype,) for dtype in dtypes]
 
 
-def verdict(holds: Any, yes: str, no: str) -> str:
-    """Return `yes` if all of `holds` are true, `no` if none is, and otherwise `yes` with the number of true ones."""
+def yes_or_no(holds: Any, yes: str, no: str) -> str:
+    """Return `yes` if all of `holds` are true, `no` if none is, and otherwise text such as "rounded in 3 of 8"."""
     flags = np.asarray(holds)
     if flags.all():
         return yes

@@ -108,7 +108,7 @@ PROBED_FUNCTIONS = {
 }
 
 
-def ask(operator: ProbedOperator, dtype: Dtype, *, question: SubnormalProbe) -> Observations:
+def measure(operator: ProbedOperator, dtype: Dtype, *, question: SubnormalProbe) -> Observations:
     """Observe what becomes of subnormal numbers, by aspect."""
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
@@ -153,6 +153,6 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
 
 
 PROBES = tuple(
-    Probe(function=function, ask=partial(ask, question=question), variants=single_variants(*floating))
+    Probe(function=function, measure=partial(measure, question=question), variants=single_variants(*floating))
     for function, question in PROBED_FUNCTIONS.items()
 )

@@ -16,7 +16,7 @@ from diopi_test.fingerprint.probe import Probe
 Add = Callable[[Array, Array], Array]
 
 
-def ask(vendor: Vendor, probe: Probe, dtype: Dtype) -> Mapping[str, str]:
+def measure(vendor: Vendor, probe: Probe, dtype: Dtype) -> Mapping[str, str]:
     with vendor.open_device() as device:
         return probe.observations(vendor, device, [dtype])
 
@@ -83,7 +83,7 @@ ORDERS: dict[str, Callable[[Sequence[Array]], Array]] = {
     ids=lambda value: value.subject if isinstance(value, Probe) else value,
 )
 def test_the_order_of_sums_is_detected(probe: Probe, order: str) -> None:
-    observations = ask(summing(ORDERS[order]), probe, Dtype.float32)
+    observations = measure(summing(ORDERS[order]), probe, Dtype.float32)
     assert observations == {"partial sums": "float32 (24 bits)", "rounded": "to nearest", "order": order}
 
 
@@ -103,19 +103,19 @@ def test_the_order_of_sums_is_detected(probe: Probe, order: str) -> None:
     ids=lambda value: getattr(value, "name", None) or getattr(value, "__name__", None) or "",
 )
 def test_the_width_of_partial_sums_is_detected(dtype: Dtype, accumulator: Any, width: str) -> None:
-    observations = ask(summing(pairwise, accumulator), SUMS[1], dtype)
+    observations = measure(summing(pairwise, accumulator), SUMS[1], dtype)
     assert observations == {"partial sums": width, "rounded": "to nearest", "order": "pairwise"}
 
 
 def test_exact_sums_are_detected() -> None:
-    observations = ask(summing(sequential, np.float64), SUMS[1], Dtype.float16)
+    observations = measure(summing(sequential, np.float64), SUMS[1], Dtype.float16)
     assert observations["partial sums"] == "wider than can be seen"
     assert observations["order"] == "not seen: no partial sum is rounded"
-    assert ask(summing(exactly), SUMS[1], Dtype.float32)["order"] == "not seen: no partial sum is rounded"
+    assert measure(summing(exactly), SUMS[1], Dtype.float32)["order"] == "not seen: no partial sum is rounded"
 
 
 def test_a_compensated_sum_shows_no_order() -> None:
-    observations = ask(summing(compensated), SUMS[1], Dtype.float32)
+    observations = measure(summing(compensated), SUMS[1], Dtype.float32)
     assert observations["order"] == "not seen: no partial sum is rounded"
 
 
@@ -127,7 +127,7 @@ def chopped(first: Array, second: Array) -> Array:
 
 
 def test_truncated_sums_are_detected() -> None:
-    observations = ask(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
+    observations = measure(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
     assert observations["partial sums"] == "float32 (24 bits)"
     assert observations["rounded"] == "towards zero"
 
@@ -135,13 +135,13 @@ def test_truncated_sums_are_detected() -> None:
 def test_sums_with_varying_order_are_detected() -> None:
     generator = np.random.default_rng(0)
     vendor = summing(lambda terms: sequential([terms[n] for n in generator.permutation(len(terms))]))
-    assert ask(vendor, SUMS[1], Dtype.float32)["order"] == "varies from call to call"
+    assert measure(vendor, SUMS[1], Dtype.float32)["order"] == "varies from call to call"
 
 
 def test_wrong_sums_have_no_order() -> None:
-    short = ask(summing(lambda terms: sequential(terms[1:-1])), SUMS[0], Dtype.float32)
+    short = measure(summing(lambda terms: sequential(terms[1:-1])), SUMS[0], Dtype.float32)
     assert short == {"partial sums": "not seen: sums of three terms are wrong"}
-    gap = ask(summing(lambda terms: sequential([*terms[:40], *terms[41:]])), SUMS[0], Dtype.float32)
+    gap = measure(summing(lambda terms: sequential([*terms[:40], *terms[41:]])), SUMS[0], Dtype.float32)
     assert gap["order"] == "not seen: the sum of 128 times 1 is wrong"
 
 
@@ -202,7 +202,7 @@ def in_steps_of_16(a: Array, b: Array) -> Array:
 def test_the_order_of_dot_products_is_detected(
     probe: Probe, dot: Callable[[Array, Array], Array], dtype: Dtype, expected: tuple[Any]
 ) -> None:
-    observations = ask(multiplying(dot), probe, dtype)
+    observations = measure(multiplying(dot), probe, dtype)
     found = tuple(observations[aspect] for aspect in ("factors", "products", "partial sums", "order"))
     assert [
         observed for observed, wanted in zip(found, expected, strict=True) if wanted is not None and observed != wanted
@@ -211,5 +211,5 @@ def test_the_order_of_dot_products_is_detected(
 
 
 def test_products_that_are_added_in_groups_are_detected() -> None:
-    observations = ask(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
+    observations = measure(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
     assert observations["order"] == "sequential, 16 at once"

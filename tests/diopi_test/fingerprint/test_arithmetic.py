@@ -20,7 +20,7 @@ from lib_rt import Context, Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
 
 
-def ask(vendor: Vendor, probe: Probe, *dtypes: Dtype) -> Mapping[str, str]:
+def measure(vendor: Vendor, probe: Probe, *dtypes: Dtype) -> Mapping[str, str]:
     with vendor.open_device() as device:
         return probe.observations(vendor, device, dtypes)
 
@@ -63,16 +63,16 @@ def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]
 def test_handling_of_subnormal_numbers_is_detected(
     dtype: Dtype, before: Callable[[Array], Array], after: Callable[[Array], Array], expected: tuple[str, str]
 ) -> None:
-    observations = ask(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
+    observations = measure(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
     assert (observations["arguments"], observations["results"]) == expected
 
 
 def test_inconsistent_or_wrong_subnormal_results_are_shown() -> None:
     probe = probe_of(subnormals.PROBES, "diopiNeg")
     partly = small_vendor(diopiNeg=lambda input: -np.where(input > 0, input, zero(input)))
-    assert ask(partly, probe, Dtype.float32) == {"moved": "kept in 4 of 8"}
+    assert measure(partly, probe, Dtype.float32) == {"moved": "kept in 4 of 8"}
     vendor = small_vendor(diopiNeg=lambda input: -input * 4)
-    assert ask(vendor, probe, Dtype.float32) == {"moved": "-5.60519e-45 for -1.4013e-45"}
+    assert measure(vendor, probe, Dtype.float32) == {"moved": "-5.60519e-45 for -1.4013e-45"}
 
 
 class Truthful(Vendor):
@@ -105,7 +105,7 @@ def test_flushing_is_reported_for_each_function(probe: Probe, change: Callable[[
         return result if result.dtype == bool else change(result.astype(values[0].dtype))
 
     expected = "kept" if change is unchanged else "flushed"
-    assert set(ask(Truthful(compute), probe, Dtype.float32).values()) == {expected}
+    assert set(measure(Truthful(compute), probe, Dtype.float32).values()) == {expected}
 
 
 Cast = Callable[[Array, ResultSpec], Array]
@@ -118,9 +118,9 @@ def casting(cast: Cast) -> Vendor:
     return small_vendor(diopiCastDtype=convert)
 
 
-def ask_cast(cast: Cast, source: Dtype, target: Dtype) -> Mapping[str, str]:
+def measure_cast(cast: Cast, source: Dtype, target: Dtype) -> Mapping[str, str]:
     probes = [*conversions.TO_FLOATS, *conversions.TO_INTEGERS, *conversions.TO_BOOL]
-    return ask(casting(cast), probe_of(probes, "diopiCastDtype", source, target), source, target)
+    return measure(casting(cast), probe_of(probes, "diopiCastDtype", source, target), source, target)
 
 
 def nearest(input: Array, out: ResultSpec) -> Array:
@@ -176,18 +176,18 @@ TO_FLOATS: list[tuple[Cast, Dtype, Dtype, dict[str, str]]] = [
 def test_rounding_of_conversions_to_floating_types_is_detected(
     cast: Cast, source: Dtype, target: Dtype, expected: dict[str, str]
 ) -> None:
-    observations = ask_cast(cast, source, target)
+    observations = measure_cast(cast, source, target)
     assert {aspect: observations.get(aspect) for aspect in expected} == expected
 
 
 @pytest.mark.parametrize(("words", "rounded"), conversions.ROUNDINGS.items(), ids=list(conversions.ROUNDINGS))
 def test_each_rounding_is_recognised(words: str, rounded: Callable[[Array], Array]) -> None:
-    observations = ask_cast(lambda input, out: rounded(input).astype(np.int32), Dtype.float64, Dtype.int32)
+    observations = measure_cast(lambda input, out: rounded(input).astype(np.int32), Dtype.float64, Dtype.int32)
     assert observations["rounded"] == words
 
 
 def test_unknown_rounding_is_shown() -> None:
-    odd = ask_cast(lambda input, out: (2 * np.floor(input / 2) + 1).astype(np.int32), Dtype.float64, Dtype.int32)
+    odd = measure_cast(lambda input, out: (2 * np.floor(input / 2) + 1).astype(np.int32), Dtype.float64, Dtype.int32)
     assert odd["rounded"] == "unknown: 0 → 1 units"
 
 
@@ -208,7 +208,7 @@ def by_rule(rule: Callable[[int, tuple[int, int]], int]) -> Cast:
 def test_each_rule_for_numbers_out_of_range_is_recognised(
     words: str, rule: Callable[[int, tuple[int, int]], int]
 ) -> None:
-    assert ask_cast(by_rule(rule), Dtype.float64, Dtype.int16) == {
+    assert measure_cast(by_rule(rule), Dtype.float64, Dtype.int16) == {
         "rounded": "towards zero",
         "too large": words,
         "−∞, ∞": "smallest, largest",
@@ -217,14 +217,14 @@ def test_each_rule_for_numbers_out_of_range_is_recognised(
 
 
 def test_overflow_of_conversions_between_integers_is_detected() -> None:
-    wrapping = ask_cast(nearest, Dtype.int64, Dtype.int8)
-    clipping = ask_cast(lambda input, out: np.clip(input, -128, 127).astype(np.int8), Dtype.int64, Dtype.int8)
+    wrapping = measure_cast(nearest, Dtype.int64, Dtype.int8)
+    clipping = measure_cast(lambda input, out: np.clip(input, -128, 127).astype(np.int8), Dtype.int64, Dtype.int8)
     assert (wrapping, clipping) == ({"too large": "modulo 2^bits"}, {"too large": "saturated"})
 
 
 def test_rules_of_conversions_to_bool_are_detected() -> None:
-    assert ask_cast(nearest, Dtype.float32, Dtype.bool) == {"true": "all but zero"}
-    by_int = ask_cast(lambda input, out: np.trunc(np.nan_to_num(input)) != 0, Dtype.float32, Dtype.bool)
+    assert measure_cast(nearest, Dtype.float32, Dtype.bool) == {"true": "all but zero"}
+    by_int = measure_cast(lambda input, out: np.trunc(np.nan_to_num(input)) != 0, Dtype.float32, Dtype.bool)
     assert by_int == {"true": "all but zero, wrong for 0.25, 1.4013e-45, nan"}
 
 
@@ -241,7 +241,7 @@ def once_rounded(input: Array, tensor1: Array, tensor2: Array, value: float) -> 
 @pytest.mark.parametrize(("addcmul", "words"), [(twice_rounded, "rounded"), (once_rounded, "unrounded")])
 def test_fused_multiply_add_is_detected(dtype: Dtype, addcmul: Callable[..., Array], words: str) -> None:
     probe = probe_of(fusion.PROBES, "diopiAddcmul")
-    assert ask(small_vendor(diopiAddcmul=addcmul), probe, dtype) == {"added": words}
+    assert measure(small_vendor(diopiAddcmul=addcmul), probe, dtype) == {"added": words}
 
 
 def test_fused_add_and_addcdiv_are_detected() -> None:
@@ -252,12 +252,14 @@ def test_fused_add_and_addcdiv_are_detected() -> None:
         return input + tensor1 / tensor2
 
     vendor = small_vendor(diopiAdd=add, diopiAddcdiv=addcdiv)
-    observations = [ask(vendor, probe_of(fusion.PROBES, name), Dtype.float32) for name in ("diopiAdd", "diopiAddcdiv")]
+    observations = [
+        measure(vendor, probe_of(fusion.PROBES, name), Dtype.float32) for name in ("diopiAdd", "diopiAddcdiv")
+    ]
     assert observations == [{"added": "unrounded"}, {"added": "rounded"}]
 
 
 def test_a_wrong_multiply_add_is_shown() -> None:
-    observations = ask(
+    observations = measure(
         small_vendor(diopiAddcmul=lambda input, tensor1, tensor2, value: input / 0),
         probe_of(fusion.PROBES, "diopiAddcmul"),
         Dtype.float32,
@@ -290,7 +292,7 @@ def second_nan(input: Array, other: Array) -> Array:
 def test_the_nan_that_two_operands_give_is_reported(
     dtype: Dtype, mul: Callable[..., Array], expected: tuple[str, ...]
 ) -> None:
-    observations = ask(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
+    observations = measure(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
     assert tuple(observations[aspect] for aspect in ("quiet", "signalling", "of two")) == expected
 
 
@@ -319,7 +321,7 @@ def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
 def test_bits_of_nan_are_reported(
     change: Callable[[Array, nans.Bits], Array], quiet: str | None, signalling: str | None
 ) -> None:
-    observations = ask(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
+    observations = measure(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
     if quiet is None:
         assert observations["quiet"].startswith("different from place to place / 0xff")
     else:
@@ -331,14 +333,16 @@ def test_the_nan_that_a_function_creates_is_reported() -> None:
     words = {"diopiSqrt": "default", "diopiLog": "default, negative", "diopiAdd": "0x7fc12345"}
     for function, bits in default_nans.items():
         number = np.array(bits, np.uint32).view(np.float32)
-        observations = ask(Truthful(lambda *x, number=number: number), probe_of(nans.PROBES, function), Dtype.float32)
+        observations = measure(
+            Truthful(lambda *x, number=number: number), probe_of(nans.PROBES, function), Dtype.float32
+        )
         assert observations["made"] == words[function]
 
 
 def test_nan_in_conversions_is_reported() -> None:
     probe = probe_of(nans.PROBES, "diopiCastDtype", Dtype.float32, Dtype.bfloat16)
-    assert ask(casting(truncated), probe, Dtype.float32, Dtype.bfloat16) == {"quiet": "kept", "signalling": "kept"}
-    observations = ask(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
+    assert measure(casting(truncated), probe, Dtype.float32, Dtype.bfloat16) == {"quiet": "kept", "signalling": "kept"}
+    observations = measure(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
     assert observations == {"quiet": "default / default, negative", "signalling": "default / default, negative"}
 
 
@@ -374,16 +378,16 @@ def test_correct_rounding_of_division_is_detected(
     def div(input: Array, other: Array, rounding_mode: RoundMode) -> Array:
         return divide(input, other)
 
-    assert ask(small_vendor(diopiDiv=div), probe_of(division.PROBES, function), dtype) == {"quotients": words}
+    assert measure(small_vendor(diopiDiv=div), probe_of(division.PROBES, function), dtype) == {"quotients": words}
 
 
 def test_errors_of_division_are_reported() -> None:
     vendor = small_vendor(diopiDiv=lambda input, other, rounding_mode: one_off(input, other))
-    observations = ask(vendor, probe_of(division.PROBES, "diopiDiv"), Dtype.float32)
+    observations = measure(vendor, probe_of(division.PROBES, "diopiDiv"), Dtype.float32)
     assert observations["quotients"].startswith("1 of 65536 not the nearest, up to ")
 
 
 def test_errors_of_inverses_are_reported() -> None:
     vendor = small_vendor(diopiReciprocal=lambda input: quotient(np.ones_like(input), input))
-    observations = ask(vendor, probe_of(division.PROBES, "diopiReciprocal"), Dtype.float32)
+    observations = measure(vendor, probe_of(division.PROBES, "diopiReciprocal"), Dtype.float32)
     assert observations == {"quotients": "correctly rounded"}

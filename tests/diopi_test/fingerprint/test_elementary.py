@@ -12,7 +12,7 @@ from diopi_test.fingerprint.elementary import PROBES, error
 from diopi_test.fingerprint.samples import SIZE, significands, sweep
 
 
-def ask(vendor: Vendor, function: str, dtype: Dtype) -> Mapping[str, str]:
+def measure(vendor: Vendor, function: str, dtype: Dtype) -> Mapping[str, str]:
     probe = next(probe for probe in PROBES if probe.function == function)
     with vendor.open_device() as device:
         return probe.observations(vendor, device, [dtype])
@@ -54,7 +54,7 @@ def test_errors_are_measured_in_units_in_the_last_place() -> None:
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32])
 def test_a_correctly_rounded_function_is_detected(dtype: Dtype) -> None:
-    observations = ask(small_vendor(diopiSqrt=in_float64(np.sqrt)), "diopiSqrt", dtype)
+    observations = measure(small_vendor(diopiSqrt=in_float64(np.sqrt)), "diopiSqrt", dtype)
     assert observations["largest error"].startswith(("0.500 ulp at", "0.499 ulp at"))
     remaining = {aspect: observations[aspect] for aspect in ("nearest", "flushed", "special values")}
     assert remaining == {"nearest": "always", "flushed": "none", "special values": "right"}
@@ -65,7 +65,7 @@ def test_a_single_wrong_result_is_found() -> None:
         result = in_float64(np.exp)(input)
         return np.where(input == 1.5, result + np.float16(5 * 2**-8), result)  # e^1.5 lies between 4 and 8
 
-    observations = ask(small_vendor(diopiExp=exp), "diopiExp", Dtype.float16)
+    observations = measure(small_vendor(diopiExp=exp), "diopiExp", Dtype.float16)
     size, _, place = observations["largest error"].partition(" ulp at ")
     assert (4.5 < float(size) < 5.5, place) == (True, "1.5")
     assert observations["nearest"] == "99.99 %"
@@ -77,7 +77,7 @@ def test_flushed_results_are_counted_separately() -> None:
         return np.where(np.abs(result) < np.finfo(np.float16).tiny, np.zeros_like(result), result)
 
     preserved, flushed = (
-        ask(small_vendor(diopiExp=function), "diopiExp", Dtype.float16) for function in (in_float64(np.exp), exp)
+        measure(small_vendor(diopiExp=function), "diopiExp", Dtype.float16) for function in (in_float64(np.exp), exp)
     )
     assert preserved["flushed"] == "none"
     assert int(flushed["flushed"]) > 100
@@ -88,7 +88,7 @@ def test_flushed_arguments_are_not_wrong_special_values() -> None:
     def sqrt(input: Array) -> Array:
         return in_float64(np.sqrt)(np.where(np.abs(input) < np.finfo(np.float16).tiny, 0 * input, input))
 
-    observations = ask(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)
+    observations = measure(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)
     assert observations["special values"] == "right"
     assert int(observations["flushed"]) == 2 * 1023
 
@@ -106,11 +106,11 @@ def test_wrong_special_values_are_shown(value: float, instead: float, words: str
         hit = (input == value) & (np.signbit(input) == np.signbit(value))
         return np.where(hit, np.array(instead, input.dtype), np.sqrt(input))
 
-    assert ask(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)["special values"] == words
+    assert measure(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)["special values"] == words
 
 
 def test_nan_instead_of_a_number_is_reported() -> None:
     def sqrt(input: Array) -> Array:
         return np.where(input == 4, np.array(np.nan, input.dtype), np.sqrt(input))
 
-    assert ask(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)["largest error"] == "NaN at 4"
+    assert measure(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)["largest error"] == "NaN at 4"

@@ -102,8 +102,8 @@ def test_every_row_of_the_table_is_probed() -> None:
     seen: list[str] = []
     fingerprint = Fingerprint.measure(vendor, progress=seen.append)
     assert seen == [probe.function for probes in FAMILIES.values() for probe in probes]
-    asked = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in fingerprint.results}
-    assert len(asked) == len(fingerprint.results) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
+    measured = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in fingerprint.results}
+    assert len(measured) == len(fingerprint.results) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
     assert refusals(fingerprint, "diopiSum") == refusals(fingerprint, "diopiSqrt") == {None}
 
 
