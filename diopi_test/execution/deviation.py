@@ -32,7 +32,7 @@ class DeviationKind(StrEnum):
 
 
 class ValueRelation(StrEnum):
-    """A relation that holds between every wrong element and its expected value."""
+    """A property that all wrong elements share, which hints at the cause."""
 
     unchanged = "unchanged"
     """The tensor has its values from before the call."""
@@ -51,36 +51,41 @@ class ValueRelation(StrEnum):
     misplaced = "misplaced"
     """The element is the expected value of another element."""
     bfloat16 = "bfloat16"
-    """Every element of the tensor is a number of bfloat16, which is narrower than the tensor's type."""
+    """Every element is exactly representable in bfloat16, although the tensor's type is wider."""
     float16 = "float16"
-    """Every element of the tensor is a number of float16, which is narrower than the tensor's type."""
+    """Every element is exactly representable in float16, although the tensor's type is wider."""
     float32 = "float32"
-    """Every element of the tensor is a number of float32, which is narrower than the tensor's type."""
+    """Every element is exactly representable in float32, although the tensor's type is wider."""
     through_float32 = "through_float32"
     """The integer was converted to float32 and back."""
     through_float64 = "through_float64"
     """The integer was converted to float64 and back."""
     in_32_bits = "in_32_bits"
-    """The integer has the lowest 32 bits of the expected one."""
+    """The integer is the expected one truncated to 32 bits."""
     integral = "integral"
     """The element is the expected value without its fraction, or rounded to an integer."""
 
 
 NARROWER_TYPES = (ValueRelation.bfloat16, ValueRelation.float16, ValueRelation.float32)
-"""The relations that name a floating-point type."""
+"""The relations that name a floating-point type narrower than the tensor's type, in the order of precision."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Region:
-    """A set of inputs to which all wrong elements belong.
+    """A condition on the values of one parameter that holds at every wrong element.
+
+    The value of an input at an element is the value from which the element is computed. For the conditions
+    `far_from_zero` and `near_zero`, `inside` and `outside` are absolute values.
 
     Attributes:
-        parameter: the input, or `expected` for the expected result.
-        condition: a class of special values such as `NaN`; or `below`, `above`, `far_from_zero` or `near_zero`.
-        inside: for a range, the value of a wrong element that is nearest to the bound of the range.
-        outside: for a range, the value of a correct element beyond the bound that is nearest to it; None if no element
-            is correct, or if the range contains correct elements, too.
+        parameter: the name of the input, or `expected` for the expected result.
+        condition: a class of special values such as `NaN`; or a range: `below`, `above`, `far_from_zero` or
+            `near_zero`.
+        inside: for a range, the value at a wrong element that is nearest to the end of the range; all wrong elements
+            have this value or one further inside the range. None for special values.
+        outside: for a range, the nearest value at a correct element outside the range; None if there is none, or if
+            the range contains correct elements, too.
     """
 
     parameter: str
@@ -96,10 +101,12 @@ class Deviation:
 
     Attributes:
         kinds: the number of wrong elements of each kind, by the kind's name.
-        units: the root mean square of error / unit over wrong elements of the kind `rounding`; None without budgets.
-        relation: the relation that holds for all wrong elements; None if there is none.
-        value: of the relation: the factor, the difference, or the value that all wrong elements have.
-        regions: the sets of inputs to which all wrong elements belong, the most specific one of each parameter.
+        units: the root mean square of the error divided by the unit of the budget, over the wrong elements of the kind
+            `rounding`; None without a budget, or if no element has this kind.
+        relation: the most specific property that all wrong elements share; None if there is none.
+        value: depends on the relation. For `scaled` and `negated`, the factor; for `shifted`, the difference. For
+            `zero`, `constant` and `saturated`, the value of the first wrong element. None for other relations.
+        regions: the most specific condition of each parameter that has a condition.
     """
 
     kinds: Mapping[str, int]

@@ -1,8 +1,13 @@
 """Negative tests: invalid calls, each derived from a valid case by one change.
 
-Negative tests are derived from stored cases when they run, and not stored. `MUTATIONS` lists the changes. Each mutation
-has a predicate that selects parameters, and a function that returns the flaw of a call, or None if the call can't be
-changed in this way. According to the prototype's facts, the changed call is invalid in every function.
+Negative tests are not stored; each run derives them from the stored cases. `MUTATIONS` lists the changes. Each mutation
+has a predicate that selects parameters, and a function that returns the flaw of a call, or None if the mutation does
+not apply to the call. A mutation is applied only where the prototype's facts make the changed call invalid. Whether a
+test can be derived depends on shapes, types and attributes only, never on tensor values.
+
+In this module, an *array* is a Python list of tensors, for a parameter that is an array of tensors. A *list* is a tuple
+of numbers, for an attribute such as `kernel_size`. A sparse matrix is a Python list of its row pointers, columns and
+values.
 """
 
 from __future__ import annotations
@@ -51,8 +56,7 @@ class NegativeCase:
 def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
     """Return the labels of a function's negative tests, each with the label of its base.
 
-    The base is the first of `cases` from which the test can be derived. Shapes, types and attributes decide, not
-    values.
+    The base is the first of `cases` from which the test can be derived.
 
     Args:
         prototype: The prototype of the function.
@@ -83,7 +87,7 @@ def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
 
 @cache
 def _targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
-    """Return every mutation with a parameter to which it applies, by label."""
+    """Return all pairs of a mutation and a parameter that it concerns, by the label of the negative test."""
     return {
         f"{PREFIX}-{parameter.c_name}-{mutation.name}": (mutation, parameter)
         for mutation in MUTATIONS
@@ -100,29 +104,32 @@ def _flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, case: 
 
 
 def is_ordinary(prototype: Prototype, case: BaselineCase) -> bool:
-    """Return whether all tensors that affect results have elements, so that the function reads its arguments.
+    """Return whether all tensors that affect results, workspaces excepted, have elements.
+
+    A function need not read the arguments of a call without elements. Therefore negative tests can be derived only from
+    ordinary cases.
 
     Args:
         prototype: The prototype of the function.
         case: The case.
 
     Returns:
-        Whether negative tests can be derived from the case. Workspaces may be empty.
+        Whether the case is ordinary.
     """
     read = (p.name for p in prototype.arguments if p.annotation is not kinds.Workspace)
     decisive = [case.arguments[name] for name in read if prototype.has_effect(name, case.arguments)]
     return all(tensor.values.size for value in decisive for tensor in tensors_in(value))
 
 
-def _is_allocated_result(prototype: Prototype, parameter: Parameter) -> bool:
-    """Return whether the parameter is a result that the caller allocates with a shape that the inputs determine."""
+def _has_determined_dtype(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is a required caller-allocated result whose element type the inputs determine."""
     has_inputs = any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in prototype.parameters)
     is_allocated_by_caller = parameter.annotation in (kinds.Out, kinds.Outs) and not parameter.optional
     return is_allocated_by_caller and has_inputs and prototype.result is not caller_chosen
 
 
 def _with_first(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return `value` after a change; if it is an array, only its first entry is changed."""
+    """Return the changed value; in an array, change only the first entry."""
     return [change(value[0]), *value[1:]] if isinstance(value, list) else change(value)
 
 
@@ -160,12 +167,19 @@ def _is_input_tensor(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _use_invalid_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use an element type that the function does not accept for the tensor."""
+    """Use zeros of an element type that the function does not accept for the tensor.
+
+    In an array, only the first tensor changes; in a sparse matrix, only the values.
+
+    Returns:
+        The flaw; None if there is no tensor, if the prototype lists no accepted types, or if it accepts all types in
+        `_OTHER_DTYPES`.
+    """
     value, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
     invalid_dtype = next((dtype for dtype in _OTHER_DTYPES if dtype not in accepted), None)
     if not tensors_in(_first(value)) or not accepted or invalid_dtype is None:
         return None
-    is_sparse = parameter.annotation is kinds.SparseIn  # the values, its last tensor, determine its type
+    is_sparse = parameter.annotation is kinds.SparseIn  # the last tensor contains the values
     changed = _with_first(
         value[::-1] if is_sparse else value,
         lambda tensor: make_zeros(tensor.values.shape, invalid_dtype, tensor.layout),
@@ -185,8 +199,8 @@ def _first(value: Any) -> Any:
 def _is_further_operand(prototype: Prototype, parameter: Parameter) -> bool:
     """Return whether the parameter is the second or a later operand of an element-wise function."""
     operands = [p for p in prototype.parameters if p.is_tensor and p.is_argument]
-    to_tensor = any(p.is_tensor and p.is_result for p in prototype.parameters)
-    return prototype.elementwise and to_tensor and parameter in operands[1:]
+    returns_tensor = any(p.is_tensor and p.is_result for p in prototype.parameters)
+    return prototype.elementwise and returns_tensor and parameter in operands[1:]
 
 
 def _prevent_broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
@@ -226,7 +240,7 @@ def _rank(case: BaselineCase) -> int:
 
 
 def _largest_size(case: BaselineCase) -> int:
-    """Return the largest size in the call, of an axis or in a list."""
+    """Return the largest number among all axis sizes of input tensors and all entries of lists, at least 1."""
     shapes = [tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value)]
     lists = [value for value in case.arguments.values() if isinstance(value, tuple)]
     return max(int(length) for sizes in (*shapes, *lists) for length in (*sizes, 1))
@@ -236,7 +250,7 @@ def _largest_size(case: BaselineCase) -> int:
 
 
 def _use_negative_number(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use −1, in a list for its first number."""
+    """Use −1; in a list, replace the first number. None if the attribute is absent or an empty list."""
     return None if case.arguments[parameter.name] in (None, ()) else replace_first(parameter, case, -1)
 
 
@@ -247,7 +261,11 @@ def _must_be_positive(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _use_zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use 0, in a list for its first number."""
+    """Use 0; in a list, replace the first number.
+
+    Returns:
+        The flaw; None if the attribute is absent, is an empty list, or has no effect on the results of the call.
+    """
     if case.arguments[parameter.name] in (None, ()) or not prototype.has_effect(parameter.name, case.arguments):
         return None
     return replace_first(parameter, case, 0)
@@ -261,7 +279,7 @@ def _is_count(prototype: Prototype, parameter: Parameter) -> bool:
     return parameter.role is Role.count
 
 
-def _use_negative_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_negative_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
     """Use −1 as the number of entries."""
     return replace_value(parameter, -1)
 
@@ -272,19 +290,23 @@ def _needs_entries(prototype: Prototype, parameter: Parameter) -> bool:
     return parameter.annotation is kinds.Ins and any(count.fact(facts.AtLeast) for count in counts)
 
 
-def _pass_empty_array(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _pass_empty_array(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
     """Pass an array without entries."""
     return Flaw(f"{parameter.c_name} has no entries", {parameter.name: []})
 
 
 def _has_requested_length(prototype: Prototype, parameter: Parameter) -> bool:
     """Return whether the parameter is an array of results whose length no array of inputs determines."""
-    alone = not any(p.is_tensor_array and p.is_argument for p in prototype.parameters)
-    return parameter.annotation is kinds.Outs and alone
+    has_input_array = any(p.is_tensor_array and p.is_argument for p in prototype.parameters)
+    return parameter.annotation is kinds.Outs and not has_input_array
 
 
 def _omit_last_result(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Pass one result tensor less than the call requests."""
+    """Pass one result tensor fewer than the call requests.
+
+    Returns:
+        The flaw; None for fewer than two results, or if no list has one number per result.
+    """
     results = case.expected[parameter.name]
     assert isinstance(results, list)
     sizes = [value for value in case.arguments.values() if isinstance(value, tuple) and len(value) == len(results)]
@@ -297,46 +319,66 @@ def _omit_last_result(prototype: Prototype, parameter: Parameter, case: Baseline
 
 
 def _has_determined_shape(prototype: Prototype, parameter: Parameter) -> bool:
-    """Return whether the parameter is a result whose shape the caller can't choose."""
-    return _is_allocated_result(prototype, parameter) and not parameter.fact(facts.ShapeChosen)
+    """Return whether `_has_determined_dtype` holds and the caller can't choose the shape of the result either."""
+    return _has_determined_dtype(prototype, parameter) and not parameter.fact(facts.ShapeChosen)
 
 
 def _use_wrong_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use a result tensor whose last axis is longer by one."""
-    first = _first(case.expected[parameter.name])
+    """Use a result tensor whose last axis is longer by one, or one of shape (2,) instead of a 0-d tensor.
+
+    In an array, only the first tensor changes.
+
+    Returns:
+        The flaw; None if the result is absent or has no elements.
+    """
+    results = case.expected[parameter.name]
+    first = _first(results)
     if first is None or not first.values.size:
         return None
     valid = first.values.shape
     invalid = (*valid[:-1], valid[-1] + 1) if valid else (2,)
-    changed = _with_first(case.expected[parameter.name], lambda result: _expected(invalid, result.dtype, result.layout))
+    changed = _with_first(results, lambda result: _zero_result(invalid, result.dtype, result.layout))
     return Flaw(f"{parameter.c_name} has shape {invalid} instead of {valid}", expected={parameter.name: changed})
 
 
 def _use_wrong_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use a result tensor with a type that can't hold the result, such as integers for a floating-point result."""
+    """Use a result tensor with a type that can't hold the result, such as integers for a floating-point result.
+
+    In an array, only the first tensor changes.
+
+    Returns:
+        The flaw; None if the result is absent, or if the prototype allows the type in `_TOO_NARROW` for it.
+    """
     results = case.expected[parameter.name]
     first, entry = _first(results), 0 if isinstance(results, list) else None
-    invalid = None if first is None else _LOWER.get(category(first.dtype))
+    invalid = None if first is None else _TOO_NARROW.get(category(first.dtype))
     if first is None or invalid is None or prototype.can_hold(parameter.name, invalid, case.arguments, entry):
         return None
-    changed = _with_first(results, lambda result: _expected(result.values.shape, invalid, result.layout))
+    changed = _with_first(results, lambda result: _zero_result(result.values.shape, invalid, result.layout))
     text = f"{parameter.c_name} is of type {invalid.name} instead of {first.dtype.name}"
     return Flaw(text, expected={parameter.name: changed})
 
 
-_LOWER = {3: Dtype.float32, 2: Dtype.int32, 1: Dtype.bool}
-"""An element type that can't hold the result, by category of the result's element type (torch.can_cast)."""
+_TOO_NARROW = {3: Dtype.float32, 2: Dtype.int32, 1: Dtype.bool}
+"""An element type that can't hold the result, by the category of the result's element type (see torch.can_cast).
+
+The keys are numbers that `category` returns: 3 for complex types, 2 for floating-point types and 1 for integers. Every
+type can hold booleans, category 0.
+"""
 
 
-def standard_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Dtype:
-    """Return the element type of a result, or of the first entry of an array of results, by the prototype's rule."""
+def inferred_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Dtype:
+    """Return the element type of a result, or of the first entry of an array of results, by the prototype's rule.
+
+    If the call has no input tensor, the rule applies to the type of the case.
+    """
     entry = 0 if parameter.is_tensor_array else None
     usual = prototype.infer(parameter.name, case.arguments, entry, otherwise=case.dtype)
     assert usual is not None
     return usual
 
 
-def _expected(shape: Sequence[int], dtype: Dtype, layout: str) -> Expected:
+def _zero_result(shape: Sequence[int], dtype: Dtype, layout: str) -> Expected:
     """Return a result tensor of zeros."""
     return Expected(values=np.zeros(shape, to_numpy(dtype)), dtype=dtype, layout=layout)
 
@@ -355,7 +397,7 @@ MUTATIONS = (
     Mutation("none", _needs_entries, _pass_empty_array),
     Mutation("too-few", _has_requested_length, _omit_last_result),
     Mutation("shape", _has_determined_shape, _use_wrong_shape),
-    Mutation("dtype", _is_allocated_result, _use_wrong_dtype),
+    Mutation("dtype", _has_determined_dtype, _use_wrong_dtype),
     *INVALID_SHAPES,
 )
 """All mutations."""

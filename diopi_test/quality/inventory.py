@@ -19,7 +19,12 @@ def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> l
         wanted: selects the functions by prototype.
 
     Returns:
-        Records with the keys function, header, family, reference, cases (by level) and vendors (by name).
+        Records with these keys:
+
+        - `function`, `header` and `family`: names.
+        - `reference`: whether the function has a reference.
+        - `cases`: the number of cases, by level.
+        - `vendors`: whether the vendor implements the function, by the name of each installed vendor.
     """
     vendors = _installed_vendors()
     return [
@@ -37,7 +42,7 @@ def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> l
 
 
 def _installed_vendors() -> dict[str, BaseVendor]:
-    """Return the registered vendors that can be loaded; vendors whose dependencies are missing are left out."""
+    """Return the registered vendors that can be loaded, by name; omit vendors whose dependencies are missing."""
     vendors = {}
     for name in sorted(known_vendors()):
         try:

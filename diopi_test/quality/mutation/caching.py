@@ -19,7 +19,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Error
 from diopi_test.cases.data import convert_array, widen
-from diopi_test.execution.negative_cases import standard_dtype
+from diopi_test.execution.negative_cases import inferred_dtype
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.quality.mutation.mutant import Array, Corruption, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.randomness import is_random
@@ -218,7 +218,7 @@ def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> E
     mutated = replace(call.case, arguments={**call.case.arguments, **cached})
     for result in call.prototype.results:
         dtypes = [entry.dtype for entry in expected_arrays(call.case.expected[result.name])]
-        if any(category(standard_dtype(call.prototype, result, mutated)) > category(dtype) for dtype in dtypes):
+        if any(category(inferred_dtype(call.prototype, result, mutated)) > category(dtype) for dtype in dtypes):
             call.error = Error.ErrorOccurred
             return Effect.changed
     return call.recompute(**cached)

@@ -15,7 +15,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import convert_array, is_mask, widen
-from diopi_test.execution.negative_cases import standard_dtype
+from diopi_test.execution.negative_cases import inferred_dtype
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
@@ -234,7 +234,7 @@ def _compute_in_standard_type(call: SimulatedCall) -> Effect:
     outputs = [
         result for result in prototype.results if result.role is Role.output and expected_arrays(expected[result.name])
     ]
-    usual = {result.name: standard_dtype(prototype, result, call.case) for result in outputs}
+    usual = {result.name: inferred_dtype(prototype, result, call.case) for result in outputs}
     if all(entry.dtype is usual[name] for name in usual for entry in expected_arrays(expected[name])):
         return Effect.not_applicable
     call.dtypes = usual
