@@ -23,8 +23,8 @@ def view_bytes(storage: Any) -> torch.Tensor:
     return tensor.set_(storage, 0, [nbytes], [1])
 
 
-def _copy_storage(storage: Any) -> torch.UntypedStorage:
-    """Return a copy of a storage on the device."""
+def _copy_to_device(storage: Any) -> torch.UntypedStorage:
+    """Return a new storage on the device with the bytes of a storage, which may be on any device."""
     copy = allocate_now([storage.nbytes()], torch.uint8)
     if storage.nbytes():
         copy_bytes(copy, view_bytes(storage))
@@ -32,34 +32,42 @@ def _copy_storage(storage: Any) -> torch.UntypedStorage:
 
 
 def _clone(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of `clone`; for storages on other devices it calls `original`."""
+
     def clone(self: Any) -> Any:
         """Return a copy of this storage."""
-        return _copy_storage(self) if self.device.type == NAME else original(self)
+        return _copy_to_device(self) if self.device.type == NAME else original(self)
 
     return clone
 
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of `to`; for other target devices it calls `original`."""
+
     def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
-        """Return this storage on a device; itself if it is there."""
+        """Return this storage if it is on the target device, and otherwise a copy there."""
         if torch.device(device).type != NAME:
             return original(self, device=device, non_blocking=non_blocking)
-        return self if self.device.type == NAME else _copy_storage(self)
+        return self if self.device.type == NAME else _copy_to_device(self)
 
     return to
 
 
 def _cpu(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of `cpu`; for storages on other devices it calls `original`."""
+
     def cpu(self: Any) -> Any:
-        """Return a CPU copy of this storage if it is not on the CPU."""
+        """Return this storage if it is on the CPU, and otherwise a copy there."""
         return view_bytes(self).cpu().untyped_storage() if self.device.type == NAME else original(self)
 
     return cpu
 
 
 def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of `resize_`; for storages on other devices it calls `original`."""
+
     def resize_(self: Any, size: int) -> Any:
-        """Change the size of this storage to `size` bytes; bytes that are in both sizes are unchanged."""
+        """Reallocate this storage with `size` bytes and return it; added bytes are undefined."""
         if self.device.type != NAME:
             return original(self, size)
         resized = allocate_now([size], torch.uint8)

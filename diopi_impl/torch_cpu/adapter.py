@@ -22,14 +22,22 @@ NO_KERNEL = "not implemented for"
 
 
 def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a function of tensors; it raises UnsupportedDtypeError for element types without a kernel."""
+    """Return a function of arrays that calls a function of tensors.
+
+    Args:
+        prototype: the prototype of the operator. If it has a common type, 0-d operands become 1-d.
+        function: the implementation, which takes and returns tensors.
+
+    Returns:
+        The adapted function. It raises UnsupportedDtypeError if PyTorch has no kernel for an element type.
+    """
     has_out = takes_out(function)
 
     def call_with_tensors(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Call the function with tensors, and return its results as arrays."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         try:
-            tensors = map(to_torch, _promote_zero_dim(arguments) if prototype.common_type else arguments)
+            tensors = map(to_torch, _raise_zero_dim(arguments) if prototype.common_type else arguments)
             results = split_results(prototype, function(*tensors, **keywords))
         except (RuntimeError, NotImplementedError) as error:
             if NO_KERNEL in str(error):
@@ -40,8 +48,11 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
     return call_with_tensors
 
 
-def _promote_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
-    """Return operands with 0-d arrays made 1-d: PyTorch's type promotion ignores 0-d tensors next to larger ones."""
+def _raise_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
+    """Return the operands with 0-d arrays as 1-d arrays, but only if some operand has axes.
+
+    In PyTorch's type promotion, 0-d tensors have less weight than tensors with axes. The standard treats both alike.
+    """
     is_array = [isinstance(operand, np.ndarray) for operand in operands]
     if not any(flag and operand.ndim for flag, operand in zip(is_array, operands, strict=True)):
         return operands
@@ -69,7 +80,7 @@ def to_torch(value: Any) -> Any:
 
 
 def from_torch(value: Any) -> Any:
-    """Return tensors, and lists of tensors, as arrays; return other values unchanged."""
+    """Return tensors as arrays, and lists and tuples of tensors as lists; return other values unchanged."""
     if isinstance(value, list | tuple):
         return [from_torch(entry) for entry in value]
     if not isinstance(value, torch.Tensor):

@@ -19,13 +19,16 @@ from diopi_test.oracle.records import BaselineCase, tensors_in
 @final
 @dataclass(kw_only=True)
 class Statistics:
-    """The statistics of a function.
+    """The statistics of the calls that were generated for a function.
 
     Attributes:
-        legal: the number of valid calls, which the reference computes.
-        discarded: the numbers of invalid calls, by reason.
-        verdicts: the numbers of valid calls, by verdict.
-        shapes, dtypes, layouts, attributes: the distinct values among the valid calls.
+        legal: the number of legal calls, for which the reference computes the results.
+        discarded: the numbers of calls that are not legal, by the reason.
+        verdicts: the numbers of legal calls, by the verdict of the vendor's results.
+        shapes: the distinct tuples of the shapes of all input tensors. Each legal call adds one tuple.
+        dtypes: the distinct tuples of the call's element type and the types of all input tensors, one per legal call.
+        layouts: the distinct tuples of the layouts of all input tensors, one per legal call.
+        attributes: the distinct tuples of the values of all arguments that are not tensors, one per legal call.
     """
 
     legal: int = 0
@@ -37,7 +40,7 @@ class Statistics:
     attributes: set[object] = field(default_factory=set)
 
     def count(self, call: BaselineCase) -> None:
-        """Count a legal call."""
+        """Count a legal call and record its shapes, types, layouts and attributes."""
         tensors = [tensor for value in call.arguments.values() for tensor in tensors_in(value)]
         self.legal += 1
         self.shapes.add(tuple(tensor.values.shape for tensor in tensors))
@@ -48,18 +51,27 @@ class Statistics:
 
     @property
     def generated(self) -> int:
-        """Return the number of all generated calls."""
+        """Return the number of generated calls, legal or discarded."""
         return self.legal + self.discarded.total()
 
     @property
     def legal_share(self) -> float:
-        """Return the share of legal calls."""
+        """Return the fraction of the generated calls that are legal; 0 if there are no calls."""
         return self.legal / self.generated if self.generated else 0.0
 
 
 def show(statistics: Mapping[str, Statistics], console: Console) -> None:
-    """Print a line per function, and how many calls were discarded for each reason."""
-    table = Table("function", "drawn", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
+    """Print a table and the reasons of discarded calls.
+
+    The table has a row per function: the number of generated calls, the share of legal calls, how many distinct shapes,
+    types, layouts and attributes occurred, and the number of calls with each verdict. A line for each reason states how
+    many calls of all functions were discarded.
+
+    Args:
+        statistics: the statistics of each function, by name.
+        console: where to print.
+    """
+    table = Table("function", "generated", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
     for function, counts in statistics.items():
         variety = (counts.shapes, counts.dtypes, counts.layouts, counts.attributes)
         verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.verdicts.most_common())
@@ -77,7 +89,7 @@ def show(statistics: Mapping[str, Statistics], console: Console) -> None:
 
 
 def summary(statistics: Iterable[Statistics]) -> str:
-    """Return a one-line summary of all functions."""
+    """Return one line with the numbers of generated and of legal calls of all functions."""
     found = list(statistics)
     generated, legal = sum(counts.generated for counts in found), sum(counts.legal for counts in found)
-    return f"{generated} calls drawn for {len(found)} functions, {legal} of them legal"
+    return f"{generated} calls generated for {len(found)} functions, {legal} of them legal"

@@ -14,7 +14,21 @@ Axes = tuple[int, ...]
 
 
 def standardize(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
-    """Return (x − mean) · invstd, mean (0 of no values), biased variance and invstd; reduced axes have size 1."""
+    """Standardize `x` over some axes.
+
+    Args:
+        x: the input.
+        axes: the axes over which the statistics are computed.
+        eps: the number that is added to the variance.
+
+    Returns:
+        - The standardized input (x − mean) · invstd.
+        - The mean; 0 if a reduced axis has size 0.
+        - The biased variance.
+        - invstd = 1 / √(variance + eps).
+
+        In the statistics, the reduced axes have size 1.
+    """
     is_empty = any(x.shape[axis] == 0 for axis in axes)
     mean = x.sum(axes, keepdims=True) if is_empty else x.mean(axes, keepdims=True)
     var = jnp.square(x - mean).mean(axes, keepdims=True)
@@ -33,12 +47,12 @@ def affine(x_hat: Array, weight: Array | None, bias: Array | None, shape: Sequen
 
 
 def standardize_backward(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> Array:
-    """Return the gradient of x for the gradient g of the standardized x̂, with statistics over axes."""
+    """Return the gradient of x, given the gradient g of the standardized x̂; the statistics were computed over axes."""
     return invstd * (g - g.mean(axes, keepdims=True) - x_hat * (g * x_hat).mean(axes, keepdims=True))
 
 
 def channel_shape(input: Array) -> tuple[int, ...]:
-    """Return the shape of values per channel that broadcasts with the input."""
+    """Return (1, channels, 1, …, 1), with as many axes as the input."""
     return (1, input.shape[1], *[1] * (input.ndim - 2))
 
 
