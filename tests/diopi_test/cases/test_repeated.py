@@ -6,7 +6,7 @@ import pytest
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
-from diopi_test.cases import repeated
+from diopi_test.cases.arithmetic.kinds import UNUSED_SHAPE
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.selection import select_cases
@@ -65,7 +65,7 @@ def test_scalar_kinds_are_not_varied_if_they_do_not_affect_the_type(function: st
 
 def test_unused_shape_occurs_only_in_cases_with_both_kinds() -> None:
     remaining = [case for case in select_cases("diopiMulScalar", "full") if "number-as" not in case.label]
-    assert all(case.arguments["input"].shape != repeated.UNUSED_SHAPE for case in remaining)
+    assert all(case.arguments["input"].shape != UNUSED_SHAPE for case in remaining)
 
 
 CHANGED = [name for name, prototype in prototypes().items() if CaseFacts.declared_for(prototype).attribute_changes]
