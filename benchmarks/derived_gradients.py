@@ -36,7 +36,7 @@ from diopi_proto.interface import lookup
 from diopi_test.cases.case import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks import values
-from diopi_test.execution.call import Call, RefusedError
+from diopi_test.execution.call import Call, RejectedCallError
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_case_with_zeros
 from lib_rt import Device
 
@@ -141,7 +141,7 @@ def worst_ratio(vendors: Sequence[Vendor], device: Device, name: str, level: str
                 with Call(candidate, device, baseline_case) as call:
                     result = values.check(call.run())
                 ratio = (result.ratio or 0.0) if result.passed else math.inf
-            except RefusedError:
+            except RejectedCallError:
                 ratio = math.inf
             worst[i] = max(worst[i], ratio)
     return worst
@@ -153,8 +153,8 @@ def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case,
     best = [math.inf] * len(vendors)
     for i, candidate in enumerate(vendors):
         with Call(candidate, device, data) as call:
-            attempt = call.prepared()
-            call.send()
+            attempt = call.prepare()
+            call.send_inputs()
             attempt()
             for _ in range(rounds):
                 start = process_time()

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = 0
     for batch, milliseconds, classes in zip(BATCHES, times, found, strict=True):
         try:
-            error = f"{samples.part(chosen[batch]).check('ResNet-18', [classes]):.3f} of its budget"
+            error = f"{samples.select(chosen[batch]).check('ResNet-18', [classes]):.3f} of its budget"
         except NotConformingError as failure:
             error, status = str(failure), 1
         print(f"batch {batch}: {milliseconds:.1f} ms, {milliseconds / batch:.2f} for a picture; largest error {error}")

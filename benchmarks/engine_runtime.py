@@ -21,8 +21,8 @@ import numpy as np
 import diopi_engine
 from diopi_engine import Input
 from diopi_engine.conformance.client import EngineClient
-from diopi_engine.conformance.nvdla.bench import Bound
-from diopi_engine.conformance.nvdla.client import EngineClient as Driver
+from diopi_engine.conformance.nvdla.bench import BoundNetwork
+from diopi_engine.conformance.nvdla.client import NvdlaClient
 from diopi_engine.runtime.build import build
 from diopi_engine.runtime.nvdla.build import build as build_driver
 
@@ -81,12 +81,12 @@ def compare(
     return in_python, in_library
 
 
-def submit_beside_execute(driver: Driver, client: EngineClient) -> tuple[float, float]:
+def submit_beside_execute(driver: NvdlaClient, client: EngineClient) -> tuple[float, float]:
     """Time of a small network by `submit` of NVDLA's driver, and by hgExecutionContextExecute."""
     engine = diopi_engine.compile(small, [Input("x", (1, 64))], weights=arrays((64, 64), (64,)), platforms=["cpu"])
-    runtime = driver.runtime()
+    runtime = driver.create_runtime()
     runtime.load(engine.to_bytes())
-    bound = Bound(runtime)
+    bound = BoundNetwork(runtime)
     context = client.context(client.engine(engine.to_bytes()))
     bindings = [array[:64].reshape(1, 64) for (array,) in bound.arrays.values()]
     by_submit, by_execute = times(
@@ -104,7 +104,7 @@ def main() -> None:
         client.get("hgDeviceGetCount")  # which starts JAX with a device a core
         there, here = compare(client, small, arrays((64, 64), (64,)), (64,), 1, 1)
         print(f"latency: {here * 1e6:.0f} µs, of which JAX takes {there * 1e6:.0f}: {(here - there) * 1e6:+.0f} µs")
-        by_submit, by_execute = submit_beside_execute(Driver(build_driver(Path(temporary))), client)
+        by_submit, by_execute = submit_beside_execute(NvdlaClient(build_driver(Path(temporary))), client)
         print(f"latency of submit: {by_submit * 1e6:.0f} µs, of hgExecutionContextExecute: {by_execute * 1e6:.0f} µs")
         kernels = arrays((16, 3, 3, 3), *[(16, 16, 3, 3)] * 7)
         for patch in (8, 64):

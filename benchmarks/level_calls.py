@@ -56,6 +56,6 @@ def attempts(case: BaselineCase, vendor: BaseVendor, device: Device) -> Iterator
 
     def attempt() -> Error:
         with Call(vendor, device, case) as call:
-            return call.refused()[0]
+            return call.run_rejected()[0]
 
     yield attempt

@@ -31,10 +31,10 @@ from diopi_test.baseline.location import folder_to_write
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.fuzz.calls import cases
-from diopi_test.fuzz.known import known
+from diopi_test.fuzz.known import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
-from diopi_test.fuzz.search import drawing_by_the_seed_alone
-from diopi_test.fuzz.trial import Trials
+from diopi_test.fuzz.search import deterministic_hypothesis
+from diopi_test.fuzz.trial import TrialRunner
 from diopi_test.oracle.records import BaselineCase
 
 MMCV, OURS = "mmcv_vendor:vendor", "jax_cpu"
@@ -64,12 +64,12 @@ def drawn_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
     @given(st.data())
     def draw(data: st.DataObject) -> None:
         try:
-            case = data.draw(cases(known(function)))
-            calls.append(compute_legal_case(known(function), replace(case, label=f"{case.label}.{len(calls)}")))
+            case = data.draw(cases(knowledge_of(function)))
+            calls.append(compute_legal_case(knowledge_of(function), replace(case, label=f"{case.label}.{len(calls)}")))
         except IllegalError:
             pass  # it is no call
 
-    with drawing_by_the_seed_alone():
+    with deterministic_hypothesis():
         draw()
     return calls
 
@@ -102,7 +102,7 @@ class Score:
         return str(self.agreed), str(self.differed), str(self.absent), f"{self.largest:.3f}"
 
 
-def score(trials: Trials, calls: Sequence[BaselineCase]) -> Score:
+def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:
     """How these calls of one function end."""
     found = Score()
     for call, outcome in zip(calls, trials.run(calls) if calls else (), strict=True):
@@ -135,7 +135,7 @@ def main(patterns: Sequence[str], sample: int, seed: int, level: str, data: Path
     for column in ("function", "cases", "", "", "", "drawn", "", "", "", "jax_cpu", "", "", ""):
         table.add_column(column)
     differences: list[str] = []
-    with Trials(MMCV, TIMEOUT) as mmcv, Trials(OURS, TIMEOUT) as ours:
+    with TrialRunner(MMCV, TIMEOUT) as mmcv, TrialRunner(OURS, TIMEOUT) as ours:
         for function in functions(patterns):
             calls = drawn_calls(function, sample, seed)
             scores = score(mmcv, stored_calls(function, level, data)), score(mmcv, calls), score(ours, calls)

@@ -38,7 +38,7 @@ def show(file: Path, network: bool) -> None:
 
 
 def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
-    """Return the lines that describe an engine file.
+    """Return the lines that describe an engine file for the command `show`.
 
     Args:
         manifest: the manifest of the engine.
@@ -52,7 +52,7 @@ def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
         f"for {', '.join(manifest.platforms)}",
         _describe_batches(manifest),
         "bindings",
-        *(_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
+        *(_format_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
         f"scheme of group {manifest.group[:16]}; this is engine {manifest.engine}",
         *(
             f"  {n} {control.name}: device {control.virtual_device}, cores {control.core_mask:#x}, {control.mode}, "
@@ -77,7 +77,7 @@ def _describe_batches(manifest: EngineManifest) -> str:
     return f"batches of up to {manifest.max_batch} {parts}"
 
 
-def _binding(number: int, binding: Binding) -> str:
+def _format_binding(number: int, binding: Binding) -> str:
     sizes = ", ".join("batch" if size is None else str(size) for size in binding.shape)
     kind = "input" if binding.is_input else "output"
     return f"  {number} {kind} {binding.name}: {binding.dtype} [{sizes}] {binding.layout}"
@@ -124,7 +124,7 @@ def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
     Exit status: 0 no case failed; 1 a case failed; 2 wrong usage; 3 no case was run.
     """
     from diopi_engine.conformance.interfaces import NoInterfaceError, find_cases
-    from diopi_engine.conformance.run import run
+    from diopi_engine.conformance.run import run_cases
     from diopi_impl.errors import VendorError
     from diopi_impl.plugins import find_vendor
 
@@ -137,7 +137,7 @@ def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
     except NoInterfaceError as error:
         raise click.ClickException(str(error)) from error
     count = {"passed": 0, "not_run": 0}
-    for verdict in run(library.resolve(), cases, timeout, vendor):
+    for verdict in run_cases(library.resolve(), cases, timeout, vendor):
         count[verdict.verdict] = count.get(verdict.verdict, 0) + 1
         click.echo(f"{verdict.verdict:9} {verdict.case}{f': {verdict.detail}' if verdict.detail else ''}")
     click.echo(", ".join(f"{number} {verdict}" for verdict, number in count.items()))

@@ -41,7 +41,7 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 @final
 @dataclass(frozen=True)
 class Input:
-    """An input of a network to be compiled.
+    """The name, shape and element type of an input of a network to be compiled.
 
     Attributes:
         shape: the sizes; the first one may be `BATCH`, in all inputs or in none.
@@ -59,7 +59,7 @@ class Input:
 @final
 @dataclass(frozen=True)
 class TracedFunction:
-    """A function to be compiled.
+    """A network as a JAX function, with its weights, ready to be traced.
 
     Attributes:
         function: the function of the weights and the inputs; its results are a flat sequence.
@@ -85,7 +85,7 @@ def compile(
     cores: int = 1,
     platforms: Sequence[str] = PLATFORMS,
 ) -> Engine:
-    """Compile a network to an engine that is alone in its group.
+    """Compile a network to an engine that forms a group by itself.
 
     Args:
         network: a JAX function of the weights, if there are any, and the inputs; a `torch.nn.Module` in the mode in
@@ -107,17 +107,17 @@ def compile(
     Raises CompileError if the network can't be compiled: a function depends on the value of the batch size, samples
     of a batch depend on one another, or an operator is not supported.
     """
-    _check(inputs, mode, cores)
+    _check_arguments(inputs, mode, cores)
     has_batch = any(BATCH in binding.shape for binding in inputs)
-    converted_network = _network(network, weights, inputs)
-    arrays = [_array(key, value) for key, value in converted_network.weights.items()]
-    exported, dependences = _export(converted_network, inputs, arrays, platforms)
-    bindings = _bindings(inputs, outputs, exported)
+    converted_network = _to_jax_function(network, weights, inputs)
+    arrays = [_weight_array(key, value) for key, value in converted_network.weights.items()]
+    exported, dependences = _export_network(converted_network, inputs, arrays, platforms)
+    bindings = _describe_bindings(inputs, outputs, exported)
     is_divisible = not has_batch or _is_divisible(bindings, dependences)
     max_batch = max_batch if has_batch else 1
     patch = min(patch, max_batch) if is_divisible else max_batch
     together = cores if mode == "weight_split" else 1
-    memory = _memory(exported, arrays, bindings, patch, together)
+    memory = _required_memory(exported, arrays, bindings, patch, together)
     control = Control(
         name=name,
         virtual_device=0,
@@ -142,25 +142,28 @@ def compile(
         weights=(),
         members={},
     )
-    engine = _engine(manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True)))
+    engine = _assemble_engine(
+        manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True))
+    )
     if not is_divisible:
         _check_samples(engine)
     return Engine.from_bytes(engine.to_bytes())
 
 
-def _engine(manifest: EngineManifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
-    """Return an engine for a manifest that lacks only the weights and the name of the group."""
+def _assemble_engine(manifest: EngineManifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
+    """Return an engine after computing the weight descriptions and the group name that its manifest lacks."""
     group = sha256(network + b"".join(sha256(array.tobytes()).encode() for array in weights.values()))
     described = tuple(Weight(name, str(array.dtype), array.shape) for name, array in weights.items())
     return Engine(replace(manifest, group=group, weights=described), network, [*weights.values()])
 
 
-def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
+def _check_arguments(inputs: Sequence[Input], mode: str, cores: int) -> None:
+    """Raise CompileError if the inputs, the mode or the number of cores of a compilation are invalid."""
     for binding in inputs:
         sizes = binding.shape[1:] if binding.shape[:1] == (BATCH,) else binding.shape
         if len(binding.shape) > MAX_DIMS or not all(isinstance(size, int) and size >= 0 for size in sizes):
             raise CompileError(
-                f"input {binding.name} has shape {binding.shape}, expected sizes, {BATCH!r} as first one at most"
+                f"input {binding.name} has shape {binding.shape}, expected sizes; only the first may be {BATCH!r}"
             )
         if binding.dtype not in DTYPES or binding.layout not in LAYOUTS:
             raise CompileError(
@@ -180,12 +183,13 @@ def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
         raise CompileError(f"mode {mode!r} on {cores} cores, expected one of {', '.join(MODES)} on 1 to {MAX_CORES}")
 
 
-def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> TracedFunction:
+def _to_jax_function(network: Any, weights: Any, inputs: Sequence[Input]) -> TracedFunction:
+    """Convert a JAX function or a PyTorch module to a function whose weights and results are flat sequences."""
     if type(network).__module__.startswith("torch.") or hasattr(network, "state_dict"):
         from diopi_engine.aten.program import convert_program  # which needs PyTorch
 
         if weights is not None:
-            raise CompileError("weights are given, and a module of PyTorch has its own")
+            raise CompileError("a PyTorch module contains its weights; omit the argument `weights`")
         return TracedFunction(
             *convert_program(network, [(binding.shape, binding.dtype) for binding in inputs]), wide=True
         )
@@ -193,6 +197,7 @@ def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> TracedFunct
     names = [jax.tree_util.keystr(path, simple=True, separator=".") or "weight" for path, _ in leaves]
 
     def function(*arguments: Any) -> Sequence[Any]:
+        """Call the network with the flat weights, nested again, and return its results as a flat list."""
         weight_arguments = [] if weights is None else [jax.tree.unflatten(tree, arguments[: len(names)])]
         return jax.tree.leaves(network(*weight_arguments, *arguments[len(names) :]))
 
@@ -202,14 +207,15 @@ def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> TracedFunct
     return TracedFunction(function, arrays, wide)
 
 
-def _array(name: str, value: Any) -> Array:
+def _weight_array(name: str, value: Any) -> Array:
+    """Return a weight as a contiguous NumPy array; raise CompileError if its element type is unsupported."""
     array = np.ascontiguousarray(value).reshape(np.shape(value))
     if str(array.dtype) not in DTYPES:
         raise CompileError(f"weight {name} is {array.dtype}, expected one of {', '.join(DTYPES)}")
     return array
 
 
-def _export(
+def _export_network(
     network: TracedFunction, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
 ) -> tuple[export.Exported, Sequence[Dependence]]:
     """Return the lowered network, and how its outputs depend on the samples of a batch."""
@@ -230,7 +236,8 @@ def _export(
             raise CompileError(f"the network can't be compiled: {error}") from error
 
 
-def _bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Exported) -> tuple[Binding, ...]:
+def _describe_bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Exported) -> tuple[Binding, ...]:
+    """Return the bindings of the inputs, followed by those of the exported network's outputs."""
     names = names or [f"output{n}" for n in range(len(exported.out_avals))]
     if len(names) != len(exported.out_avals):
         raise CompileError(f"{len(names)} outputs are named, the network has {len(exported.out_avals)}")
@@ -246,11 +253,12 @@ def _bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Ex
     )
     has_batch = any(None in specification.shape for specification in input_bindings)
     return input_bindings + tuple(
-        _output(name, aval, has_batch) for name, aval in zip(names, exported.out_avals, strict=True)
+        _describe_output(name, aval, has_batch) for name, aval in zip(names, exported.out_avals, strict=True)
     )
 
 
-def _output(name: str, aval: Any, has_batch: bool) -> Binding:
+def _describe_output(name: str, aval: Any, has_batch: bool) -> Binding:
+    """Return the binding of an output from its abstract value; raise CompileError if no binding can represent it."""
     sizes = aval.shape[1:] if has_batch else aval.shape
     if not all(isinstance(size, int) for size in sizes) or (has_batch and str(aval.shape[:1]) != f"({BATCH},)"):
         raise CompileError(f"output {name} has shape {aval.shape}, expected the batch as first size and nowhere else")
@@ -288,10 +296,10 @@ def _is_divisible(bindings: Sequence[Binding], dependences: Sequence[Dependence]
     return all(dependence.is_independent for dependence in dependences)
 
 
-def _memory(
+def _required_memory(
     exported: export.Exported, weights: Sequence[Any], bindings: Sequence[Binding], patch: int, parts: int
 ) -> int:
-    """Return the local memory that a core needs, in bytes: its part of the weights, and the data of a patch."""
+    """Return the bytes of local memory that each core needs: its part of the weights, and the data of a patch."""
     with jax.enable_x64(True):
         types = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
         types += [

@@ -35,7 +35,7 @@ def sha256(data: bytes) -> str:
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:
-    """Return the file with these members in this order, without compression."""
+    """Return the bytes of an engine file with these members in this order, without compression."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, data in members.items():
@@ -47,7 +47,7 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 def unpack(data: bytes) -> dict[str, bytes]:
     """Return the members of a file by name, in order; raise EngineFileError if `pack` would not create this file."""
     try:
-        members = _members(data)
+        members = _read_members(data)
     except _MALFORMED as error:
         raise EngineFileError(f"{len(data)} bytes are no engine: {error}") from None
     if pack(members) != data:
@@ -55,8 +55,8 @@ def unpack(data: bytes) -> dict[str, bytes]:
     return members
 
 
-def extent(read: Callable[[int, int], bytes]) -> int:
-    """Return the size of a file of unknown length, according to its records.
+def find_archive_size(read: Callable[[int, int], bytes]) -> int:
+    """Return the size of an archive whose length is unknown, computed from the sizes in its records.
 
     The result may still not be a file that `pack` creates.
 
@@ -81,22 +81,24 @@ def extent(read: Callable[[int, int], bytes]) -> int:
     return offset
 
 
-def _members(data: bytes) -> dict[str, bytes]:
+def _read_members(data: bytes) -> dict[str, bytes]:
+    """Return the contents of an archive's members by name; raise EngineFileError if a member is invalid."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
         for entry in entries:
-            _check(entry, len(data))
+            _check_entry(entry, len(data))
         names = [entry.filename for entry in entries]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise EngineFileError(f"members occur twice: {', '.join(repeated)}")
         return {entry.filename: archive.read(entry) for entry in entries}
 
 
-def _check(entry: zipfile.ZipInfo, size: int) -> None:
+def _check_entry(entry: zipfile.ZipInfo, size: int) -> None:
+    """Raise EngineFileError if an archive entry has an unsafe name, is compressed or exceeds the file's size."""
     name = entry.filename
     if name.startswith("/") or "\\" in name or ".." in name.split("/") or not name.isascii():
-        raise EngineFileError(f"a member is called {name!r}, which is no name of a member of an engine")
+        raise EngineFileError(f"a member is called {name!r}, which is not a valid name for a member of an engine file")
     if entry.compress_type != zipfile.ZIP_STORED:
-        raise EngineFileError(f"member {name} is compressed, all members of an engine are stored")
+        raise EngineFileError(f"member {name} is compressed, expected all members to be stored without compression")
     if entry.file_size > size or entry.file_size != entry.compress_size:
         raise EngineFileError(f"member {name} says that it has {entry.file_size} bytes, in a file of {size}")

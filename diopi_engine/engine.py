@@ -46,7 +46,7 @@ class Engine:
 
     @cached_property
     def exported(self) -> export.Exported:
-        """The network as a callable of JAX; raises EngineFileError if it is invalid or contradicts the manifest."""
+        """The network as a JAX callable; raises EngineFileError if it is invalid or contradicts the manifest."""
         try:
             exported = export.deserialize(bytearray(self.network))
         except Exception as error:  # whatever its readers raise
@@ -58,9 +58,11 @@ class Engine:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the engine file."""
-        members = {NETWORK: self.network} | {_member(n): _npy(array) for n, array in enumerate(self.weights)}
+        members = {NETWORK: self.network} | {
+            _weight_member_name(n): _to_npy(array) for n, array in enumerate(self.weights)
+        }
         digests = {name: container.sha256(data) for name, data in members.items()}
-        return container.pack({MANIFEST: replace(self.manifest, members=digests).encoded(), **members})
+        return container.pack({MANIFEST: replace(self.manifest, members=digests).encode(), **members})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Engine:
@@ -77,7 +79,7 @@ class Engine:
         members = container.unpack(data)
         manifest = read_manifest(members)
         _check_members(manifest, members)
-        weights = [_array(weight, members[_member(n)]) for n, weight in enumerate(manifest.weights)]
+        weights = [_from_npy(weight, members[_weight_member_name(n)]) for n, weight in enumerate(manifest.weights)]
         engine = cls(manifest, members[NETWORK], weights)
         assert engine.exported
         return engine
@@ -95,7 +97,7 @@ class Engine:
 
     @classmethod
     def load(cls, path: Path) -> Engine:
-        """Read an engine file; raise OSError if it can't be read, and the errors of `from_bytes`."""
+        """Read an engine from a file; raise OSError if it can't be read, or the errors of `from_bytes`."""
         return cls.from_bytes(path.read_bytes())
 
     def __call__(self, *inputs: Array) -> list[Array]:
@@ -108,7 +110,7 @@ def read_manifest(members: dict[str, bytes]) -> EngineManifest:
     """Return the manifest among the members of a file; raise EngineFileError or EngineVersionError if it is invalid."""
     if next(iter(members), None) != MANIFEST:
         raise EngineFileError(f"the first member is {next(iter(members), 'none')}, expected {MANIFEST}")
-    manifest = EngineManifest.decoded(members[MANIFEST])
+    manifest = EngineManifest.decode(members[MANIFEST])
     if (manifest.format, manifest.compiler) != (FORMAT, COMPILER):
         raise EngineVersionError(
             f"the engine has format {manifest.format} and was made by version {manifest.compiler} of the compiler, "
@@ -123,12 +125,15 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
 
 
 def _check_members(manifest: EngineManifest, members: dict[str, bytes]) -> None:
-    expected = [NETWORK, *(_member(n) for n in range(len(manifest.weights)))]
+    """Raise EngineFileError unless the file has exactly the members of the manifest, with the same digests."""
+    expected = [NETWORK, *(_weight_member_name(n) for n in range(len(manifest.weights)))]
     if [*manifest.members] != expected or [*members] != [MANIFEST, *expected]:
         raise EngineFileError(f"the members are {_join_names(members)}, expected {_join_names([MANIFEST, *expected])}")
     for name, digest in manifest.members.items():
         if container.sha256(members[name]) != digest:
-            raise EngineFileError(f"member {name} is not what was written: its digest is another")
+            raise EngineFileError(
+                f"the digest of member {name} differs from the manifest; the file was modified or damaged"
+            )
 
 
 def _check_types(manifest: EngineManifest, exported: export.Exported) -> None:
@@ -146,26 +151,30 @@ def _check_types(manifest: EngineManifest, exported: export.Exported) -> None:
 
 
 def _format_type(binding: Binding) -> str:
+    """Return the element type and the shape of a binding as text, for comparison and for messages."""
     return f"{binding.dtype}{list(binding.shape)}"
 
 
-def _member(number: int) -> str:
+def _weight_member_name(number: int) -> str:
+    """Return the file member's name for the weight with this number."""
     return f"weights/{number}.npy"
 
 
-def _npy(array: Array) -> bytes:
+def _to_npy(array: Array) -> bytes:
+    """Return an array in NumPy's npy format; bfloat16 is stored as uint16."""
     buffer = io.BytesIO()
     stored = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
     np.lib.format.write_array(buffer, np.ascontiguousarray(stored).reshape(array.shape), allow_pickle=False)
     return buffer.getvalue()
 
 
-def _array(weight: Weight, data: bytes) -> Array:
+def _from_npy(weight: Weight, data: bytes) -> Array:
+    """Return the weight in npy bytes; raise EngineFileError if its type or shape contradicts the manifest."""
     dtype, buffer = numpy_type(weight.dtype), io.BytesIO(data)
     try:
         array = np.lib.format.read_array(buffer, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise EngineFileError(f"weight {weight.name} is no array: {error}") from None
+        raise EngineFileError(f"weight {weight.name} is not a valid npy array: {error}") from None
     array = array.view(dtype) if dtype == ml_dtypes.bfloat16 and array.dtype == np.uint16 else array
     if (array.dtype, array.shape) != (dtype, weight.shape) or buffer.read(1):
         raise EngineFileError(
@@ -176,6 +185,6 @@ def _array(weight: Weight, data: bytes) -> Array:
 
 
 def _join_names(names: Any) -> str:
-    """Return the first few names for a message."""
+    """Return up to eight names separated by commas, followed by their number if there are more."""
     listed = [*map(str, names)]
     return ", ".join([*listed[:8], *([f"... ({len(listed)})"] if len(listed) > 8 else [])])

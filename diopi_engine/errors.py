@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class EngineFileError(Exception):
-    """Bytes are not an engine or were modified; the message says what was found and what was expected."""
+    """The bytes are not an engine file, or were modified; the message states what was found and what was expected."""
 
 
 class EngineVersionError(EngineFileError):
@@ -16,4 +16,4 @@ class CompileError(Exception):
 
 
 class LinkError(Exception):
-    """Engines do not fit the devices for which they are to be linked."""
+    """The engines do not fit on the devices for which they are to be linked."""

@@ -17,7 +17,7 @@ LOCAL_MEMORY = 256 << 20
 
 @final
 @dataclass(kw_only=True)
-class _Core:
+class _PlannedCore:
     """A core of a virtual device: the numbers of the engines that run on it, and the memory that they need."""
 
     device: int
@@ -28,11 +28,11 @@ class _Core:
     largest: int = 0
 
     def fits(self, weights: int, patch: int) -> bool:
-        """Return whether the weights of an engine fit beside those of the others and the largest patch."""
+        """Return whether the weights of an engine fit next to all assigned weights and the largest patch."""
         return self.weights + weights + max(self.largest, patch) <= self.memory
 
-    def take(self, engine: int, weights: int, patch: int) -> None:
-        """Assign an engine to this core."""
+    def assign(self, engine: int, weights: int, patch: int) -> None:
+        """Assign an engine with this number to the core and reserve memory for its weights and its patch."""
         self.engines.append(engine)
         self.weights += weights
         self.largest = max(self.largest, patch)
@@ -61,12 +61,13 @@ def link(
     if not engines or devices < 1 or not 1 <= cores <= MAX_CORES:
         raise LinkError(f"{len(engines)} engines on {devices} devices of {cores} cores, expected 1 or more of each")
     plan = [
-        [_Core(device=device, number=number, memory=local_memory) for number in range(cores)]
+        [_PlannedCore(device=device, number=number, memory=local_memory) for number in range(cores)]
         for device in range(devices)
     ]
     modes: dict[int, str] = {}
     placed = {
-        n: _place(n, engines, plan, modes) for n in sorted(range(len(engines)), key=lambda n: -_core_count(engines[n]))
+        n: _place_engine(n, engines, plan, modes)
+        for n in sorted(range(len(engines)), key=lambda n: -_core_count(engines[n]))
     }
     groups = _memory_groups([placed[n] for n in range(len(engines))])
     scheme = tuple(
@@ -86,22 +87,23 @@ def link(
 
 
 def _core_count(engine: Engine) -> int:
+    """Return the number of cores that an engine runs on."""
     return engine.manifest.control.core_mask.bit_count()
 
 
-def _needs(engine: Engine) -> tuple[int, int]:
-    """Return the number of bytes on each core for weights and for a patch."""
+def _memory_per_core(engine: Engine) -> tuple[int, int]:
+    """Return the number of bytes that an engine needs on each core for weights and for a patch."""
     control: Control = engine.manifest.control
     parts = control.cores_per_batch if control.mode == "weight_split" else 1
     weights = -(-sum(array.nbytes for array in engine.weights) // parts)
     return weights, control.memory - weights
 
 
-def _place(
-    number: int, engines: Sequence[Engine], plan: Sequence[Sequence[_Core]], modes: dict[int, str]
-) -> list[_Core]:
-    """Return the cores for an engine: those with the fewest engines, on the device where these are fewest."""
-    engine, control, needs = engines[number], engines[number].manifest.control, _needs(engines[number])
+def _place_engine(
+    number: int, engines: Sequence[Engine], plan: Sequence[Sequence[_PlannedCore]], modes: dict[int, str]
+) -> list[_PlannedCore]:
+    """Assign an engine to the least loaded cores of one device and return them; raise LinkError if none fit."""
+    engine, control, needs = engines[number], engines[number].manifest.control, _memory_per_core(engines[number])
     choices = []
     for device, cores in enumerate(plan):
         fitting = sorted(
@@ -118,11 +120,11 @@ def _place(
     _, device, chosen = min(choices, key=lambda choice: choice[:2])
     modes[device] = control.mode
     for core in chosen:
-        core.take(number, *needs)
+        core.assign(number, *needs)
     return chosen
 
 
-def _memory_groups(placed: Sequence[Sequence[_Core]]) -> list[int]:
+def _memory_groups(placed: Sequence[Sequence[_PlannedCore]]) -> list[int]:
     """Return a number per engine that is equal for engines that share a core, directly or through others."""
     groups = list(range(len(placed)))
     for cores in placed:

@@ -49,7 +49,7 @@ class Binding:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """The entry of a scheme for one engine of its group, with `memory` in bytes; see hgEngineControl."""
+    """The entry of a scheme for one engine of its group; `memory` is in bytes. See hgEngineControl in hgrt.h."""
 
     name: str
     virtual_device: int
@@ -62,7 +62,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Weight:
-    """An array that is an argument of the network."""
+    """The name, element type and shape of a weight, an array that is an argument of the network."""
 
     name: str
     dtype: str
@@ -121,12 +121,12 @@ class EngineManifest:
         """Whether the first size of every binding is the size of the batch."""
         return any(None in binding.shape for binding in self.bindings)
 
-    def encoded(self) -> bytes:
-        """Return the text of the manifest, which is unique."""
+    def encode(self) -> bytes:
+        """Return the manifest as JSON bytes; equal manifests have equal bytes."""
         return (json.dumps(asdict(self), indent=1) + "\n").encode()
 
     @classmethod
-    def decoded(cls, text: bytes) -> EngineManifest:
+    def decode(cls, text: bytes) -> EngineManifest:
         """Return the manifest in a text.
 
         Args:
@@ -145,9 +145,9 @@ class EngineManifest:
             raise EngineFileError(f"the manifest is not JSON: {error}") from None
         if isinstance(value, dict) and value.get("format") in range(1, FORMAT):
             raise EngineVersionError(f"the engine has format {value['format']}, expected format {FORMAT}")
-        manifest = _decode(cls, value, "manifest")
-        _check(manifest)
-        if manifest.encoded() != text:
+        manifest = _decode_object(cls, value, "manifest")
+        _check_consistency(manifest)
+        if manifest.encode() != text:
             raise EngineFileError("the manifest is not written as the compiler writes it")
         return manifest
 
@@ -155,43 +155,47 @@ class EngineManifest:
 T = TypeVar("T")
 
 
-def _decode(kind: type[T], value: Any, location: str) -> T:
-    """Return a JSON value as an instance of `kind`; raise EngineFileError if it has another type."""
+def _decode_object(kind: type[T], value: Any, location: str) -> T:
+    """Return a JSON object as an instance of the dataclass `kind`; raise EngineFileError if its fields differ."""
     hints = get_type_hints(kind) if is_dataclass(kind) else {}
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
     if not isinstance(value, dict) or list(value) != names:
-        raise EngineFileError(f"{location} is {_short(value)}, expected an object with {', '.join(names)}")
-    return kind(**{name: _value(hints[name], value[name], f"{location}.{name}") for name in names})
+        raise EngineFileError(f"{location} is {_shorten(value)}, expected an object with {', '.join(names)}")
+    return kind(**{name: _decode_value(hints[name], value[name], f"{location}.{name}") for name in names})
 
 
-def _value(kind: Any, value: Any, location: str) -> Any:
+def _decode_value(kind: Any, value: Any, location: str) -> Any:
+    """Return a JSON value as the type `kind`; raise EngineFileError at `location` if it has another type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        return _decode(kind, value, location)  # type: ignore[arg-type]  # a class of them, not one
+        return _decode_object(kind, value, location)  # type: ignore[arg-type]  # the class is a dataclass, not an instance
     if origin is tuple and isinstance(value, list):
-        return tuple(_value(arguments[0], item, f"{location}[{n}]") for n, item in enumerate(value))
+        return tuple(_decode_value(arguments[0], item, f"{location}[{n}]") for n, item in enumerate(value))
     if origin is Mapping and isinstance(value, dict):
-        return {key: _value(arguments[1], item, f"{location}.{key}") for key, item in value.items()}
+        return {key: _decode_value(arguments[1], item, f"{location}.{key}") for key, item in value.items()}
     if origin is types.UnionType and type(value) in arguments:
         return value
     if origin is None and type(value) is kind:
         return value
-    raise EngineFileError(f"{location} is {_short(value)}, expected {getattr(kind, '__name__', kind)}")
+    raise EngineFileError(f"{location} is {_shorten(value)}, expected {getattr(kind, '__name__', kind)}")
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
+    """Return a value as JSON text, shortened to 60 characters."""
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _check(manifest: EngineManifest) -> None:
-    """Raise EngineFileError if the manifest is contradictory in any version."""
+def _check_consistency(manifest: EngineManifest) -> None:
+    """Raise EngineFileError if the manifest contains values that contradict each other or that no engine can have."""
     for binding in manifest.bindings:
         known = binding.dtype in DTYPES and binding.layout in LAYOUTS and len(binding.shape) <= MAX_DIMS
         if not known or None in binding.shape[1:] or any(size is not None and size < 0 for size in binding.shape):
-            raise EngineFileError(f"binding {binding} has a type, a layout or sizes that no binding can have")
+            raise EngineFileError(f"binding {binding} has an invalid type, layout or shape")
     if not (0 <= manifest.engine < len(manifest.scheme)):
-        raise EngineFileError(f"engine {manifest.engine} is not one of a group of {len(manifest.scheme)}")
+        raise EngineFileError(
+            f"the engine has number {manifest.engine}, expected 0 to {len(manifest.scheme) - 1} in this group"
+        )
     if not 1 <= manifest.patch <= manifest.max_batch:
         raise EngineFileError(f"patches of {manifest.patch} do not suit batches of up to {manifest.max_batch}")
     if not manifest.is_divisible and manifest.patch != manifest.max_batch:
@@ -200,4 +204,4 @@ def _check(manifest: EngineManifest) -> None:
         cores = control.core_mask.bit_count()
         whole = 0 < control.core_mask < 1 << MAX_CORES and cores % max(control.cores_per_batch, 1) == 0
         if control.mode not in MODES or not whole or control.cores_per_batch < 1 or control.virtual_device < 0:
-            raise EngineFileError(f"the scheme gives {control.name!r} what no engine can have: {control}")
+            raise EngineFileError(f"the scheme has invalid values for engine {control.name!r}: {control}")

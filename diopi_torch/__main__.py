@@ -1,4 +1,4 @@
-"""The command line: `python -m diopi_torch ops` lists the operators that a vendor supports."""
+"""The command line: `python -m diopi_torch ops` lists ATen operators and whether a vendor supports them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def main() -> None:
 def ops(vendor: str, status: str | None) -> None:
     """List ATen operators with their functions and status.
 
-    Each line has the name of an operator, the function that serves it, and the status of its calls.
+    Each line has the name of an operator, the functions of the standard that implement it, and the status: `served`
+    (the vendor runs it), `fallback` (the CPU runs it) or `unsupported`.
     """
     try:
         found = list(list_operators(find_vendor(vendor)))

@@ -32,9 +32,12 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def _dispatch_by_device(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a wrapper that calls `ours` if this device is PyTorch's current accelerator, else `original`."""
+
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():  # the tracer sees PyTorch's own, which it knows
+        """Call `ours` or `original`, depending on the current accelerator."""
+        if torch.compiler.is_compiling():  # the tracer supports only the original functions
             return original(*args, **kwargs)
         accelerator = torch.accelerator.current_accelerator()
         return (ours if accelerator is not None and accelerator.type == NAME else original)(*args, **kwargs)
@@ -43,7 +46,7 @@ def _dispatch_by_device(original: Callable[..., Any], ours: Callable[..., Any]) 
 
 
 def install() -> None:
-    """Replace the functions of PyTorch."""
+    """Replace the functions of `torch.accelerator` by wrappers that support the device."""
     for module in (torch.accelerator, torch.accelerator.memory):
         for name, ours in FUNCTIONS.items():
             if hasattr(module, name):

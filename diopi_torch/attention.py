@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from diopi_torch.fallback import refuse_nested
+from diopi_torch.fallback import reject_nested_tensors
 
 _KEY_PADDING_MASK = 1
 """The mask type for masks `[batch, keys]`; others broadcast to the scores `[batch, heads, queries, keys]`."""
@@ -81,15 +81,17 @@ def encoder_layer(
     mask: Tensor | None = None,
     mask_type: int | None = None,
 ) -> Tensor:
-    """Return the result of an encoder layer for `[batch, length, embed_dim]`, normalized before or after each."""
+    """Return the result of a transformer encoder layer for `src` of shape `[batch, length, embed_dim]`."""
 
     def attention(x: Tensor) -> Tensor:
+        """Return the self-attention of x, without the weights."""
         projections = qkv_weight, qkv_bias, proj_weight, proj_bias
         return multi_head_attention(
             x, x, x, embed_dim, num_heads, *projections, mask, need_weights=False, mask_type=mask_type
         )[0]
 
     def feed_forward(x: Tensor) -> Tensor:
+        """Return the result of the two linear layers with an activation between them."""
         activation = functional.gelu if use_gelu else functional.relu
         return functional.linear(activation(functional.linear(x, ffn_weight_1, ffn_bias_1)), ffn_weight_2, ffn_bias_2)
 
@@ -111,6 +113,6 @@ FAST_PATHS: Mapping[str, Callable[..., Any]] = {
     "_native_multi_head_attention": multi_head_attention,
     "_transformer_encoder_layer_fwd": encoder_layer,
     "_nested_tensor_from_mask_left_aligned": is_left_aligned,
-    "_nested_tensor_from_mask": partial(refuse_nested, torch.ops.aten._nested_tensor_from_mask.default),
+    "_nested_tensor_from_mask": partial(reject_nested_tensors, torch.ops.aten._nested_tensor_from_mask.default),
 }
 """The implementations by operator name."""

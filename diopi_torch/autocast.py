@@ -41,27 +41,32 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 def install(library: torch.library.Library) -> None:
-    """Register the kernels of the operators that change the precision."""
+    """Register autocast kernels for the operators that change the precision of their arguments."""
     for name in LOWER:
-        library.impl(name, _cast(overload(name), lambda tensor: tensor.is_floating_point(), _lower), KEY)
+        library.impl(
+            name, _casting_kernel(overload(name), lambda tensor: tensor.is_floating_point(), _autocast_dtype), KEY
+        )
     for name in FULL:
-        library.impl(name, _cast(overload(name), lambda tensor: tensor.dtype in _HALVES, _full), KEY)
+        library.impl(name, _casting_kernel(overload(name), lambda tensor: tensor.dtype in _HALVES, _full_dtype), KEY)
 
 
-def _lower() -> torch.dtype:
+def _autocast_dtype() -> torch.dtype:
+    """Return the lower-precision element type that `torch.autocast` currently uses for the device."""
     return torch.get_autocast_dtype(NAME)
 
 
-def _full() -> torch.dtype:
+def _full_dtype() -> torch.dtype:
+    """Return float32, the element type of operators that need full precision."""
     return torch.float32
 
 
-def _cast(
+def _casting_kernel(
     operator: torch._ops.OpOverload, changes: Callable[[torch.Tensor], bool], dtype: Callable[[], torch.dtype]
 ) -> Callable[..., Any]:
-    """Return the kernel of an operator that converts tensors of the device, except float64, to another element type."""
+    """Return a kernel that converts the device's tensors, except float64, to another type and calls the operator."""
 
     def cast(value: Any) -> Any:
+        """Convert a tensor, or the tensors of a list, if they are on the device and `changes` selects them."""
         if isinstance(value, list | tuple):
             return type(value)(map(cast, value))
         if not is_on_device(value) or value.dtype is torch.float64 or not changes(value):
@@ -69,6 +74,7 @@ def _cast(
         return value.to(dtype())
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        """Call the operator with converted arguments and without autocast."""
         with torch._C._ExcludeDispatchKeyGuard(_HERE):
             return operator(*map(cast, args), **{name: cast(value) for name, value in kwargs.items()})
 

@@ -34,9 +34,9 @@ class Backend:
         self.process = os.getpid()
         self._streams: WeakSet[DeviceStream] = WeakSet()
         self.default_stream = DeviceStream(self.device)
-        self.include(self.default_stream)
+        self.register_stream(self.default_stream)
         self.streams = StreamChoice(self.default_stream)
-        self.allocator = CachingAllocator(self.device, self.leave_memory)
+        self.allocator = CachingAllocator(self.device, self.drop_unused_memory)
         self.generator = Generator(self.device, DEFAULT_SEED)
         self.plans: dict[Hashable, Any] = {}
 
@@ -45,7 +45,7 @@ class Backend:
         """The current stream of this thread."""
         return self.streams.current
 
-    def include(self, stream: DeviceStream) -> None:
+    def register_stream(self, stream: DeviceStream) -> None:
         """Let `synchronize` also wait for this stream, for as long as the stream exists."""
         self._streams.add(stream)
 
@@ -54,11 +54,11 @@ class Backend:
         for stream in list(self._streams):
             stream.synchronize()
 
-    def leave_memory(self) -> None:
+    def drop_unused_memory(self) -> None:
         """Wait for all streams and let them drop their references to memory that no tensor uses."""
         for stream in list(self._streams):
             stream.synchronize()
-            stream.forget()
+            stream.drop_cached_tensors()
 
     def close(self) -> None:
         """Wait for the vendor's device and close it; tensors that still exist can only be deleted."""
@@ -73,7 +73,7 @@ class Backend:
 
 _lock = threading.Lock()
 _backend: Backend | None = None
-_chosen: str | None = None
+_vendor_name: str | None = None
 
 
 def use_vendor(name: str) -> None:
@@ -86,17 +86,17 @@ def use_vendor(name: str) -> None:
         BackendError: if another vendor is already in use.
         VendorError: if there is no such vendor.
     """
-    global _chosen
+    global _vendor_name
     with _lock:
-        if _backend is not None and chosen_vendor() != name:
+        if _backend is not None and selected_vendor() != name:
             raise BackendError(f"the device is {_backend.vendor.name} already, {name} can't become it in this process")
         find_vendor(name)
-        _chosen = name
+        _vendor_name = name
 
 
-def chosen_vendor() -> str:
+def selected_vendor() -> str:
     """Return the name of the vendor that the device uses or will use."""
-    return _chosen or vendor_name()
+    return _vendor_name or vendor_name()
 
 
 def is_open() -> bool:
@@ -110,12 +110,12 @@ def is_forked() -> bool:
 
 
 def backend() -> Backend:
-    """Return the device, which the first call opens; raise BackendError in a process forked from one that uses it."""
+    """Return the open device, which the first call opens; raise BackendError in a process forked after that."""
     global _backend
     if _backend is None:
         with _lock:
             if _backend is None:
-                _backend = Backend(find_vendor(chosen_vendor()))
+                _backend = Backend(find_vendor(selected_vendor()))
                 atexit.register(_backend.close)
     if _backend.process != os.getpid():
         raise BackendError(

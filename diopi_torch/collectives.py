@@ -42,37 +42,37 @@ _NOT_IN_GLOO = frozenset({torch.int16, torch.uint16, torch.uint32, torch.uint64}
 
 def install(library: torch.library.Library) -> None:
     """Register the backend and its kernels in a library of the namespace `c10d`."""
-    dist.Backend.register_backend(BACKEND, _gloo, devices=[NAME, "cpu"])
+    dist.Backend.register_backend(BACKEND, _create_gloo_group, devices=[NAME, "cpu"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch says that kernels are replaced, which is what shall happen
         for name in torch._C._dispatch_get_all_op_names():
             if name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, KEY):
                 operator = getattr(torch.ops.c10d, name.removeprefix("c10d::")).default
-                library.impl(name, partial(_collective, operator), KEY, allow_override=True)
+                library.impl(name, partial(_run_collective, operator), KEY, allow_override=True)
 
 
-def _gloo(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
-    """Return the gloo process group of one group."""
+def _create_gloo_group(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
+    """Return a new gloo process group for the ranks of a `torch.distributed` group."""
     group = dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
     group._set_sequence_number_for_group()
     return group
 
 
-def _collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
+def _run_collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
     """Call a collective with the tensors on the host; raise RuntimeError if gloo does not support it."""
     name = operator._schema.name.removeprefix("c10d::")
     arguments = {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)}
-    _check(name, arguments)
-    exchange = _Exchange(args[0])
+    _check_supported(name, arguments)
+    exchange = _CollectiveTransfer(args[0])
     returned = operator(*(exchange.send_to_host(value, writes=key not in _READ) for key, value in arguments.items()))
     if name in _SENDS:
         return returned
     work = dist.Work.unbox(returned[-1] if isinstance(returned, tuple) else returned)
-    boxed = _Work(work, exchange).boxed()
+    boxed = _CollectiveWork(work, exchange).boxed()
     return (args[0], boxed) if isinstance(returned, tuple) else boxed
 
 
-def _check(name: str, arguments: Mapping[str, Any]) -> None:
+def _check_supported(name: str, arguments: Mapping[str, Any]) -> None:
     """Raise RuntimeError for collectives and element types that gloo does not support."""
     called = name.rstrip("_")
     dtypes = {value.dtype for value in tree_leaves(list(arguments.values())) if isinstance(value, torch.Tensor)}
@@ -82,7 +82,7 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
 
 
 @final
-class _Exchange:
+class _CollectiveTransfer:
     """The tensors of one collective on the device and on the host.
 
     Args:
@@ -98,6 +98,7 @@ class _Exchange:
         """Return an argument with its tensors on the host, after the work on the current stream is done."""
 
         def moved(tensor: torch.Tensor) -> torch.Tensor:
+            """Return a tensor on the host, and remember it if the collective writes it."""
             host = read_to_host(tensor) if tensor.device.type == NAME else tensor
             if writes and host.data_ptr() != tensor.data_ptr():
                 self._written.append((tensor, host))
@@ -116,33 +117,34 @@ class _Exchange:
 
 
 @final
-class _Work(dist.Work):
+class _CollectiveWork(dist.Work):
     """The work of a collective: waits for gloo and then copies the results to the device once.
 
-    PyTorch's compiled code keeps the work but not its Python object, which must exist until the results are requested.
-    Therefore `_unasked` holds the object until the program waits for it or takes its future. Work that is created from
-    a future would not report a failure when the program waits for it.
+    PyTorch's compiled code stores a reference to the work but not to its Python object, which must exist until the
+    results are requested. Therefore `_pending_works` holds the object until the program waits for it or takes its
+    future. Work that is created from a future would not report a failure when the program waits for it.
     """
 
-    def __init__(self, work: Any, exchange: _Exchange) -> None:
+    def __init__(self, work: Any, exchange: _CollectiveTransfer) -> None:
         super().__init__()
         self._work = work
         self._exchange = exchange
-        _unasked.add(self)
+        _pending_works.add(self)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Wait until the results are on the device; raise RuntimeError if the collective failed."""
-        _unasked.discard(self)
+        _pending_works.discard(self)
         self._work.wait(timeout)
         self._exchange.finish()
         return True
 
     def get_future(self) -> Any:
         """Return a future of the device's tensors."""
-        _unasked.discard(self)
+        _pending_works.discard(self)
 
         def results(done: Any) -> Any:
-            done.value()  # raises what went wrong
+            """Copy received data to the device and return the results; raise the error of a failed collective."""
+            done.value()  # raises the error if the collective failed
             self._exchange.finish()
             return self._exchange.results
 
@@ -156,7 +158,8 @@ class _Work(dist.Work):
         return done
 
     def _source_rank(self) -> int:
+        """Return the rank of the process that sent the data; PyTorch calls this method."""
         return int(self._work._source_rank())
 
 
-_unasked: set[_Work] = set()
+_pending_works: set[_CollectiveWork] = set()

@@ -19,7 +19,7 @@ ALL = ".*"
 def autocompare(
     operators: str = ALL, *, report: str | os.PathLike[str] | None = None, quiet: bool = False
 ) -> ComparisonSession:
-    """Compare calls of operators with the CPU until the returned session is closed.
+    """Compare calls of operators with the CPU's results until the returned session is closed.
 
     Args:
         operators: regular expressions separated by commas, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
@@ -68,4 +68,5 @@ def compare_from_environment() -> ComparisonSession | None:
 
 
 def _ignore_line(line: str) -> None:
+    """Ignore a line of output."""
     pass

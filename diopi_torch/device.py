@@ -15,7 +15,7 @@ import torch
 
 from diopi_torch import streams
 from diopi_torch.backend import backend, is_forked, is_open
-from diopi_torch.memory import Usage
+from diopi_torch.memory import MemoryUsage
 from diopi_torch.settings import NAME
 
 
@@ -30,17 +30,19 @@ def is_initialized() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    """Return `_initialized`, which checkpoints use to find out whether the generator has a state."""
+    """Return `_initialized`, which checkpoints read to find out whether the generator has a state."""
     if name == "_initialized":
         return is_initialized()
     raise AttributeError(f"module 'torch.{NAME}' has no attribute {name!r}")
 
 
 def _lazy_init() -> None:
+    """Open the device; PyTorch calls this function before the first use."""
     backend()
 
 
 def _is_in_bad_fork() -> bool:
+    """Return whether this process was forked after the device was used; PyTorch calls this function."""
     return is_forked()
 
 
@@ -54,7 +56,7 @@ def current_device() -> int:
     return 0
 
 
-def _index(device: Any) -> int:
+def _device_index(device: Any) -> int:
     """Return the number of a device in any notation; raise RuntimeError if there is no such device."""
     if device is None or isinstance(device, int):
         index, kind = device or 0, NAME
@@ -68,15 +70,15 @@ def _index(device: Any) -> int:
 
 def set_device(device: Any) -> None:
     """Select a device; raise RuntimeError for any number except 0."""
-    _index(device)
+    _device_index(device)
 
 
 @final
-class device:  # noqa: N801  # so it is called for every accelerator
+class device:  # noqa: N801  # the module of every accelerator has a class with this name
     """A context manager that selects a device; the only valid number is 0."""
 
     def __init__(self, device: Any) -> None:
-        self.idx = _index(device)
+        self.idx = _device_index(device)
 
     def __enter__(self) -> None:
         pass
@@ -87,7 +89,7 @@ class device:  # noqa: N801  # so it is called for every accelerator
 
 @final
 class DeviceProperties:
-    """The properties of the device.
+    """The properties of the device, as `torch.diopi.get_device_properties` returns them.
 
     Attributes:
         name: the name of the vendor.
@@ -110,19 +112,19 @@ class DeviceProperties:
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
     """Return the properties of the device."""
-    _index(device)
+    _device_index(device)
     return DeviceProperties()
 
 
 def get_device_name(device: Any = None) -> str:
     """Return the vendor's name and version."""
-    _index(device)
+    _device_index(device)
     return f"{backend().vendor.name} {backend().vendor.version}"
 
 
 def synchronize(device: Any = None) -> None:
     """Wait until the work on all streams is complete."""
-    _index(device)
+    _device_index(device)
     backend().synchronize()
 
 
@@ -130,13 +132,13 @@ class Stream(streams.DeviceStream):
     """A queue of work on the device; all streams have the same priority."""
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
-        _index(device)
+        _device_index(device)
         super().__init__(backend().device)
-        backend().include(self)
+        backend().register_stream(self)
         self._chosen: list[AbstractContextManager[streams.DeviceStream]] = []
 
     def __enter__(self) -> streams.DeviceStream:
-        """Use the stream in this thread until the context ends."""
+        """Select the stream for this thread until the context ends."""
         self._chosen.append(stream(self))
         return self._chosen[-1].__enter__()
 
@@ -145,7 +147,7 @@ class Stream(streams.DeviceStream):
 
 
 class Event(streams.DeviceEvent):
-    """A point in the work of a stream; the default is the current stream."""
+    """A point in the work of a stream; the methods use the current stream if no stream is passed."""
 
     def record(self, stream: streams.DeviceStream | None = None) -> None:
         """Record the event on a stream."""
@@ -158,13 +160,13 @@ class Event(streams.DeviceEvent):
 
 def current_stream(device: Any = None) -> streams.DeviceStream:
     """Return the stream that this thread uses."""
-    _index(device)
+    _device_index(device)
     return backend().stream
 
 
 def default_stream(device: Any = None) -> streams.DeviceStream:
     """Return the stream of threads that have not selected one; gradients are computed on it, too."""
-    _index(device)
+    _device_index(device)
     return backend().default_stream
 
 
@@ -187,8 +189,10 @@ def _check_stream(stream: streams.DeviceStream) -> streams.DeviceStream:
 
 
 def _record_stream(original: Callable[..., None]) -> Callable[..., None]:
+    """Return an implementation of `Tensor.record_stream` that calls `original` for tensors of other devices."""
+
     def record_stream(self: torch.Tensor, stream: Any) -> None:
-        """Keep the memory of this tensor until a stream that uses it was waited for."""
+        """Keep the memory of this tensor until the program has waited for a stream that uses the memory."""
         if self.device.type != NAME:
             original(self, stream)
         else:
@@ -203,7 +207,7 @@ def install() -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the device's generator."""
+    """Seed the device's generator with this number."""
     generator = backend().generator
     generator.seed, generator.offset = int(seed) % 2**64, 0
 
@@ -225,7 +229,7 @@ def initial_seed() -> int:
 
 def get_rng_state(device: Any = None) -> torch.Tensor:
     """Return the state of the generator: 16 bytes with the seed and the number of values drawn."""
-    _index(device)
+    _device_index(device)
     generator = backend().generator
     state = generator.seed.to_bytes(8, "little") + generator.offset.to_bytes(8, "little")
     return torch.tensor(list(state), dtype=torch.uint8)
@@ -233,7 +237,7 @@ def get_rng_state(device: Any = None) -> torch.Tensor:
 
 def set_rng_state(new_state: torch.Tensor, device: Any = None) -> None:
     """Restore a state from `get_rng_state`; raise ValueError for any other tensor."""
-    _index(device)
+    _device_index(device)
     if new_state.dtype is not torch.uint8 or new_state.numel() != 16:
         raise ValueError(f"a state has 16 elements of torch.uint8, this has {new_state.numel()} of {new_state.dtype}")
     state = bytes(new_state.tolist())
@@ -252,8 +256,9 @@ def set_rng_state_all(new_states: Sequence[torch.Tensor]) -> None:
         set_rng_state(state)
 
 
-def _usage(device: Any, read: Callable[[Any], Usage]) -> Usage:
-    _index(device)
+def _read_usage(device: Any, read: Callable[[Any], MemoryUsage]) -> MemoryUsage:
+    """Return a usage counter of the allocator after updating all counters."""
+    _device_index(device)
     allocator = backend().allocator
     allocator.collect()
     return read(allocator)
@@ -261,32 +266,32 @@ def _usage(device: Any, read: Callable[[Any], Usage]) -> Usage:
 
 def memory_allocated(device: Any = None) -> int:
     """Return the number of bytes that tensors occupy, including rounding of allocations."""
-    return _usage(device, lambda allocator: allocator.allocated).current
+    return _read_usage(device, lambda allocator: allocator.allocated).current
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """Return the maximum number of bytes that tensors occupied since the peak was reset."""
-    return _usage(device, lambda allocator: allocator.allocated).peak
+    return _read_usage(device, lambda allocator: allocator.allocated).peak
 
 
 def memory_reserved(device: Any = None) -> int:
     """Return the number of bytes allocated from the vendor, for tensors and in the cache."""
-    return _usage(device, lambda allocator: allocator.reserved).current
+    return _read_usage(device, lambda allocator: allocator.reserved).current
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """Return the maximum number of bytes that were reserved since the peak was reset."""
-    return _usage(device, lambda allocator: allocator.reserved).peak
+    return _read_usage(device, lambda allocator: allocator.reserved).peak
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Reset the peaks to the current usage."""
-    _usage(device, lambda allocator: allocator.allocated).reset_peak()
-    _usage(device, lambda allocator: allocator.reserved).reset_peak()
+    _read_usage(device, lambda allocator: allocator.allocated).reset_peak()
+    _read_usage(device, lambda allocator: allocator.reserved).reset_peak()
 
 
 def memory_stats(device: Any = None) -> Mapping[str, int]:
-    """Return the results of the functions above, by their names in PyTorch."""
+    """Return the results of the functions above, by the keys of `torch.cuda.memory_stats`."""
     return {
         "allocated_bytes.all.current": memory_allocated(device),
         "allocated_bytes.all.peak": max_memory_allocated(device),
@@ -312,7 +317,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     Raises:
         RuntimeError: if the device has its own memory, because the runtime of the standard can't query its size.
     """
-    _index(device)
+    _device_index(device)
     if not backend().device.host_addressable:
         raise RuntimeError(f"the runtime of {backend().vendor.name} has no way to ask how much memory there is")
     return _physical_memory()

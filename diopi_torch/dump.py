@@ -1,6 +1,6 @@
-"""Print operators as they are called: DIPU_DUMP_OP_ARGS from 0 (nothing) to 3.
+"""Print operators when they are called. The environment variable DIPU_DUMP_OP_ARGS sets the level, 0 (nothing) to 3.
 
-Level 1 prints the name of an operator and the function that implements it, or `CPU`. Level 2 adds its arguments and
+Level 1 prints the name of an operator and the function that implements it, or `CPU`. Level 2 adds the arguments and
 level 3 their values. The variable is read from `os.environ` whenever an operator is called.
 """
 
@@ -15,7 +15,7 @@ import torch
 
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_torch.functions import PerformCall, watch_calls
-from diopi_torch.parts import is_sparse, parts
+from diopi_torch.parts import is_sparse, sparse_parts
 from diopi_torch.settings import SettingError
 from diopi_torch.tensors import is_on_device, read_to_host
 
@@ -36,7 +36,7 @@ CPU = "CPU"
 def call_and_dump(
     name: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], do: Callable[[], Any]
 ) -> Any:
-    """Run an operator, and print it with its arguments from before the call if it calls a function.
+    """Run an operator; if it calls a function of the vendor, print it with its arguments from before the call.
 
     Args:
         name: the name of the operator to print.
@@ -50,13 +50,14 @@ def call_and_dump(
 
     Raises SettingError if the variable has an invalid value.
     """
-    if not (level := _level()):
+    if not (level := _dump_level()):
         return do()
     lines = list(_argument_lines(operator, args, kwargs, level))
 
     def watch(call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
+        """Print the operator before the function's call, with the arguments for the first function only."""
         _print_operator(name, call.function, lines)
-        lines.clear()  # the arguments once, however many functions do it
+        lines.clear()  # print the arguments only for the first function of the operator
         return perform()
 
     with watch_calls(watch):
@@ -65,7 +66,7 @@ def call_and_dump(
 
 def dump_fallback(name: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Print an operator that is about to run on the CPU; errors are those of `call_and_dump`."""
-    if level := _level():
+    if level := _dump_level():
         _print_operator(name, CPU, list(_argument_lines(operator, args, kwargs, level)))
 
 
@@ -74,7 +75,8 @@ def _print_operator(name: str, function: str, lines: Sequence[str]) -> None:
     print("\n".join([f"{name}: {function}", *lines]), file=sys.stderr, flush=True)
 
 
-def _level() -> int:
+def _dump_level() -> int:
+    """Return the level in the environment variable; raise SettingError if it is not 0 to 3."""
     level = os.environ.get(VARIABLE, "0").strip() or "0"
     if level not in LEVELS:
         raise SettingError(f"{VARIABLE}: expected {', '.join(LEVELS)}, found {level!r}")
@@ -88,21 +90,22 @@ def _argument_lines(
     names = [argument.name for argument in operator._schema.arguments]
     if level >= 2:
         for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items():
-            yield from _argument(name, value, with_values=level >= 3)
+            yield from _describe_argument(name, value, with_values=level >= 3)
 
 
-def _argument(name: str, value: Any, *, with_values: bool) -> Iterator[str]:
+def _describe_argument(name: str, value: Any, *, with_values: bool) -> Iterator[str]:
+    """Yield the lines that describe an argument: its form, and the values of tensors if requested."""
     if isinstance(value, list | tuple) and any(isinstance(entry, torch.Tensor) for entry in value):
         for number, entry in enumerate(value):
-            yield from _argument(f"{name}.{number}", entry, with_values=with_values)
+            yield from _describe_argument(f"{name}.{number}", entry, with_values=with_values)
     elif isinstance(value, torch.Tensor) and is_sparse(value):
         yield f"  {name}: sizes {list(value.shape)}, layout {value.layout}"
-        for part, tensor in parts(value).items():
-            yield from _argument(f"{name}.{part}", tensor, with_values=with_values)
+        for part, tensor in sparse_parts(value).items():
+            yield from _describe_argument(f"{name}.{part}", tensor, with_values=with_values)
     elif isinstance(value, torch.Tensor):
         yield f"  {name}: {format_tensor(value)}"
         if with_values:
-            yield from (f"    {line}" for line in str(_values(value)).splitlines())
+            yield from (f"    {line}" for line in str(_cpu_values(value)).splitlines())
     else:
         yield f"  {name}: {value!r}"
 
@@ -123,6 +126,6 @@ def format_tensor(tensor: torch.Tensor) -> str:
     return ", ".join(f"{fact} {value}" for fact, value in facts.items())
 
 
-def _values(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a CPU tensor with the same values."""
+def _cpu_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a CPU tensor with the values of a tensor."""
     return read_to_host(tensor).detach() if is_on_device(tensor) else tensor.detach()

@@ -18,7 +18,7 @@ from diopi_proto.types import Number
 from diopi_torch import dump
 from diopi_torch.backend import backend
 from diopi_torch.overlap import HostMemory, find_overlap, write_storage
-from diopi_torch.parts import is_sparse, replace_parts, write
+from diopi_torch.parts import is_sparse, overwrite, replace_parts
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import is_on_device, read_to_host, upload
 
@@ -38,7 +38,7 @@ _lock = threading.Lock()
 
 
 def fallbacks() -> Mapping[str, int]:
-    """Return how often each operator ran on the CPU, by its name without `aten::`, in descending order of the count."""
+    """Return how often each operator ran on the CPU, by operator name without `aten::`, most frequent first."""
     with _lock:
         return dict(_counts.most_common())
 
@@ -80,11 +80,11 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
         dump.dump_fallback(name, operator, args, kwargs)
     named = _named(operator, args, kwargs)
     overlaps = operator._schema.is_mutable and find_overlap(operator, named)
-    transfer = _Transfer(operator, HostMemory() if overlaps else None)
+    transfer = _CpuTransfer(operator, HostMemory() if overlaps else None)
     transferred = transfer.send_to_host(named)
     returned = operator(**transferred)
     transfer.write_back()
-    return transfer.receive(returned)
+    return transfer.return_to_device(returned)
 
 
 def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -98,7 +98,7 @@ def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: M
     named = _named(operator, args, kwargs)
     if _takes_generator(operator) and named.get("generator") is None:
         named["generator"] = torch.Generator()
-    transferred = _Transfer(operator, HostMemory()).send_to_host(named)
+    transferred = _CpuTransfer(operator, HostMemory()).send_to_host(named)
     with suppress(NotImplementedError):
         operator(**transferred)
 
@@ -114,7 +114,7 @@ def _takes_generator(operator: torch._ops.OpOverload) -> bool:
     return any(argument.name == "generator" for argument in operator._schema.arguments)
 
 
-def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> NoReturn:
+def reject_nested_tensors(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> NoReturn:
     """Raise NotImplementedError: the device does not support nested tensors."""
     raise NotImplementedError(
         f"{NAME} has no nested tensors, which {operator_name(operator)} takes or gives: make them with "
@@ -122,7 +122,7 @@ def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) ->
     )
 
 
-class _Transfer:
+class _CpuTransfer:
     """The tensors of one call on the device and on the CPU.
 
     Args:
@@ -144,19 +144,23 @@ class _Transfer:
             if isinstance(argument.type, torch.TensorType) and isinstance(named.get(argument.name), NUMBERS):
                 named[argument.name] = _tensor_from_number(named[argument.name], named.values())
         sent = {a.name: self._argument_to_host(a, named[a.name]) for a in self._declared if a.name in named}
-        return sent | self._generator(named)
+        return sent | self._generator_arguments(named)
 
     def _argument_to_host(self, argument: Any, value: Any) -> Any:
+        """Return an argument for the CPU, with its tensors and devices replaced."""
         writes = argument.alias_info is not None and argument.alias_info.is_write
         if isinstance(value, torch.device):
             return torch.device("cpu") if value.type == NAME else value
         to_host = _empty_like if writes and argument.kwarg_only else read_to_host
         to_host = to_host if self._memory is None else self._memory.copy
-        return _map_tensors(lambda tensor: self._pair(tensor, to_host, writes or argument.name in self._hidden), value)
+        return _map_tensors(
+            lambda tensor: self._pair_with_host(tensor, to_host, writes or argument.name in self._hidden), value
+        )
 
-    def _pair(
+    def _pair_with_host(
         self, tensor: torch.Tensor, to_host: Callable[[torch.Tensor], torch.Tensor], writes: bool
     ) -> torch.Tensor:
+        """Return the CPU tensor for a device tensor, and record the pair; return tensors of other devices unchanged."""
         if not is_on_device(tensor):
             return tensor
         host = replace_parts(tensor, read_to_host) if is_sparse(tensor) else to_host(tensor)
@@ -167,7 +171,7 @@ class _Transfer:
             self._written.append((tensor, host))
         return host
 
-    def _generator(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _generator_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return a CPU generator seeded by the device's, so that its seed also determines the fallback's results."""
         if _takes_generator(self._operator) and arguments.get("generator") is None:
             return {"generator": host_generator()}
@@ -177,7 +181,7 @@ class _Transfer:
         """Copy written arguments to the device."""
         for tensor, host in self._written:
             if is_sparse(tensor):
-                write(tensor, replace_parts(host, upload))
+                overwrite(tensor, replace_parts(host, upload))
                 continue
             if tensor.shape != host.shape:
                 tensor.resize_(host.shape)
@@ -186,19 +190,22 @@ class _Transfer:
             elif tensor.data_ptr() != host.data_ptr():
                 tensor.copy_(host)
 
-    def receive(self, returned: Any) -> Any:
+    def return_to_device(self, returned: Any) -> Any:
         """Return the operator's results on the device."""
-        return _map_tensors(self._received, returned)
+        return _map_tensors(self._tensor_to_device, returned)
 
-    def _received(self, returned: torch.Tensor) -> torch.Tensor:
+    def _tensor_to_device(self, returned: torch.Tensor) -> torch.Tensor:
+        """Return the device's tensor for a returned CPU tensor: an argument, a view of an argument, or a copy."""
         for tensor, host in self._pairs:
             if returned is host:
                 return tensor
         if is_sparse(returned):
-            return replace_parts(returned, self._received)
+            return replace_parts(returned, self._tensor_to_device)
         if returned.layout is not torch.strided:
             name = operator_name(self._operator)
-            raise NotImplementedError(f"{NAME} has no tensors of the layout {returned.layout}, which {name} gives")
+            raise NotImplementedError(
+                f"{name} returns a tensor of layout {returned.layout}, which {NAME} does not support"
+            )
         storage = returned.untyped_storage().data_ptr()
         for tensor, host in self._pairs:
             if storage and not is_sparse(host) and storage == host.untyped_storage().data_ptr():
@@ -228,7 +235,7 @@ def _empty_like(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """Return a value with each tensor replaced."""
+    """Return a value with each tensor in it, also in nested lists, replaced by the function's result."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, list | tuple):

@@ -19,7 +19,7 @@ from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
 from diopi_torch.backend import Backend, backend
 from diopi_torch.layout import TORCH_DTYPES, TensorLayout
 from diopi_torch.streams import DeviceStream
-from diopi_torch.tensors import allocate_now, is_dense
+from diopi_torch.tensors import allocate_on_current_stream, is_dense
 from lib_rt import Context, Tensor
 
 UNSUPPORTED_CODES = frozenset(
@@ -38,8 +38,8 @@ _SUCCESS = Error.Success
 _NOTHING: Mapping[str, Any] = {}
 
 
-class NotServedError(Exception):
-    """The vendor does not support a call; the message states the reason, and nothing was written."""
+class UnsupportedCallError(Exception):
+    """The vendor does not support a call, and nothing was written; the message states the reason."""
 
 
 class CallFailedError(RuntimeError):
@@ -48,13 +48,13 @@ class CallFailedError(RuntimeError):
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
-class Slot:
+class TensorSlot:
     """A placeholder for a tensor in a plan.
 
     Attributes:
-        number: the number of the tensor among those of the call.
-        layout: its layout.
-        memory: the number of the first tensor of the call that uses the same memory.
+        number: the position of the tensor among the tensors of the call.
+        layout: the layout of the tensor.
+        memory: the position of the first tensor of the call that uses the same memory.
     """
 
     number: int
@@ -87,10 +87,10 @@ class PlaceholderValue:
 
 @final
 class PlaceholderNumber(float):
-    """A placeholder in a plan for a number that differs between calls; its value is that of the first call.
+    """A placeholder in a plan for a number that differs between calls; its value is the number of the first call.
 
     Attributes:
-        number: its position among the tensors and other values of the call.
+        number: the position among the tensors and other values of the call.
     """
 
     __slots__ = ("number",)
@@ -105,8 +105,8 @@ class PlaceholderNumber(float):
 
 
 @final
-class Operand:
-    """A tensor that a watch inspects, with the layout that is passed to the function."""
+class WatchedOperand:
+    """A tensor argument as a watch receives it: the tensor, and the layout with which the function is called."""
 
     __slots__ = ("dtype", "shape", "strides", "tensor")
 
@@ -127,7 +127,7 @@ watches: dict[int, Watch] = {}
 
 @contextmanager
 def watch_calls(watch: Watch) -> Iterator[None]:
-    """Let a watch perform the calls of this thread during the context.
+    """Let `watch` perform the function calls of this thread during the context.
 
     If contexts are nested, the inner watch performs the call by calling the outer one.
     """
@@ -144,7 +144,7 @@ def watch_calls(watch: Watch) -> Iterator[None]:
 
 @final
 class PreparedCall:
-    """A call of a function whose tensors are supplied later.
+    """A call of a function whose tensors are supplied later, so that it can be repeated with other tensors.
 
     Args:
         call: the call, with slots for tensors.
@@ -156,9 +156,11 @@ class PreparedCall:
         self._call = call
         self.function = call.function
         parameters = lookup(call.function).parameters[1:]
-        self._constants = [_value(parameter, call) for parameter in parameters]
+        self._constants = [_argument_value(parameter, call) for parameter in parameters]
         numbered = list(enumerate(self._constants))
-        self._tensors = [(place, value.number, value.layout) for place, value in numbered if isinstance(value, Slot)]
+        self._tensors = [
+            (place, value.number, value.layout) for place, value in numbered if isinstance(value, TensorSlot)
+        ]
         self._values = [
             (place, value.number)
             for place, value in numbered
@@ -175,9 +177,9 @@ class PreparedCall:
         return len(self._boxes)
 
     def perform(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
-        """Call the function on a stream.
+        """Call the function on a stream, through the watch of this thread if there is a watch.
 
-        Raises NotServedError if the vendor does not support the call, and CallFailedError if it fails.
+        Raises UnsupportedCallError if the vendor does not support the call, and CallFailedError if it fails.
 
         Args:
             values: the tensors and other values by their numbers.
@@ -190,12 +192,12 @@ class PreparedCall:
         watch = watches.get(get_ident())
         if watch is None:
             return self.perform_unwatched(values, device, stream)
-        return watch(self._as_watched(values), lambda: self.perform_unwatched(values, device, stream))
+        return watch(self._call_for_watch(values), lambda: self.perform_unwatched(values, device, stream))
 
     def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
         """Call the function like `perform`, but ignore watches."""
         arguments = self._constants.copy()
-        stream.place(arguments, self._tensors, values)
+        stream.insert_tensors(arguments, self._tensors, values)
         if self._has_more:
             self._insert_values(arguments, values, stream.open_tensor)
         context = stream.context
@@ -214,7 +216,7 @@ class PreparedCall:
     def _insert_values(
         self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, TensorLayout], Tensor]
     ) -> None:
-        """Complete the arguments of the vendor.
+        """Replace the lists, placeholders and boxes in the arguments for the vendor by values of this call.
 
         Args:
             arguments: the arguments, in which lists, placeholders and boxes are replaced.
@@ -232,44 +234,49 @@ class PreparedCall:
         """Return the results that the vendor put into boxes, by name."""
         return {name: _copy_result(arguments[place].value) for place, name in self._boxes}
 
-    def _as_watched(self, values: Sequence[Any]) -> FunctionCall:
-        """Return the call with operands in place of slots."""
+    def _call_for_watch(self, values: Sequence[Any]) -> FunctionCall:
+        """Return the call for a watch: with operands in place of slots and values in place of placeholders."""
 
-        def known(value: Any) -> Any:
-            if isinstance(value, Slot):
-                return Operand(values[value.number], value.layout)
+        def resolve(value: Any) -> Any:
+            """Return an argument with slots and placeholders, also in nested lists, replaced."""
+            if isinstance(value, TensorSlot):
+                return WatchedOperand(values[value.number], value.layout)
             if isinstance(value, PlaceholderValue | PlaceholderNumber):
                 return values[value.number]
-            return [known(entry) for entry in value] if isinstance(value, list) else value
+            return [resolve(entry) for entry in value] if isinstance(value, list) else value
 
         arguments, results = self._call.arguments, self._call.results
         return FunctionCall(
             self.function,
-            {name: known(value) for name, value in arguments.items()},
-            {name: known(value) for name, value in results.items()},
+            {name: resolve(value) for name, value in arguments.items()},
+            {name: resolve(value) for name, value in results.items()},
         )
 
 
 def _call_outside_operator(vendor: BaseVendor, function: str, context: Context, arguments: Sequence[Any]) -> Error:
-    """Call a vendor that uses PyTorch, in the dispatch state outside of operators."""
+    """Call a vendor that uses PyTorch itself, in the dispatch state that PyTorch has outside of operators."""
     with _outside(*_OUTSIDE):
         return vendor.call(function, context, *arguments)
 
 
 def make_error(device: Backend, function: str, code: Error) -> Exception:
-    """Return the exception for an error code."""
+    """Return the exception that PyTorch programs expect for an error code of a function."""
     message = f"{function} returned {code.name}: {device.vendor.last_error()}"
-    return NotServedError(message) if code in UNSUPPORTED_CODES else CallFailedError(f"{device.vendor.name}: {message}")
+    return (
+        UnsupportedCallError(message)
+        if code in UNSUPPORTED_CODES
+        else CallFailedError(f"{device.vendor.name}: {message}")
+    )
 
 
-def _value(parameter: Parameter, call: FunctionCall) -> Any:
-    """Return the value to pass for a parameter; slots are unchanged."""
+def _argument_value(parameter: Parameter, call: FunctionCall) -> Any:
+    """Return the value to pass for a parameter of the function; slots are returned unchanged."""
     if parameter.role is Role.count:
         return _list_length(call)
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
         return Box()
     value = call.results[parameter.name] if parameter.name in call.results else call.arguments.get(parameter.name)
-    if value is None or isinstance(value, Slot | PlaceholderValue | PlaceholderNumber | list):
+    if value is None or isinstance(value, TensorSlot | PlaceholderValue | PlaceholderNumber | list):
         return value
     if issubclass(parameter.annotation, kinds.Scalar):
         return Scalar.from_number(value)
@@ -287,9 +294,9 @@ def _copy_result(value: Any) -> Any:
     """Return a result that the vendor allocated: a copy of a tensor in memory of the device, or a number."""
     if not isinstance(value, Tensor):
         return value
-    received = allocate_now(value.shape, TORCH_DTYPES[value.dtype], value.strides)
+    received = allocate_on_current_stream(value.shape, TORCH_DTYPES[value.dtype], value.strides)
     if not is_dense(received):
-        raise NotServedError(f"a result of shape {value.shape} has strides {value.strides}, with gaps")
+        raise UnsupportedCallError(f"a result of shape {value.shape} has strides {value.strides}, with gaps")
     nbytes = value.numel * value.element_size
     if nbytes:
         backend().stream.native.d2d(received.data_ptr(), value.data_ptr, nbytes)

@@ -25,7 +25,7 @@ class DeviceGuard(torch._C._acc.DeviceGuard):
     """The object that PyTorch asks for the type of the device."""
 
     def type_(self) -> Any:
-        """Return `PrivateUse1`; store an error that is pending in this thread."""
+        """Return `PrivateUse1`; if an error is pending in this thread, clear and store it."""
         try:
             _call()
         except SystemError as error:
@@ -35,8 +35,11 @@ class DeviceGuard(torch._C._acc.DeviceGuard):
 
 
 def _raise_pending_errors(run_backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a wrapper of `run_backward` that raises the error which the guard has stored."""
+
     @wraps(run_backward)
     def run(*args: Any, **kwargs: Any) -> Any:
+        """Compute gradients; if Python raises SystemError, raise the stored error instead."""
         try:
             return run_backward(*args, **kwargs)
         except SystemError:

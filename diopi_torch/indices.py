@@ -14,14 +14,15 @@ _INDICES = "List[Optional[Tensor]]"
 
 
 def accept_cpu_indices(operator: torch._ops.OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that also accepts indices on the CPU; return `kernel` if its operator has no indices."""
+    """Return a kernel that also accepts indices on the CPU, or `kernel` itself if the operator has no indices."""
     places = [place for place, argument in enumerate(operator._schema.arguments) if str(argument.type) == _INDICES]
     if not places:
         return kernel
     (place,) = places
 
-    def brought(*args: Any, **kwargs: Any) -> Any:
+    def move_indices(*args: Any, **kwargs: Any) -> Any:
+        """Copy the indices to the device and call the kernel."""
         indices = [index if index is None else index.to(NAME) for index in args[place]]
         return kernel(*args[:place], indices, *args[place + 1 :], **kwargs)
 
-    return brought
+    return move_indices

@@ -1,7 +1,7 @@
 """Kernels of PyTorch operators that create, inspect or copy memory. They don't call a function of the vendor.
 
 A kernel is the function that PyTorch calls for an operator on the device. `KERNELS` lists these kernels by operator;
-the backend registers them. All other operators are served by functions of the vendor (`operators.py`).
+the backend registers them. All other operators call functions of the vendor (`operators.py`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import torch
 
 from diopi_torch.fallback import count_fallback
-from diopi_torch.functions import NotServedError
-from diopi_torch.layout import contiguous_strides, extent
+from diopi_torch.functions import UnsupportedCallError
+from diopi_torch.layout import contiguous_strides, span_size
 from diopi_torch.operators import COPY
 from diopi_torch.overlap import share_elements
 from diopi_torch.sdpa import choose_backend
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import (
     CPU_KEYS,
-    allocate_now,
+    allocate_on_current_stream,
     copy_bytes,
     is_dense,
     is_on_device,
@@ -42,11 +42,12 @@ KERNELS: dict[str, Kernel] = {}
 def kernel(name: str) -> Callable[[Kernel], Kernel]:
     """Return a decorator that enters a function in `KERNELS` as the kernel of the operator `name`."""
 
-    def enter(function: Kernel) -> Kernel:
+    def register(function: Kernel) -> Kernel:
+        """Add the function to `KERNELS` and return it."""
         KERNELS[name] = function
         return function
 
-    return enter
+    return register
 
 
 METADATA_OPERATORS = (
@@ -92,7 +93,7 @@ def _empty(
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
     try:
-        return allocate_now(size, dtype or torch.get_default_dtype(), strides)
+        return allocate_on_current_stream(size, dtype or torch.get_default_dtype(), strides)
     except OverflowError:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}") from None
 
@@ -116,7 +117,7 @@ def _empty_strided(
     try:
         if stride and min(stride) < 0:
             raise OverflowError
-        return allocate_now(size, dtype or torch.get_default_dtype(), stride)
+        return allocate_on_current_stream(size, dtype or torch.get_default_dtype(), stride)
     except OverflowError:
         arguments = f"sizes={list(size)} and strides={list(stride)}"
         raise RuntimeError(f"Storage size calculation overflowed with {arguments}") from None
@@ -133,7 +134,7 @@ def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | No
 @kernel("set_")
 def _set(self: torch.Tensor) -> torch.Tensor:
     """Make `self` an empty tensor with a new storage."""
-    return _set_contiguous(self, allocate_now([0], self.dtype).untyped_storage(), 0, [0])
+    return _set_contiguous(self, allocate_on_current_stream([0], self.dtype).untyped_storage(), 0, [0])
 
 
 @kernel("resize_")
@@ -186,7 +187,7 @@ def _zeros(
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
     """Return zeros in allocated memory; PyTorch's own devices represent zero gradients without memory."""
-    return allocate_now(size, dtype or torch.get_default_dtype()).zero_()
+    return allocate_on_current_stream(size, dtype or torch.get_default_dtype()).zero_()
 
 
 @kernel("_to_copy")
@@ -213,7 +214,7 @@ def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
     return False
 
 
-def pin(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
+def reject_pinning(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
     """Raise RuntimeError: the device has no pinned CPU memory. `registration.py` registers this as `_pin_memory`."""
     raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out; copies to the device are synchronous")
 
@@ -262,8 +263,8 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         copy_bytes(target, source)
         return
     try:
-        COPY.serve((target, source), {})
-    except NotServedError:
+        COPY.run_with_functions((target, source), {})
+    except UnsupportedCallError:
         count_fallback("copy_")
         _copy_through_host(read_to_host(source), target)
 
@@ -273,14 +274,14 @@ def _copy_through_host(source: torch.Tensor, target: torch.Tensor) -> None:
     host_array = read_to_host(target)
     host_array.copy_(source)
     if host_array.data_ptr() != target.data_ptr():
-        span = [extent(target.shape, target.stride())]
+        span = [span_size(target.shape, target.stride())]
         copy_bytes(target.as_strided(span, [1]), host_array.as_strided(span, [1]))
 
 
 def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
     """Copy a CPU tensor to the device, converted to the type and strides of the target."""
     if not is_dense(target):
-        whole = allocate_now(target.shape, target.dtype)
+        whole = allocate_on_current_stream(target.shape, target.dtype)
         _copy_to_device(source, whole)
         _copy_on_device(whole, target)
         return

@@ -45,6 +45,7 @@ DESCRIPTION = dlpack.typeof("Description*")
 
 
 def _type_code(dtype: torch.dtype) -> int:
+    """Return DLPack's type code of an element type."""
     if dtype.is_complex:
         return _COMPLEX
     if dtype.is_floating_point:
@@ -60,14 +61,14 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(prod(max(size, 1) for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Return the number of elements in memory from the first to the last, inclusive."""
+def span_size(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the number of elements that the memory from the first to the last element, inclusive, can hold."""
     return 0 if 0 in shape else 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
 
 
 @final
 class TensorLayout:
-    """Shape, strides and element type of a tensor; `layout_of` shares the instances.
+    """The shape, strides and element type of a tensor; `layout_of` returns the same instance for equal arguments.
 
     Attributes:
         shape: the number of elements along each axis.
@@ -85,11 +86,12 @@ class TensorLayout:
         self.strides = strides
         self.torch_dtype = torch_dtype
         self.dtype = DTYPES.get(torch_dtype, Dtype.unsupported)
-        self.nbytes = extent(shape, strides) * torch_dtype.itemsize
+        self.nbytes = span_size(shape, strides) * torch_dtype.itemsize
         self._sizes = dlpack.new("int64_t[]", [*shape, *strides])
-        self.description = self._described()
+        self.description = self._make_description()
 
-    def _described(self) -> Any:
+    def _make_description(self) -> Any:
+        """Return the DLTensor of such a tensor on the device, with an unset address."""
         found = dlpack.new(DESCRIPTION)
         found.device.type = EXTERNAL
         found.rank = len(self.shape)

@@ -1,4 +1,4 @@
-"""The operators of ATen that a vendor supports, that run on the CPU, and that do not run at all."""
+"""List the ATen operators that a vendor supports, that run on the CPU, and that do not run at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPOSED = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctiona
 
 @dataclass(frozen=True)
 class OperatorSupport:
-    """The support for an operator whose calls reach the device.
+    """The kind of support for an operator whose calls reach the device.
 
     Attributes:
         operator: the name of the operator.
@@ -38,18 +38,20 @@ class OperatorSupport:
 
 
 def list_operators(vendor: BaseVendor) -> Iterator[OperatorSupport]:
-    """Yield all operators that PyTorch does not compose of others, in alphabetical order."""
-    served = _functions_by_operator()
+    """Yield the support for every operator that PyTorch does not compose of others, in alphabetical order."""
+    functions_by_operator = _functions_by_operator()
     for name in sorted(operator_names()):
         if name in KERNELS and name not in EXCLUDED_OPERATORS:
             yield OperatorSupport(name, "-", SERVED)
-        elif name in served:
-            functions = served[name]
-            has = any(vendor.has(form) for function in functions for form in _forms(function))
-            yield OperatorSupport(name, ",".join(functions), SERVED if has else _other_status(overload(name)))
+        elif name in functions_by_operator:
+            functions = functions_by_operator[name]
+            has = any(vendor.has(form) for function in functions for form in _related_forms(function))
+            yield OperatorSupport(
+                name, ",".join(functions), SERVED if has else _status_without_function(overload(name))
+            )
         elif name not in decompositions() and not _is_composite(overload(name)):
             only_inspects = any(name in names for names in sparse.STRUCTURE_OPERATORS.values())
-            status = SERVED if only_inspects else _other_status(overload(name))
+            status = SERVED if only_inspects else _status_without_function(overload(name))
             yield OperatorSupport(name, "-" if only_inspects else "", status)
 
 
@@ -58,7 +60,8 @@ def _functions_by_operator() -> Mapping[str, tuple[str, ...]]:
     return {name: RULE_FUNCTIONS.get(kernel.row.function, (kernel.row.function,)) for name, kernel in kernels().items()}
 
 
-def _forms(function: str) -> list[str]:
+def _related_forms(function: str) -> list[str]:
+    """Return the names of all forms of a function, such as the in-place form and the form with a scalar."""
     return [prototype.name for prototype in prototypes().values() if prototype.base == prototypes()[function].base]
 
 
@@ -66,7 +69,7 @@ def _is_composite(operator: torch._ops.OpOverload) -> bool:
     return is_composed(operator) or any(has_kernel(operator, key) for key in _COMPOSED)
 
 
-def _other_status(operator: torch._ops.OpOverload) -> str:
+def _status_without_function(operator: torch._ops.OpOverload) -> str:
     """Return the status of an operator that no function implements."""
     on_cpu = any(has_kernel(operator, key) for key in ("CPU", *sparse.ON_CPU.values()))
     return FALLBACK if on_cpu or _is_composite(operator) else UNSUPPORTED

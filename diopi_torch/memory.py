@@ -21,12 +21,13 @@ class DeviceMemoryError(MemoryError):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class MemoryBlock:
     """A block of device memory: its address, its size in bytes, and the number of the stream that uses it.
 
     Attributes:
-        pointer: its address as a C pointer.
-        buffer: the block as a Python object, which nobody accesses if the host can't address the memory.
+        address: the address as a number.
+        pointer: the address as a C pointer.
+        buffer: the block as a Python buffer; must not be accessed if the host can't address the memory.
     """
 
     address: int
@@ -38,8 +39,8 @@ class Block:
 
 @final
 @dataclass(slots=True)
-class Usage:
-    """The number of bytes in use, and its maximum since the peak was reset."""
+class MemoryUsage:
+    """The number of bytes in use, and the maximum of this number since the last reset."""
 
     current: int = 0
     peak: int = 0
@@ -56,9 +57,10 @@ class Usage:
 
 @final
 class CachingAllocator:
-    """An allocator that caches released blocks for the stream that used them.
+    """An allocator that caches each released block for reuse on the stream that used it.
 
-    Enqueued work may still use released blocks. The next owner enqueues its work on the same stream, after it.
+    When a block is released, enqueued work may still use it. This is safe, because the next tensor in the block is used
+    on the same stream, after that work.
 
     Args:
         device: the device that has the memory.
@@ -68,15 +70,15 @@ class CachingAllocator:
     def __init__(self, device: Device, wait: Callable[[], None]) -> None:
         self._device = device
         self._wait = wait
-        self._free: defaultdict[tuple[int, int], list[Block]] = defaultdict(list)
-        self._returned: deque[Block] = deque()
+        self._free: defaultdict[tuple[int, int], list[MemoryBlock]] = defaultdict(list)
+        self._returned: deque[MemoryBlock] = deque()
         self._lock = threading.Lock()
-        self.allocated = Usage()
-        self.reserved = Usage()
-        self.give_back: Callable[[Block], None] = self._returned.append
-        """Gives a block back. Any thread may call it at any time, in the midst of an allocation too."""
+        self.allocated = MemoryUsage()
+        self.reserved = MemoryUsage()
+        self.give_back: Callable[[MemoryBlock], None] = self._returned.append
+        """Returns a block to the allocator; any thread may call this function at any time, even during allocation."""
 
-    def allocate(self, nbytes: int, stream: int) -> Block:
+    def allocate(self, nbytes: int, stream: int) -> MemoryBlock:
         """Return a block of at least `nbytes` for the stream with this number; or raise DeviceMemoryError."""
         size = (nbytes + GRANULE - 1) // GRANULE * GRANULE or GRANULE
         with self._lock:
@@ -85,35 +87,36 @@ class CachingAllocator:
                 if block.nbytes == size and block.stream == stream:  # programs often ask for what they dropped last
                     return block
                 self._returned.append(block)
-                self._collect()
+                self._take_returned_blocks()
             cached = self._free[stream, size]
             block = cached.pop() if cached else self._reserve(size, stream)
             self.allocated.change(size)
             return block
 
     def collect(self) -> None:
-        """Update the usage counts."""
+        """Take over the blocks that other threads have returned, and update the usage counts."""
         with self._lock:
-            self._collect()
+            self._take_returned_blocks()
 
     def empty_cache(self) -> None:
         """Wait for the device and return all unused memory to it."""
         with self._lock:
-            self._collect()
-            self._release()
+            self._take_returned_blocks()
+            self._free_cached_blocks()
 
-    def _collect(self) -> None:
+    def _take_returned_blocks(self) -> None:
+        """Move the returned blocks to the cache; the caller must hold the lock."""
         while self._returned:
             block = self._returned.popleft()
             self._free[block.stream, block.nbytes].append(block)
             self.allocated.current -= block.nbytes
 
-    def _reserve(self, nbytes: int, stream: int) -> Block:
-        """Return a new block from the device."""
+    def _reserve(self, nbytes: int, stream: int) -> MemoryBlock:
+        """Return a new block that the device allocates; if that fails, empty the cache and try again."""
         try:
             address = self._device.malloc(nbytes)
         except CallError:
-            self._release()
+            self._free_cached_blocks()
             try:
                 address = self._device.malloc(nbytes)
             except CallError as error:
@@ -122,9 +125,12 @@ class CachingAllocator:
                 ) from None
         self.reserved.change(nbytes)
         memory = pointer(address)
-        return Block(address=address, nbytes=nbytes, stream=stream, pointer=memory, buffer=ffi.buffer(memory, nbytes))
+        return MemoryBlock(
+            address=address, nbytes=nbytes, stream=stream, pointer=memory, buffer=ffi.buffer(memory, nbytes)
+        )
 
-    def _release(self) -> None:
+    def _free_cached_blocks(self) -> None:
+        """Wait for the device and free all cached blocks."""
         self._wait()
         for blocks in self._free.values():
             while blocks:

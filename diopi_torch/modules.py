@@ -15,10 +15,11 @@ from torch import nn
 
 
 def install() -> None:
-    """Wrap the method that implements `to`, `cpu`, `double` and similar methods."""
+    """Wrap `torch.nn.Module._apply`, which implements `to`, `cpu`, `double` and similar methods."""
     original = nn.Module._apply
 
     def _apply(self: nn.Module, fn: Callable[..., Any], recurse: bool = True) -> nn.Module:
+        """Apply a function to all parameters and let the modules share the new parameters as before."""
         shared = _find_shared_parameters(self) if recurse else []
         returned = original(self, fn, recurse)
         for (module, name), *aliases in shared:

@@ -13,36 +13,36 @@ from typing import Any, Protocol
 import torch
 
 from diopi_torch.indices import accept_cpu_indices
-from diopi_torch.operators import Kernel, kernels
+from diopi_torch.operators import OperatorKernel, kernels
 from diopi_torch.registration import KEY, forced_operators
 from diopi_torch.settings import matching_operators
 
 
 class Observer(Protocol):
-    """An observer of calls of operators that functions implement."""
+    """The interface of objects that observe calls of operators which functions of the vendor implement."""
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Run an operator with these arguments by calling `serve`, and return its result.
+        """Run an operator with these arguments by calling `serve`, and return the result of `serve`.
 
-        NotServedError must propagate, because it makes the call fall back to the CPU.
+        UnsupportedCallError must propagate, because it makes the call fall back to the CPU.
         """
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedKernel(Kernel):
+class ObservedKernel(OperatorKernel):
     """The kernel of an overload whose calls are observed."""
 
-    plain: Kernel
+    plain: OperatorKernel
     observer: Observer
 
-    def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def run_with_functions(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator through the observer."""
-        named = self.named(args, kwargs)
-        return self.observer.observe(self.operator, named, lambda: self.plain.serve(args, kwargs))
+        named = self.arguments_by_name(args, kwargs)
+        return self.observer.observe(self.operator, named, lambda: self.plain.run_with_functions(args, kwargs))
 
 
 def find_observable_operators(source: str, choice: str) -> frozenset[str]:
-    """Return the operators with functions that match `choice`, except those that are forced to the CPU."""
+    """Return the operators with functions that the expressions in `choice` match, except those forced to the CPU."""
     return matching_operators(source, choice, kernels().keys()) - forced_operators()
 
 

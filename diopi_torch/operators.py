@@ -24,13 +24,13 @@ from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.conjugation import call_materialized, receives_lazy_bits
 from diopi_torch.fallback import check_on_cpu, fall_back, operator_name
-from diopi_torch.functions import CallFailedError, NotServedError
+from diopi_torch.functions import CallFailedError, UnsupportedCallError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
 from diopi_torch.overlap import find_overlap
 from diopi_torch.plans import (
     Plan,
     PlanBuilder,
-    Refusal,
+    UnsupportedForm,
     cache_plan,
     describe_form,
     describe_sharing,
@@ -51,8 +51,8 @@ EXCLUDED_OPERATORS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
-    """The kernel of one overload.
+class OperatorKernel:
+    """The kernel of one overload of an operator, derived from a line of the table of operators.
 
     Attributes:
         operator: the overload.
@@ -66,19 +66,21 @@ class Kernel:
         """Run the operator; raise the errors of PyTorch's CPU for invalid arguments, and errors of the vendor."""
         try:
             if dump.KEY in dump.environment:
-                return dump.call_and_dump(self._name, self.operator, args, kwargs, lambda: self.serve(args, kwargs))
-            return self.serve(args, kwargs)
-        except NotServedError:
+                return dump.call_and_dump(
+                    self._name, self.operator, args, kwargs, lambda: self.run_with_functions(args, kwargs)
+                )
+            return self.run_with_functions(args, kwargs)
+        except UnsupportedCallError:
             return fall_back(self.operator, *args, **kwargs)
         except CallFailedError:
             check_on_cpu(self.operator, args, kwargs)
             raise
 
-    def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run the operator with functions; raise NotServedError if that is not possible."""
+    def run_with_functions(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run the operator with functions; raise UnsupportedCallError if that is not possible."""
         if self._receives_lazy_bits and any(map(has_lazy_bits, (*args, *kwargs.values()))):
-            return call_materialized(self.operator, self.serve, args, kwargs)
-        if self._precondition is not None and not self._precondition(self.named(args, kwargs)):
+            return call_materialized(self.operator, self.run_with_functions, args, kwargs)
+        if self._precondition is not None and not self._precondition(self.arguments_by_name(args, kwargs)):
             check_on_cpu(self.operator, args, kwargs)
         tensors: list[Any] = []
         form = describe_form(args, tensors)
@@ -90,13 +92,13 @@ class Kernel:
         plan = device.plans.get(key)
         if plan is None:
             if self._outputs and self._resize_outputs(args, kwargs, tensors):
-                return self.serve(args, kwargs)
+                return self.run_with_functions(args, kwargs)
             plan = self._find_plan(key, args, kwargs, tensors)
         return plan.run(tensors, device)
 
     def _resize_outputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
         """Resize the output arguments to the sizes of the results; return whether any size changed."""
-        named = self.named(*_slots(PlanBuilder(tensors, range(len(tensors))), args, kwargs))
+        named = self.arguments_by_name(*_replace_by_slots(PlanBuilder(tensors, range(len(tensors))), args, kwargs))
         layouts = _as_sequence(infer_layouts(self.operator, named, self._outputs))
         pairs = [(named[name], layout) for name, layout in zip(self._outputs, layouts, strict=True)]
         resized = [(slot, layout) for slot, layout in pairs if slot.shape != layout.shape]
@@ -110,33 +112,35 @@ class Kernel:
 
     def _find_plan(
         self, form: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]
-    ) -> Plan | Refusal:
+    ) -> Plan | UnsupportedForm:
         """Return the plan for calls of this form."""
-        if self._writes and (overlap := find_overlap(self.operator, self.named(args, kwargs))):
+        if self._writes and (overlap := find_overlap(self.operator, self.arguments_by_name(args, kwargs))):
             check_on_cpu(self.operator, args, kwargs)
             if overlap.within_tensor:
-                cache_plan(form, Refusal("several elements of a written tensor are at one address"))
+                cache_plan(form, UnsupportedForm("several elements of a written tensor are at one address"))
                 return backend().plans[form]
-        found: Plan | Refusal | None = None
+        found: Plan | UnsupportedForm | None = None
         lasts = True
         for inplace in self._inplace_choices:
             builder = PlanBuilder(tensors, find_shared_memory(tensors) if self._writes else range(len(tensors)))
             try:
-                plan = self._plan(builder, self.named(*_slots(builder, args, kwargs)), inplace)
+                plan = self._build_plan(
+                    builder, self.arguments_by_name(*_replace_by_slots(builder, args, kwargs)), inplace
+                )
                 found = replace(plan, fallback=found if isinstance(found, Plan) else None)
-            except NotServedError as error:
-                found = found or Refusal(str(error))
+            except UnsupportedCallError as error:
+                found = found or UnsupportedForm(str(error))
             lasts = lasts and builder.is_reusable
         assert found is not None
         if lasts:
             cache_plan(form, found)
         return found
 
-    def _plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
-        """Return a plan; `inplace` selects functions that write their first argument."""
+    def _build_plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
+        """Return a new plan; `inplace` selects functions that write their first argument."""
         name = self._name if inplace else self.row.operator
         operator = AtenOperator(name=name, arguments=named, inplace=inplace, factory=builder)
-        if self._makes_results:
+        if self._vendor_allocates_results:
             return builder.build(
                 operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
             )
@@ -152,19 +156,21 @@ class Kernel:
             return builder.build(
                 operator, self.row, outputs, lambda results: outputs[0] if len(outputs) == 1 else tuple(outputs)
             )
-        returned = _results(builder, infer_layouts(self.operator, named))
+        returned = _result_slots(builder, infer_layouts(self.operator, named))
         return builder.build(operator, self.row, _as_sequence(returned), lambda results: returned)
 
-    def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments_by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name, including default values."""
         return {**self._defaults, **dict(zip(self._defaults, args, strict=False)), **kwargs}
 
     @cached_property
     def _name(self) -> str:
+        """The name of the operator."""
         return operator_name(self.operator)
 
     @cached_property
     def _defaults(self) -> Mapping[str, Any]:
+        """The default values of the arguments, by name."""
         declared = self.operator._schema.arguments
         return {argument.name: argument.default_value for argument in declared}
 
@@ -181,7 +187,7 @@ class Kernel:
     @cached_property
     def _is_inplace(self) -> bool:
         """Whether the operator writes its first argument."""
-        return self._writes and not self._outputs and not self._makes_results
+        return self._writes and not self._outputs and not self._vendor_allocates_results
 
     @cached_property
     def _inplace_choices(self) -> Sequence[bool]:
@@ -200,10 +206,11 @@ class Kernel:
 
     @cached_property
     def _returns(self) -> bool:
+        """Whether the operator returns a value."""
         return bool(self.operator._schema.returns)
 
     @cached_property
-    def _makes_results(self) -> bool:
+    def _vendor_allocates_results(self) -> bool:
         """Whether the vendor decides the sizes of the results or returns numbers."""
         plain = form_of_function(self.row.function, inplace=False, scalar=False)
         return plain is not None and not any(
@@ -211,19 +218,21 @@ class Kernel:
         )
 
 
-class SequenceKernel(Kernel):
+class SequenceKernel(OperatorKernel):
     """The kernel of an operator that fills its output argument with a sequence of numbers.
 
     PyTorch retains the shape of an output argument with the right number of elements, and resizes any other one without
     a warning. Functions write tensors with one axis.
     """
 
-    def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def run_with_functions(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator; an output argument with another number of axes receives a copy of the sequence."""
         out = kwargs["out"]
         if out.dim() == 1:
-            return super().serve(args, kwargs)
-        sequence = super().serve(args, {**kwargs, "out": torch.empty(0, dtype=out.dtype, device=out.device)})
+            return super().run_with_functions(args, kwargs)
+        sequence = super().run_with_functions(
+            args, {**kwargs, "out": torch.empty(0, dtype=out.dtype, device=out.device)}
+        )
         if out.numel() != sequence.numel():
             out.resize_(sequence.shape)
         return out.copy_(sequence.view(out.shape))
@@ -232,19 +241,20 @@ class SequenceKernel(Kernel):
         out.resize_(size)
 
 
-class UniqueKernel(Kernel):
+class UniqueKernel(OperatorKernel):
     """The kernel of an operator that returns the distinct elements, or the distinct slices along an axis.
 
     The vendor allocates the distinct elements and their counts; the device allocates the positions. Results that are
     not requested are empty tensors, but along an axis PyTorch returns all results.
     """
 
-    def _plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
+    def _build_plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
+        """Return a plan in which the vendor allocates the distinct elements and, if requested, the counts."""
         shape, axis = named["self"].shape, named.get("dim")
         wants = {name: axis is not None or named[name] for name in ("return_inverse", "return_counts")}
         places = shape if axis is None else (shape[axis],)
-        inverse = builder.result(layout_of(places, contiguous_strides(places), torch.int64))
-        nothing = builder.result(layout_of((0,), (1,), torch.int64))
+        inverse = builder.add_result(layout_of(places, contiguous_strides(places), torch.int64))
+        nothing = builder.add_result(layout_of((0,), (1,), torch.int64))
         operator = AtenOperator(name=self.row.operator, arguments={**named, **wants}, inplace=False, factory=builder)
         return builder.build(
             operator,
@@ -258,21 +268,24 @@ class UniqueKernel(Kernel):
         )
 
 
-def _slots(
+def _replace_by_slots(
     builder: PlanBuilder, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return the arguments with slots in place of tensors."""
-    return [builder.slots(value) for value in args], {name: builder.slots(value) for name, value in kwargs.items()}
+    return [builder.replace_by_slots(value) for value in args], {
+        name: builder.replace_by_slots(value) for name, value in kwargs.items()
+    }
 
 
-def _results(builder: PlanBuilder, layouts: Any) -> Any:
+def _result_slots(builder: PlanBuilder, layouts: Any) -> Any:
     """Return slots for the returned tensors; numbers are unchanged."""
     if isinstance(layouts, list | tuple):
-        return type(layouts)([_results(builder, layout) for layout in layouts])
-    return builder.result(layouts) if isinstance(layouts, TensorLayout) else layouts
+        return type(layouts)([_result_slots(builder, layout) for layout in layouts])
+    return builder.add_result(layouts) if isinstance(layouts, TensorLayout) else layouts
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:
+    """Return a list or tuple unchanged, and any other value as a list with one element."""
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -288,7 +301,7 @@ def has_kernel(operator: torch._ops.OpOverload, key: str) -> bool:
 
 
 def is_composed(operator: torch._ops.OpOverload) -> bool:
-    """Return whether PyTorch composes an operator of others above autograd, so that its calls reach no device.
+    """Return whether PyTorch composes an operator of others above autograd, so that its calls never reach a device.
 
     If the CPU has a kernel for the operator, there is also a gradient, and a device may have a kernel, too.
 
@@ -306,9 +319,9 @@ _SEQUENCES = ("diopiArange", "diopiLinspace")
 
 
 @cache
-def kernels() -> Mapping[str, Kernel]:
+def kernels() -> Mapping[str, OperatorKernel]:
     """Return the kernels that the table describes, by the overload's name."""
-    found: dict[str, Kernel] = {}
+    found: dict[str, OperatorKernel] = {}
     for row in rows().values():
         if row.function == "diopiUnique":
             found[row.operator] = UniqueKernel(overload(row.operator), row)
@@ -316,14 +329,14 @@ def kernels() -> Mapping[str, Kernel]:
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
-                    kernel = SequenceKernel if row.function in _SEQUENCES else Kernel
+                    kernel = SequenceKernel if row.function in _SEQUENCES else OperatorKernel
                     found[name] = kernel(operator, find_row(name) or row)
     return found
 
 
 @cache
 def decompositions() -> Mapping[str, Callable[..., Any]]:
-    """Return the kernels that decompose an operator with PyTorch's or our decompositions, by the overload's name."""
+    """Return the kernels that decompose an operator into other operators, by the overload's name."""
     decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
     overloads = (overload for packet in decomposed for overload in _overloads(packet))
     known = (overload for overload in overloads if overload in decomposition_table and not is_composed(overload))
@@ -355,7 +368,7 @@ def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverloa
     Yields:
         The overloads.
     """
-    packet, makes_memory = operator.overloadpacket, "device" in _types(operator)
+    packet, makes_memory = operator.overloadpacket, "device" in _argument_types(operator)
     if not makes_memory:
         yield operator
     if operator._schema.is_mutable:
@@ -372,15 +385,15 @@ def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverloa
 
 def _has_same_inputs(overload: torch._ops.OpOverload, operator: torch._ops.OpOverload) -> bool:
     """Return whether an overload with output arguments has the same inputs as another, except allocation options."""
-    types, written = _types(operator), written_outputs(overload)
-    inputs = {name: kind for name, kind in _types(overload).items() if name not in written}
+    types, written = _argument_types(operator), written_outputs(overload)
+    inputs = {name: kind for name, kind in _argument_types(overload).items() if name not in written}
     return inputs.items() <= types.items() and set(types) - set(inputs) <= _FACTORY_ARGUMENTS
 
 
-def _types(operator: torch._ops.OpOverload) -> Mapping[str, str]:
+def _argument_types(operator: torch._ops.OpOverload) -> Mapping[str, str]:
     """Return the types of an operator's arguments by name."""
     return {argument.name: str(argument.type) for argument in operator._schema.arguments}
 
 
-COPY = Kernel(torch.ops.aten.copy_.default, rows()["copy_"])
+COPY = OperatorKernel(torch.ops.aten.copy_.default, rows()["copy_"])
 """The kernel that copies on the device."""

@@ -20,14 +20,14 @@ def is_sparse(tensor: torch.Tensor) -> bool:
     return tensor.layout in _PARTS
 
 
-def parts(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
+def sparse_parts(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the indices and values of a sparse tensor by name; for CSR: row pointers, columns and values."""
     return {name: getattr(tensor, name)() for name in _PARTS[tensor.layout]}
 
 
 def replace_parts(tensor: torch.Tensor, changed: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """Return a sparse tensor like `tensor` with each part replaced by `changed(part)`."""
-    *indices, values = map(changed, parts(tensor).values())
+    *indices, values = map(changed, sparse_parts(tensor).values())
     if tensor.layout is torch.sparse_coo:
         is_coalesced = tensor.is_coalesced()
         return torch.sparse_coo_tensor(
@@ -39,7 +39,7 @@ def replace_parts(tensor: torch.Tensor, changed: Callable[[torch.Tensor], torch.
     )
 
 
-def write(tensor: torch.Tensor, source: torch.Tensor) -> None:
+def overwrite(tensor: torch.Tensor, source: torch.Tensor) -> None:
     """Overwrite a sparse tensor with the shape and elements of another one with the same layout and device."""
     if tensor.layout is not torch.sparse_coo:
         torch.ops.aten.resize_as_sparse_(tensor, source)

@@ -1,9 +1,9 @@
 """Plans: the steps of an operator's calls, determined once for all calls of the same form.
 
-The form consists of everything that decides which functions implement a call: element types, shapes and strides of
-tensors, which of them share memory if the operator writes some, and the values of other arguments. Floating-point
-numbers in lists are excluded, because optimizers change them in each step. In a plan, slots represent tensors. A plan
-for which a number was read from memory serves only one call.
+The form of a call consists of everything that decides which functions implement it: element types, shapes and strides
+of tensors, which of them share memory if the operator writes some, and the values of other arguments. Floating-point
+numbers in lists are excluded, because optimizers change them in each step. In a plan, slots represent tensors. If a
+number was read from memory to build a plan, the plan is valid for one call only.
 """
 
 from __future__ import annotations
@@ -18,10 +18,17 @@ from diopi_proto.aten.mapping import AtenOperator, FunctionCall, NotMappedError,
 from diopi_proto.aten.table import Row
 from diopi_proto.types import Dtype, Number
 from diopi_torch.backend import Backend, backend
-from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, PreparedCall, Slot, watches
+from diopi_torch.functions import (
+    PlaceholderNumber,
+    PlaceholderValue,
+    PreparedCall,
+    TensorSlot,
+    UnsupportedCallError,
+    watches,
+)
 from diopi_torch.layout import TORCH_DTYPES, TensorLayout, contiguous_strides, layout_of
 from diopi_torch.streams import DeviceStream
-from diopi_torch.tensors import allocate, allocate_now, is_on_device, upload
+from diopi_torch.tensors import allocate, allocate_on_current_stream, is_on_device, upload
 from lib_rt import Generator
 
 MAX_CACHED_PLANS = 4096
@@ -30,7 +37,7 @@ MAX_CACHED_PLANS = 4096
 Values = MutableSequence[Any]
 """The tensors and generators of a call: arguments, results, and those created for functions."""
 
-_PLACEHOLDERS, _LISTS = (Slot, PlaceholderValue), (list, tuple)
+_PLACEHOLDERS, _LISTS = (TensorSlot, PlaceholderValue), (list, tuple)
 
 _Tensor = torch.Tensor
 
@@ -39,7 +46,7 @@ ValueFactory = Callable[[Values], Any]
 
 
 def describe_form(values: Iterable[Any], call_values: list[Any], of_list: bool = False) -> list[Hashable]:
-    """Return the form of a call with these arguments.
+    """Return the form of a call with these arguments, and collect the values that are not part of the form.
 
     The values 1, 1.0 and True differ, and so do 0.0 and -0.0. A tensor has several entries, because wrapping them in a
     tuple would take time in each call.
@@ -77,7 +84,7 @@ def _non_tensor_form(value: Any, call_values: list[Any]) -> Hashable:
 
 
 def find_shared_memory(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return, for each tensor, the number of the first tensor in the same memory; for other values, their number."""
+    """Return, for each tensor, the position of the first tensor in the same memory; for others, their own position."""
     first: dict[int, int] = {}
     return tuple(
         [
@@ -98,24 +105,24 @@ def describe_sharing(values: Sequence[Any]) -> Hashable:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _PlanStep:
     """A function's call in a plan.
 
     Attributes:
         call: the call.
-        separate_results: results that share memory with an argument of the call, and the number of the new tensor that
-            the call writes instead. Otherwise the function might read an element that it has already overwritten.
+        separate_results: the results that share memory with an argument of the call, each with the number of a new
+            tensor that the call writes instead. Otherwise the function might read elements that it has overwritten.
         writes_argument: whether the step changes an argument of the operator.
     """
 
     call: PreparedCall
-    separate_results: Sequence[tuple[Slot, int]]
+    separate_results: Sequence[tuple[TensorSlot, int]]
     writes_argument: bool
 
     def run(self, values: Values, device: Backend, stream: DeviceStream) -> Iterable[Any]:
         """Perform the call and return the results that the vendor allocated."""
         for result, number in self.separate_results:
-            values[number] = allocate_now(result.shape, result.layout.torch_dtype)
+            values[number] = allocate_on_current_stream(result.shape, result.layout.torch_dtype)
         received = self.call.perform(values, device, stream)
         for result, number in self.separate_results:
             values[result.number].copy_(values[number])
@@ -126,7 +133,7 @@ class _Step:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The steps of calls of one form.
+    """The steps of all calls of an operator that have the same form.
 
     The values of a call are numbered in this order: the arguments, the results, the values from `factories`, the
     separate results, and the results that the vendor allocates.
@@ -146,7 +153,7 @@ class Plan:
     uploads: Sequence[int]
     results: Sequence[TensorLayout]
     factories: Sequence[ValueFactory]
-    steps: Sequence[_Step]
+    steps: Sequence[_PlanStep]
     separate_result_count: int
     returned: Any
     fallback: Plan | None = None
@@ -162,7 +169,7 @@ class Plan:
             The value that the operator returns.
 
         Raises:
-            NotServedError: if the vendor does not support a call and nothing was written.
+            UnsupportedCallError: if the vendor does not support a call and nothing was written.
             RuntimeError: if the vendor does not support a call after arguments were written.
         """
         values, stream, written = [*tensors], device.streams.current, False
@@ -183,29 +190,29 @@ class Plan:
                     if received := perform(values, device, stream):
                         values.extend(received.values())
                 written |= step.writes_argument
-        except NotServedError as error:
+        except UnsupportedCallError as error:
             if written:
                 raise RuntimeError(f"{self.operator} failed after it had written an argument: {error}") from error
             if self.fallback is None:
                 raise
             return self.fallback.run(tensors, device)
         returned = self.returned
-        return values[returned.number] if type(returned) is Slot else _fill_placeholders(returned, values)
+        return values[returned.number] if type(returned) is TensorSlot else _fill_placeholders(returned, values)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Takes the place of a plan if there is none; the message states the reason."""
+class UnsupportedForm:
+    """Takes the place of a plan if the vendor does not support calls of a form; the message states the reason."""
 
     message: str
 
     def run(self, tensors: Sequence[Any], device: Backend) -> Any:
-        """Raise NotServedError."""
-        raise NotServedError(self.message)
+        """Raise UnsupportedCallError."""
+        raise UnsupportedCallError(self.message)
 
 
-def cache_plan(form: Hashable, plan: Plan | Refusal) -> None:
+def cache_plan(form: Hashable, plan: Plan | UnsupportedForm) -> None:
     """Cache the plan for all calls of a form."""
     plans = backend().plans
     if len(plans) >= MAX_CACHED_PLANS:
@@ -226,10 +233,10 @@ def _fill_placeholders(value: Any, values: Sequence[Any]) -> Any:
 
 @final
 class PlanBuilder:
-    """Builds a plan.
+    """Builds the plan for an operator's call.
 
-    It is the `TensorFactory` of `diopi_proto.aten.mapping`: it returns slots, and records how each call creates the
-    tensors.
+    It implements the `TensorFactory` of `diopi_proto.aten.mapping`: it returns slots instead of tensors, and records
+    how each call creates the tensors.
 
     Args:
         tensors: the tensors and generators of a call, in the order of `describe_form`.
@@ -249,7 +256,7 @@ class PlanBuilder:
         self._dtype: torch.dtype | None = None
         self.is_reusable = True
 
-    def slots(self, value: Any) -> Any:
+    def replace_by_slots(self, value: Any) -> Any:
         """Return an argument with slots in place of tensors; must be called in the order of `describe_form`.
 
         Args:
@@ -262,18 +269,21 @@ class PlanBuilder:
             RuntimeError: if a tensor with axes is not on the device.
         """
         if isinstance(value, list | tuple):
-            return [self._make_number(entry) if isinstance(entry, float) else self.slots(entry) for entry in value]
+            return [
+                self._placeholder_number(entry) if isinstance(entry, float) else self.replace_by_slots(entry)
+                for entry in value
+            ]
         if not isinstance(value, torch.Tensor | torch.Generator):
             return value
-        number = self._next()
+        number = self._next_argument()
         if isinstance(value, torch.Generator):
             return PlaceholderValue(number)
         layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
         if is_on_device(value):
-            return Slot(number, layout, self._memory[number])
+            return TensorSlot(number, layout, self._memory[number])
         if value.device.type == "cpu" and value.dim() == 0:
             self._uploads.append(number)
-            return Slot(number, layout, number)
+            return TensorSlot(number, layout, number)
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found one of shape "
             f"{list(value.shape)} on {value.device}"
@@ -281,18 +291,19 @@ class PlanBuilder:
 
     def check_written(self, slots: Sequence[Any]) -> None:
         """Raise RuntimeError unless all of these tensors, which the operator writes, are on the device."""
-        if any(isinstance(slot, Slot) and slot.number in self._uploads for slot in slots):
+        if any(isinstance(slot, TensorSlot) and slot.number in self._uploads for slot in slots):
             raise RuntimeError("Expected all tensors to be on the same device, but an output is on the CPU")
 
-    def _make_number(self, value: float) -> PlaceholderNumber:
-        return PlaceholderNumber.at_position(self._next(), value)
+    def _placeholder_number(self, value: float) -> PlaceholderNumber:
+        """Return the placeholder of a number that differs between calls."""
+        return PlaceholderNumber.at_position(self._next_argument(), value)
 
-    def _next(self) -> int:
+    def _next_argument(self) -> int:
         """Return the number of the next argument value."""
         self._argument_count += 1
         return self._argument_count - 1
 
-    def result(self, layout: TensorLayout) -> Slot:
+    def add_result(self, layout: TensorLayout) -> TensorSlot:
         """Add a tensor that the operator returns; must be called before other values are created.
 
         Args:
@@ -302,31 +313,31 @@ class PlanBuilder:
             The slot of the tensor.
 
         Raises:
-            NotServedError: if the standard does not have the element type.
+            UnsupportedCallError: if the standard does not have the element type.
         """
         if layout.dtype is Dtype.unsupported:
-            raise NotServedError(f"{layout.torch_dtype} is no element type of the standard")
+            raise UnsupportedCallError(f"{layout.torch_dtype} is no element type of the standard")
         assert not self._factories, "results come first"
         self._results.append(layout)
-        return Slot(self._number - 1, layout, self._number - 1)
+        return TensorSlot(self._next_number - 1, layout, self._next_number - 1)
 
     @property
-    def _number(self) -> int:
+    def _next_number(self) -> int:
         """The number of the next value."""
         return len(self._tensors) + len(self._results) + len(self._factories)
 
-    def make_slot(self, layout: TensorLayout, make: ValueFactory, memory: int | None = None) -> Slot:
+    def make_slot(self, layout: TensorLayout, make: ValueFactory, memory: int | None = None) -> TensorSlot:
         """Return the slot of a tensor that each call creates with `make`."""
         number = self._add_factory(make)
-        return Slot(number, layout, number if memory is None else memory)
+        return TensorSlot(number, layout, number if memory is None else memory)
 
     def _add_factory(self, make: ValueFactory) -> int:
         """Record a value that each call creates with `make`; return its number."""
         self._factories.append(make)
-        return self._number - 1
+        return self._next_number - 1
 
     def build(self, operator: AtenOperator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
-        """Return the plan of an operator.
+        """Return the plan that calls the functions for an operator.
 
         Args:
             operator: the operator with slots in its arguments.
@@ -339,22 +350,22 @@ class PlanBuilder:
             The plan.
 
         Raises:
-            NotServedError: if the standard or the vendor does not support the call.
+            UnsupportedCallError: if the standard or the vendor does not support the call.
         """
-        self._dtype = next((slot.layout.torch_dtype for slot in results if isinstance(slot, Slot)), None)
+        self._dtype = next((slot.layout.torch_dtype for slot in results if isinstance(slot, TensorSlot)), None)
         try:
             calls = function_calls(operator, row, results)
         except NotMappedError as error:
-            raise NotServedError(str(error)) from None
+            raise UnsupportedCallError(str(error)) from None
         vendor = backend().vendor
         for call in calls:
             if not vendor.has(call.function):
-                raise NotServedError(f"{vendor.name} has no {call.function}")
-        first_separate = self._number
-        steps: list[_Step] = []
+                raise UnsupportedCallError(f"{vendor.name} has no {call.function}")
+        first_separate = self._next_number
+        steps: list[_PlanStep] = []
         for call in calls:
             number = first_separate + sum(len(step.separate_results) for step in steps)
-            steps.append(_step(call, number, operator.inplace))
+            steps.append(_make_step(call, number, operator.inplace))
         separate = sum(len(step.separate_results) for step in steps)
         first_new, new_results = first_separate + separate, sum(step.call.new_result_count for step in steps)
         placeholders = [PlaceholderValue(first_new + n) for n in range(new_results)]
@@ -370,7 +381,7 @@ class PlanBuilder:
 
     # The methods of `TensorFactory`.
 
-    def tensor_from_numbers(self, value: Number | list[int]) -> Slot:
+    def tensor_from_numbers(self, value: Number | list[int]) -> TensorSlot:
         """Return the slot of a tensor with these numbers."""
         tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
         layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
@@ -380,7 +391,7 @@ class PlanBuilder:
             )
         return self.make_slot(layout, lambda values: upload(tensor))
 
-    def read_number(self, tensor: Slot) -> Number | None:
+    def read_number(self, tensor: TensorSlot) -> Number | None:
         """Return the number in a tensor without axes; None if the tensor has axes or is complex.
 
         A plan that depends on such a number is valid only for this call.
@@ -390,16 +401,16 @@ class PlanBuilder:
         self.is_reusable = False
         return self._tensors[tensor.number].item()
 
-    def restride(self, tensor: Slot, shape: tuple[int, ...], strides: tuple[int, ...]) -> Slot:
+    def restride(self, tensor: TensorSlot, shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorSlot:
         """Return the slot of a view with another shape and other strides."""
         layout = layout_of(shape, strides, tensor.layout.torch_dtype)
         return self.make_slot(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
 
-    def empty_like(self, tensor: Slot, dtype: Dtype) -> Slot:
+    def empty_like(self, tensor: TensorSlot, dtype: Dtype) -> TensorSlot:
         """Return the slot of a new contiguous tensor with the same shape and another element type."""
         kind = TORCH_DTYPES[dtype]
         layout = layout_of(tensor.shape, contiguous_strides(tensor.shape), kind)
-        return self.make_slot(layout, lambda values: allocate_now(tensor.shape, kind))
+        return self.make_slot(layout, lambda values: allocate_on_current_stream(tensor.shape, kind))
 
     def generator(self, argument: PlaceholderValue | None) -> PlaceholderValue:
         """Return the placeholder of the device's generator, or of one seeded from the operator's generator."""
@@ -413,10 +424,11 @@ Returned = Callable[[Sequence[PlaceholderValue]], Any]
 
 
 def _seeded_generator(generator: torch.Generator) -> Generator:
+    """Return a generator of the device, seeded with a number drawn from PyTorch's generator."""
     return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=generator)))
 
 
-def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:
+def _make_step(call: FunctionCall, number: int, inplace: bool) -> _PlanStep:
     """Return the step for a call.
 
     Args:
@@ -427,15 +439,18 @@ def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:
     Returns:
         The step. A result that shares memory with an argument is a separate result.
     """
-    read = {slot.memory for value in call.arguments.values() for slot in _as_sequence(value) if isinstance(slot, Slot)}
-    clash = {name: slot for name, slot in call.results.items() if isinstance(slot, Slot) and slot.memory in read}
+    read = {
+        slot.memory for value in call.arguments.values() for slot in _as_sequence(value) if isinstance(slot, TensorSlot)
+    }
+    clash = {name: slot for name, slot in call.results.items() if isinstance(slot, TensorSlot) and slot.memory in read}
     replaced, separate_results = dict(call.results), []
     for place, (name, slot) in enumerate(clash.items(), number):
         layout = layout_of(slot.shape, contiguous_strides(slot.shape), slot.layout.torch_dtype)
-        replaced[name] = Slot(place, layout, place)
+        replaced[name] = TensorSlot(place, layout, place)
         separate_results.append((slot, place))
-    return _Step(PreparedCall(replace(call, results=replaced)), separate_results, inplace or bool(separate_results))
+    return _PlanStep(PreparedCall(replace(call, results=replaced)), separate_results, inplace or bool(separate_results))
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:
+    """Return a list or tuple unchanged, and any other value as a list with one element."""
     return value if isinstance(value, list | tuple) else [value]

@@ -40,6 +40,7 @@ def gru_cell(
 
 
 def _add_bias(gates: Tensor, bias: Tensor | None) -> Tensor:
+    """Return the gates plus the bias, if there is a bias."""
     return gates if bias is None else gates + bias
 
 

@@ -10,13 +10,13 @@ import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from diopi_torch import accelerator, autocast, device, guard, modules, sdpa, sparse, storage
-from diopi_torch.fallback import check_on_cpu, fall_back, refuse_nested
+from diopi_torch.fallback import check_on_cpu, fall_back, reject_nested_tensors
 from diopi_torch.indices import accept_cpu_indices
-from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
+from diopi_torch.kernels import FALLTHROUGH, KERNELS, reject_pinning
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.overlap import find_overlap
 from diopi_torch.recurrent import CELLS
-from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
+from diopi_torch.settings import FORCE_FALLBACK, NAME, selected_operators
 
 KEY = "PrivateUse1"
 
@@ -39,7 +39,7 @@ def forced_operators() -> frozenset[str]:
 
     Raises SettingError if the setting matches no operator.
     """
-    return chosen_operators(FORCE_FALLBACK, operator_names())
+    return selected_operators(FORCE_FALLBACK, operator_names())
 
 
 def register() -> None:
@@ -54,7 +54,7 @@ def register() -> None:
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((everything, aten))
     everything.fallback(fall_back, KEY)
-    everything.fallback(refuse_nested, f"NestedTensor{KEY}")
+    everything.fallback(reject_nested_tensors, f"NestedTensor{KEY}")
     for key in sparse.ON_CPU:
         everything.fallback(fall_back, key)
         for name, kernel in sparse.kernels(key, operator_names()).items():
@@ -63,7 +63,7 @@ def register() -> None:
         aten.impl(name, kernel, KEY)
     for name, composed in {**CELLS, **sdpa.ABOVE_AUTOGRAD}.items():
         aten.impl(name, composed, f"Autograd{KEY}")
-    for name, composed in {**sdpa.ON_CPU, "_pin_memory": pin}.items():
+    for name, composed in {**sdpa.ON_CPU, "_pin_memory": reject_pinning}.items():
         aten.impl(name, composed, "CPU")
     everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)
@@ -79,11 +79,13 @@ def register() -> None:
 
 def _select_kernels(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
     """Return the kernels by operator; operators forced to the CPU also get one if PyTorch would compose them."""
-    falling = {name: overload(name) for name in forced if name not in KERNELS}
-    forcing = {name: partial(fall_back, operator) for name, operator in falling.items() if not is_composed(operator)}
+    overloads = {name: overload(name) for name in forced if name not in KERNELS}
+    fallbacks = {
+        name: partial(fall_back, operator) for name, operator in overloads.items() if not is_composed(operator)
+    }
     table = {name: accept_cpu_indices(kernel.operator, kernel) for name, kernel in kernels().items()}
     composed = {name: _check_overlap(name, kernel) for name, kernel in decompositions().items()}
-    return {**table, **composed, **forcing, **KERNELS}
+    return {**table, **composed, **fallbacks, **KERNELS}
 
 
 def _check_overlap(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,7 +31,7 @@ def choose_backend(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> int:
-    """Return the implementation of attention: a function if it is supported, otherwise products and softmax."""
+    """Return the number of the backend that computes attention: a function of the vendor, or products and softmax."""
     lacks = find_unsupported_attention(query, key, value, attn_mask, dropout_p, is_causal)
     has = all(map(backend().vendor.has, RULE_FUNCTIONS["attention"])) and torch._C._get_overrideable_sdp_enabled()
     is_one = lacks is None and has and query.dtype in ATTENTION_DTYPES
@@ -115,7 +115,7 @@ def attention_backward(
     shares = (_scores(query, key, attn_bias, is_causal, scale) - logsumexp[..., None]).exp()
     g, q, k, v, result = (tensor.to(shares.dtype) for tensor in (grad_out, query, key, value, out))
     of_scores = shares * (g @ v.mT - (g * result).sum(3, keepdim=True))
-    scaled = of_scores * _scale(query, scale)
+    scaled = of_scores * _scale_or_default(query, scale)
     gradients = scaled @ k, scaled.mT @ q, shares.mT @ g
     of_bias = None if attn_bias is None else of_scores.sum_to_size(attn_bias.shape).to(attn_bias.dtype)
     return *(gradient.to(query.dtype) for gradient in gradients), of_bias
@@ -124,7 +124,7 @@ def attention_backward(
 def _scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
     """Return the scores, in float32 or a wider type."""
     dtype = torch.promote_types(query.dtype, torch.float32)
-    scores = query.to(dtype) * _scale(query, scale) @ key.to(dtype).mT
+    scores = query.to(dtype) * _scale_or_default(query, scale) @ key.to(dtype).mT
     if bias is not None:
         scores = scores + bias
     if is_causal:
@@ -132,7 +132,8 @@ def _scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, sc
     return scores
 
 
-def _scale(query: Tensor, scale: float | None) -> float:
+def _scale_or_default(query: Tensor, scale: float | None) -> float:
+    """Return the scale, by default 1 / √head_dim."""
     return query.shape[3] ** -0.5 if scale is None else scale
 
 

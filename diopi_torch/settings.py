@@ -23,7 +23,7 @@ AUTOCOMPARE = "DIPU_AUTOCOMPARE_OPS_LIST"
 
 
 class SettingError(ValueError):
-    """An environment variable has an invalid value; the message names both."""
+    """An environment variable or option has an invalid value; the message names both."""
 
 
 def vendor_name() -> str:
@@ -31,7 +31,7 @@ def vendor_name() -> str:
     return os.environ.get(VENDOR) or DEFAULT_VENDOR
 
 
-def chosen_operators(variable: str, known: Collection[str]) -> frozenset[str]:
+def selected_operators(variable: str, known: Collection[str]) -> frozenset[str]:
     """Return the operators among `known` that an environment variable selects; see `matching_operators`."""
     return matching_operators(variable, os.environ.get(variable, ""), known)
 

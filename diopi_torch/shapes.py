@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, Slot
+from diopi_torch.functions import PlaceholderNumber, PlaceholderValue, TensorSlot, UnsupportedCallError
 from diopi_torch.layout import TensorLayout, layout_of
 
 Layouts = TensorLayout | int | None | list[Any] | tuple[Any, ...]
@@ -29,14 +29,14 @@ def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], out
         The layouts of the results.
 
     Raises:
-        NotServedError: if PyTorch can't compute the layouts, or rejects the arguments. The fallback to the CPU then
-            raises the error of the CPU, whose type may differ.
+        UnsupportedCallError: if PyTorch can't compute the layouts, or rejects the arguments. The fallback to the CPU
+            then raises the error of the CPU, whose type may differ.
     """
-    metas = {name: _empty_output(value) if name in outputs else _meta(value) for name, value in named.items()}
+    metas = {name: _empty_output(value) if name in outputs else _to_meta(value) for name, value in named.items()}
     try:
-        return _adjust_to_cpu(operator, named, _layouts(operator(**metas)))
+        return _adjust_to_cpu(operator, named, _layouts_of(operator(**metas)))
     except Exception as error:  # PyTorch computes some layouts in Python, which raises errors of any type
-        raise NotServedError(str(error)) from error
+        raise UnsupportedCallError(str(error)) from error
 
 
 def _adjust_to_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], layouts: Layouts) -> Layouts:
@@ -70,12 +70,12 @@ _CPU_DIFFERENCES: Mapping[str, Callable[..., Layouts]] = {
 }
 
 
-def _meta(value: Any) -> Any:
-    """Return the value for a computation with meta tensors, to which tensors are converted."""
-    if isinstance(value, Slot):
+def _to_meta(value: Any) -> Any:
+    """Return a value with its slots and tensors converted to meta tensors."""
+    if isinstance(value, TensorSlot):
         return torch.empty_strided(value.shape, value.strides, dtype=value.layout.torch_dtype, device="meta")
     if isinstance(value, list):
-        return [_meta(entry) for entry in value]
+        return [_to_meta(entry) for entry in value]
     if isinstance(value, torch.device):
         return torch.device("meta")
     if isinstance(value, PlaceholderNumber):
@@ -83,13 +83,15 @@ def _meta(value: Any) -> Any:
     return None if isinstance(value, PlaceholderValue) else value
 
 
-def _empty_output(value: Slot) -> torch.Tensor:
+def _empty_output(value: TensorSlot) -> torch.Tensor:
     """Return an empty meta tensor in place of an output argument, which PyTorch resizes without a warning."""
     return torch.empty(0, dtype=value.layout.torch_dtype, device="meta")
 
 
-def _layouts(returned: Any) -> Layouts:
+def _layouts_of(returned: Any) -> Layouts:
     """Return the layouts of an operator's results, in the same nesting; other values than tensors are unchanged."""
     if isinstance(returned, torch.Tensor):
         return layout_of(tuple(returned.shape), returned.stride(), returned.dtype)
-    return type(returned)([_layouts(entry) for entry in returned]) if isinstance(returned, list | tuple) else returned
+    return (
+        type(returned)([_layouts_of(entry) for entry in returned]) if isinstance(returned, list | tuple) else returned
+    )

@@ -1,7 +1,8 @@
-"""Sparse tensors: PyTorch's own, whose parts are tensors of the device.
+"""Sparse tensors of PyTorch whose parts are tensors of the device.
 
-PyTorch's CPU kernels that create or inspect sparse tensors do not access the elements, so the device uses them, too. A
-function of the standard multiplies CSR matrices with dense ones; all other operators fall back to the CPU.
+PyTorch's CPU kernels that create or inspect sparse tensors do not access the elements. Therefore the device uses these
+kernels, too. A function of the standard multiplies CSR matrices with dense matrices; all other operators fall back to
+the CPU.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back
-from diopi_torch.functions import NotServedError, make_error
+from diopi_torch.functions import UnsupportedCallError, make_error
 from diopi_torch.layout import DTYPES
 from diopi_torch.operators import overload
-from diopi_torch.parts import parts
-from diopi_torch.tensors import allocate_now
+from diopi_torch.parts import sparse_parts
+from diopi_torch.tensors import allocate_on_current_stream
 from lib_rt import Tensor as NativeTensor
 
 STRUCTURE_OPERATORS: Mapping[str, Collection[str]] = {
@@ -45,34 +46,34 @@ ON_CPU = {"SparsePrivateUse1": "SparseCPU", "SparseCsrPrivateUse1": "SparseCsrCP
 
 
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of two matrices, one of which is compressed."""
+    """Return the product of two matrices, at least one of which is compressed (CSR or CSC)."""
     try:
-        return _product(self, mat2)
-    except NotServedError:
+        return _multiply_csr(self, mat2)
+    except UnsupportedCallError:
         return fall_back(torch.ops.aten.mm.default, self, mat2)
 
 
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return beta · self + alpha · mat1 @ mat2, where mat1 or mat2 is compressed; self is not read if beta is 0."""
     try:
-        product = _product(mat1, mat2)
-    except NotServedError:
+        product = _multiply_csr(mat1, mat2)
+    except UnsupportedCallError:
         return fall_back(torch.ops.aten.addmm.default, self, mat1, mat2, beta=beta, alpha=alpha)
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else torch.add(product, self, alpha=beta)
 
 
-def _product(rows: Tensor, matrix: Tensor) -> Tensor:
-    """Return a CSR matrix [M, K] times a dense matrix [K, N]; raise NotServedError if that is not supported."""
+def _multiply_csr(rows: Tensor, matrix: Tensor) -> Tensor:
+    """Return a CSR matrix [M, K] times a dense matrix [K, N]; raise UnsupportedCallError if that is not supported."""
     fits = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
     if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not fits:
-        raise NotServedError(f"the product of {rows.layout} and {matrix.layout}")
-    product = allocate_now((rows.shape[0], matrix.shape[1]), matrix.dtype)
+        raise UnsupportedCallError(f"the product of {rows.layout} and {matrix.layout}")
+    product = allocate_on_current_stream((rows.shape[0], matrix.shape[1]), matrix.dtype)
     with ExitStack() as opened:
-        tensors = (product, matrix, *parts(rows).values())
+        tensors = (product, matrix, *sparse_parts(rows).values())
         out, mat2, crow, col, values = (opened.enter_context(_as_native(tensor)) for tensor in tensors)
         sparse = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)))
-        _call("diopiSpMM", out, sparse, mat2)
+        _call_function("diopiSpMM", out, sparse, mat2)
     return product
 
 
@@ -84,11 +85,11 @@ def _as_native(tensor: Tensor) -> NativeTensor:
     return NativeTensor.from_memory(context, *memory, tuple(tensor.shape), dtype, tensor.stride(), first)
 
 
-def _call(function: str, *arguments: NativeTensor) -> None:
-    """Call a function; raise NotServedError if the vendor does not support it, and RuntimeError if it fails."""
+def _call_function(function: str, *arguments: NativeTensor) -> None:
+    """Call a function; raise UnsupportedCallError if the vendor does not support it, and RuntimeError if it fails."""
     device = backend()
     if not device.vendor.has(function) or arguments[0].dtype not in lookup(function).dtypes:
-        raise NotServedError(f"{device.vendor.name} has no {function} of {arguments[0].dtype.name}")
+        raise UnsupportedCallError(f"{device.vendor.name} has no {function} of {arguments[0].dtype.name}")
     code = device.vendor.call(function, device.stream.context, *arguments)
     if code is not Error.Success:
         raise make_error(device, function, code)
@@ -103,6 +104,6 @@ def kernels(key: str, names: Collection[str]) -> Mapping[str, Callable[..., Any]
     keys = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(ON_CPU[key]))
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     on_cpu = {name: overload(name) for name in names if has(f"aten::{name}", ON_CPU[key])}
-    looking = {name: partial(on_cpu[name].redispatch, keys) for name in STRUCTURE_OPERATORS[key]}
-    falling = {name: partial(fall_back, operator) for name, operator in on_cpu.items()}
-    return {**falling, **looking, **(PRODUCTS if key == "SparseCsrPrivateUse1" else {})}
+    structural = {name: partial(on_cpu[name].redispatch, keys) for name in STRUCTURE_OPERATORS[key]}
+    fallbacks = {name: partial(fall_back, operator) for name, operator in on_cpu.items()}
+    return {**fallbacks, **structural, **(PRODUCTS if key == "SparseCsrPrivateUse1" else {})}

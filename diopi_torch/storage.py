@@ -13,25 +13,29 @@ import torch
 from torch.storage import _StorageBase
 
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import allocate_now, copy_bytes
+from diopi_torch.tensors import allocate_on_current_stream, copy_bytes
 
 
 def view_bytes(storage: Any) -> torch.Tensor:
     """Return a tensor over the bytes of a storage."""
     nbytes = storage.nbytes()
-    tensor = allocate_now([0], torch.uint8) if storage.device.type == NAME else torch.empty(0, dtype=torch.uint8)
+    tensor = (
+        allocate_on_current_stream([0], torch.uint8)
+        if storage.device.type == NAME
+        else torch.empty(0, dtype=torch.uint8)
+    )
     return tensor.set_(storage, 0, [nbytes], [1])
 
 
 def _copy_to_device(storage: Any) -> torch.UntypedStorage:
     """Return a new storage on the device with the bytes of a storage, which may be on any device."""
-    copy = allocate_now([storage.nbytes()], torch.uint8)
+    copy = allocate_on_current_stream([storage.nbytes()], torch.uint8)
     if storage.nbytes():
         copy_bytes(copy, view_bytes(storage))
     return copy.untyped_storage()
 
 
-def _clone(original: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_clone(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement of `clone`; for storages on other devices it calls `original`."""
 
     def clone(self: Any) -> Any:
@@ -41,7 +45,7 @@ def _clone(original: Callable[..., Any]) -> Callable[..., Any]:
     return clone
 
 
-def _to(original: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_to(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement of `to`; for other target devices it calls `original`."""
 
     def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
@@ -53,7 +57,7 @@ def _to(original: Callable[..., Any]) -> Callable[..., Any]:
     return to
 
 
-def _cpu(original: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_cpu(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement of `cpu`; for storages on other devices it calls `original`."""
 
     def cpu(self: Any) -> Any:
@@ -63,18 +67,18 @@ def _cpu(original: Callable[..., Any]) -> Callable[..., Any]:
     return cpu
 
 
-def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_resize(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a replacement of `resize_`; for storages on other devices it calls `original`."""
 
     def resize_(self: Any, size: int) -> Any:
         """Reallocate this storage with `size` bytes and return it; added bytes are undefined."""
         if self.device.type != NAME:
             return original(self, size)
-        resized = allocate_now([size], torch.uint8)
+        resized = allocate_on_current_stream([size], torch.uint8)
         if common := min(size, self.nbytes()):
             copy_bytes(resized[:common], view_bytes(self)[:common])
         # PyTorch swaps the memory of two storages only if one of them is empty
-        for replacement in (allocate_now([0], torch.uint8), resized):
+        for replacement in (allocate_on_current_stream([0], torch.uint8), resized):
             self._swap_data_ptr_(replacement.untyped_storage())
         return self
 
@@ -83,6 +87,6 @@ def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     """Replace the methods of PyTorch; for other devices they call the original ones."""
-    for name, wrap in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
+    for name, wrap in (("clone", _replace_clone), ("to", _replace_to), ("cpu", _replace_cpu)):
         setattr(_StorageBase, name, wrap(getattr(_StorageBase, name)))
-    torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # the replacement is intended
+    torch.UntypedStorage.resize_ = _replace_resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # the replacement is intended

@@ -1,8 +1,8 @@
 """Streams and events of the device.
 
-The runtime of the standard has no events; the only operation is to wait for a stream. An event therefore represents the
-work that its stream had when it was recorded, and waits for the stream when somebody asks for it. It never waits too
-short, but perhaps too long.
+The runtime of the standard has no events; a program can only wait for a whole stream. Therefore an event remembers its
+stream and waits for the stream when a program waits for the event. The wait may be longer than necessary, but never
+shorter.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class DeviceStream:
         place = tensor.data_ptr(), layout
         found = self._tensors.get(place)
         if found is None:
-            found = self._tensors[place] = self._open(tensor, layout)
+            found = self._tensors[place] = self._create_tensor(tensor, layout)
             if len(self._tensors) > MAX_CACHED_TENSORS:
                 self._tensors.pop(next(iter(self._tensors)), None)
         return found
 
-    def place(
+    def insert_tensors(
         self, arguments: list[Any], places: Iterable[tuple[int, int, TensorLayout]], values: Sequence[torch.Tensor]
     ) -> None:
         """Insert native tensors into arguments; a place is a position, an index into `values` and a layout."""
@@ -89,12 +89,13 @@ class DeviceStream:
             found = tensors.get((tensor.data_ptr(), layout))
             arguments[place] = self.open_tensor(tensor, layout) if found is None else found
 
-    def _open(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
+    def _create_tensor(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
+        """Create a native tensor over the memory of `tensor` with this layout."""
         storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0
         memory = storage.data_ptr(), storage.nbytes()
         return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
 
-    def forget(self) -> None:
+    def drop_cached_tensors(self) -> None:
         """Drop all cached tensors, because their memory is about to be reused."""
         self._tensors = {}
 
@@ -191,7 +192,7 @@ class DeviceEvent:
 
 @final
 class StreamChoice(threading.local):
-    """The current stream of each thread; `default` for threads that have not selected a stream."""
+    """The current stream of each thread; threads that have not selected a stream use `default`."""
 
     def __init__(self, default: DeviceStream) -> None:
         self.current = default

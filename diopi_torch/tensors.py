@@ -15,8 +15,8 @@ import torch
 
 from diopi_proto.types import Dtype
 from diopi_torch.backend import Backend, backend
-from diopi_torch.layout import CPU, DTYPES, TensorLayout, contiguous_strides, dlpack, extent, layout_of
-from diopi_torch.memory import Block, DeviceMemoryError
+from diopi_torch.layout import CPU, DTYPES, TensorLayout, contiguous_strides, dlpack, layout_of, span_size
+from diopi_torch.memory import DeviceMemoryError, MemoryBlock
 from diopi_torch.settings import NAME
 
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -36,19 +36,19 @@ _HEADER = object.__basicsize__
 
 @final
 class _BlockBytes(np.ndarray[Any, Any]):
-    """The bytes of a block, which is released when they are deleted."""
+    """The bytes of a memory block as an array; deleting the array releases the block."""
 
     __slots__ = ("block", "give_back")
 
-    block: Block
-    give_back: Callable[[Block], None]
+    block: MemoryBlock
+    give_back: Callable[[MemoryBlock], None]
 
     def __del__(self) -> None:
         self.give_back(self.block)
 
 
 def _dltensor_of(capsule: object) -> Any:
-    """Return the DLTensor of a capsule, which may be modified."""
+    """Return the DLTensor in a DLPack capsule, so that the caller can modify it."""
     return _cast(_CAPSULE, id(capsule) + _HEADER)[0]
 
 
@@ -81,8 +81,10 @@ def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor
     return _from_dlpack(capsule)
 
 
-def allocate_now(shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> torch.Tensor:
-    """Allocate an uninitialized tensor for the current stream; the default is a contiguous one."""
+def allocate_on_current_stream(
+    shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None
+) -> torch.Tensor:
+    """Allocate an uninitialized tensor for the current stream; it is contiguous unless strides are passed."""
     sizes, device = tuple(shape), backend()
     layout = layout_of(sizes, contiguous_strides(sizes) if strides is None else tuple(strides), dtype)
     return allocate(layout, device, device.stream.stream_id)
@@ -121,7 +123,7 @@ def _share_memory(tensor: torch.Tensor) -> torch.Tensor:
 
 def _download(tensor: torch.Tensor, device: Backend) -> torch.Tensor:
     """Return a CPU tensor with a copy of the stored elements of a tensor of the device."""
-    elements = extent(tensor.shape, tensor.stride())
+    elements = span_size(tensor.shape, tensor.stride())
     span = torch.empty(elements, dtype=tensor.dtype)
     if elements:
         device.stream.native.d2h(span.data_ptr(), tensor.data_ptr(), elements * tensor.dtype.itemsize)
@@ -159,7 +161,7 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def copy_bytes(target: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy the elements between dense tensors of the same type, shape and strides; wait if one is on the host."""
+    """Copy the bytes between dense tensors of equal type, shape and strides; wait if one of them is on the host."""
     stream = backend().stream
     native, nbytes = stream.native, source.numel() * source.dtype.itemsize
     if not nbytes:
@@ -176,6 +178,6 @@ def upload(tensor: torch.Tensor) -> torch.Tensor:
     """Return a copy of a CPU tensor on the device; it has the same strides if the tensor is dense."""
     plain = materialize(tensor)
     dense = plain if is_dense(plain) else plain.contiguous()
-    uploaded = allocate_now(dense.shape, dense.dtype, dense.stride())
+    uploaded = allocate_on_current_stream(dense.shape, dense.dtype, dense.stride())
     copy_bytes(uploaded, dense)
     return uploaded

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.quality.inventory import inventory
+from diopi_test.quality.inventory import list_functions
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -16,7 +16,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 @pytest.mark.exhaustive  # selects all cases
 def test_readme_states_how_many_functions_have_references_cases_and_implementations() -> None:
-    rows = inventory()
+    rows = list_functions()
     referenced, tried, implemented = (
         sum(map(bool, column))
         for column in zip(

@@ -12,7 +12,7 @@ from diopi_engine.conformance.models.zoo import perceptron
 BATCH, ROWS, FIELDS = 64, 4001, 8
 
 
-class Tables(zoo.Tables):
+class Tables(zoo.EmbeddingTables):
     """Rows of a table a field."""
 
     def __init__(self, width: int, fields: int = FIELDS) -> None:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from diopi_engine.aten.operators import axes
+from diopi_engine.aten.operators import reduction_axes
 from diopi_engine.aten.table import operator
 from diopi_impl.jax_cpu.extremes import elementwise_maximum
 
@@ -52,8 +52,8 @@ def _transpose_kernel(weight: Array, groups: int) -> Array:
     return jnp.flip(parts.reshape(groups * outputs, channels // groups, *sizes), tuple(range(2, weight.ndim)))
 
 
-def _windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
-    """Return sizes, strides, dilations and padding of windows over all axes of x for `lax.reduce_window`."""
+def _window_arguments(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
+    """Return the sizes, strides, dilations and padding that `lax.reduce_window` needs for windows over x."""
     rank, lead = len(kernel), x.ndim - len(kernel)
     padding, dilation = _per_axis(padding, rank), _per_axis(dilation, rank)
     stride = _per_axis(stride or kernel, rank)
@@ -77,7 +77,7 @@ def max_pool(
 ) -> tuple[Array, None]:
     """Return the maximum of each window, and None instead of the positions of the maxima."""
     kernel = _per_axis(kernel, x.ndim - 2)
-    sizes, strides, dilations, pads = _windows(x, kernel, stride, padding, dilation, ceil_mode)
+    sizes, strides, dilations, pads = _window_arguments(x, kernel, stride, padding, dilation, ceil_mode)
     least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
     return lax.reduce_window(
         x, jnp.asarray(least, x.dtype), elementwise_maximum, sizes, strides, pads, None, dilations
@@ -96,7 +96,7 @@ def avg_pool(
 ) -> Array:
     """Return the mean of each window; padding counts as elements unless `count_include_pad` is False."""
     kernel = _per_axis(kernel, x.ndim - 2)
-    sizes, strides, _, pads = _windows(x, kernel, stride, padding, (1,), ceil_mode)
+    sizes, strides, _, pads = _window_arguments(x, kernel, stride, padding, (1,), ceil_mode)
     sums = lax.reduce_window(x, jnp.asarray(0, x.dtype), lax.add, sizes, strides, pads)
     if divisor_override:
         return sums / divisor_override
@@ -113,11 +113,11 @@ def avg_pool(
 def adaptive_avg_pool(x: Array, output_size: Sizes) -> Array:
     """Return the means of `output_size` parts of each spatial axis; the parts may overlap by an element."""
     return _multiply_axes(
-        x, [_averages(have, want) for have, want in zip(x.shape[-len(output_size) :], output_size, strict=True)]
+        x, [_averaging_matrix(have, want) for have, want in zip(x.shape[-len(output_size) :], output_size, strict=True)]
     )
 
 
-def _averages(have: int, want: int) -> np.ndarray[Any, Any]:
+def _averaging_matrix(have: int, want: int) -> np.ndarray[Any, Any]:
     """Return the matrix (want, have) that averages `want` parts of an axis of `have` elements."""
     matrix = np.zeros((want, have))
     for n in range(want):
@@ -139,7 +139,7 @@ def upsample_linear(x: Array, output_size: Sizes | None, align_corners: bool, sc
     sizes = _output_sizes(x, output_size, scales)
     steps = scales if scales and output_size is None else [None] * len(sizes)
     axes_of = zip(x.shape[2:], sizes, steps, strict=True)
-    return _multiply_axes(x, [_linear(have, want, align_corners, scale) for have, want, scale in axes_of])
+    return _multiply_axes(x, [_interpolation_matrix(have, want, align_corners, scale) for have, want, scale in axes_of])
 
 
 def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Sizes:
@@ -149,7 +149,7 @@ def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] |
     return [int(size * scale) for size, scale in zip(x.shape[2:], scales or (), strict=True)]
 
 
-def _linear(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
+def _interpolation_matrix(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
     """Return the matrix (want, have) that interpolates `want` elements linearly from an axis of `have` elements."""
     places = np.arange(want, dtype=np.float64)
     if align_corners:
@@ -191,7 +191,7 @@ def layer_norm(
 ) -> tuple[Array, Array, Array]:
     """Return x, normalized over its last axes, with the mean and the inverse standard deviation."""
     normal, mean, scale = _normalize(x, range(-len(shape), 0), eps)
-    return _affine(normal, weight, bias), mean, scale
+    return _scale_and_shift(normal, weight, bias), mean, scale
 
 
 @operator("native_group_norm")
@@ -203,7 +203,9 @@ def group_norm(
     normal = _normalize(parts, range(2, parts.ndim), eps)[0].reshape(x.shape)
     shape = (1, -1, *[1] * (x.ndim - 2))
     return (
-        _affine(normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))),
+        _scale_and_shift(
+            normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))
+        ),
         None,
         None,
     )
@@ -217,7 +219,9 @@ def instance_norm(
     normal = _normalize(x, [0, *range(2, x.ndim)], eps)[0]
     shape = (1, -1, *[1] * (x.ndim - 2))
     return (
-        _affine(normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))),
+        _scale_and_shift(
+            normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))
+        ),
         None,
         None,
     )
@@ -226,12 +230,12 @@ def instance_norm(
 def _normalize(x: Array, dims: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
     """Return x normalized along `dims`, its mean and 1 / √(variance + eps). Half precision is computed in float32."""
     x = x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
-    mean = jnp.mean(x, axes(list(dims)), keepdims=True)
-    scale = lax.rsqrt(jnp.var(x, axes(list(dims)), keepdims=True) + eps)
+    mean = jnp.mean(x, reduction_axes(list(dims)), keepdims=True)
+    scale = lax.rsqrt(jnp.var(x, reduction_axes(list(dims)), keepdims=True) + eps)
     return (x - mean) * scale, mean, scale
 
 
-def _affine(x: Array, weight: Array | None, bias: Array | None) -> Array:
+def _scale_and_shift(x: Array, weight: Array | None, bias: Array | None) -> Array:
     """Return x · weight + bias; None stands for weight 1 or bias 0."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias

@@ -57,6 +57,7 @@ def slice_along(x: Array, dim: int = 0, start: Any = None, end: Any = None, step
 
 
 def _index_axis(x: Array, dim: int, index: Any) -> tuple[Any, ...]:
+    """Return an index tuple that applies `index` to the axis `dim` and selects everything on the axes before it."""
     return (*[slice(None)] * (dim % x.ndim), index)
 
 
@@ -93,24 +94,24 @@ def arange(start: Any, end: Any, step: Any = 1, **_: Any) -> Array:
 
 @operator("constant_pad_nd")
 def constant_pad(x: Array, pad: Sequence[int], value: float = 0) -> Array:
-    width = _widths(x, pad)
+    width = _pad_widths(x, pad)
     return lax.pad(x, jnp.asarray(value, x.dtype), [(before, after, 0) for before, after in width])
 
 
-def _widths(x: Array, pad: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the padding before and after each axis for a list that starts with the last axis."""
+def _pad_widths(x: Array, pad: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the padding before and after each axis from ATen's list, which starts with the last axis."""
     pairs = [(pad[n], pad[n + 1]) for n in range(0, len(pad), 2)]
     return [*[(0, 0)] * (x.ndim - len(pairs)), *reversed(pairs)]
 
 
 @operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
 def reflection_pad(x: Array, pad: Sequence[int]) -> Array:
-    return jnp.pad(x, _widths(x, pad), mode="reflect")
+    return jnp.pad(x, _pad_widths(x, pad), mode="reflect")
 
 
 @operator("replication_pad1d", "replication_pad2d", "replication_pad3d")
 def replication_pad(x: Array, pad: Sequence[int]) -> Array:
-    return jnp.pad(x, _widths(x, pad), mode="edge")
+    return jnp.pad(x, _pad_widths(x, pad), mode="edge")
 
 
 @operator("embedding")
@@ -121,7 +122,7 @@ def embedding(weight: Array, indices: Array, *_: Any) -> Array:
 @operator("index.Tensor")
 def index(x: Array, indices: Sequence[Array | None]) -> Array:
     if any(index is not None and index.dtype == bool for index in indices):
-        raise NotImplementedError("a mask as index, by which the sizes of the result depend on data")
+        raise NotImplementedError("indexing with a mask, because the shape of the result depends on data")
     return x[tuple(slice(None) if index is None else index for index in indices)]
 
 
@@ -138,21 +139,21 @@ def index_put(x: Array, indices: Sequence[Array | None], values: Array, accumula
 
 @operator("gather")
 def gather(x: Array, dim: int, indices: Array, sparse_grad: bool = False) -> Array:
-    return x[_grid(x, dim, indices)]
+    return x[_full_indices(x, dim, indices)]
 
 
 @operator("scatter.src", "scatter.value")
 def scatter(x: Array, dim: int, indices: Array, source: Any) -> Array:
     part = source if jnp.ndim(source) == 0 else source[tuple(slice(0, size) for size in indices.shape)]
-    return x.at[_grid(x, dim, indices)].set(part)
+    return x.at[_full_indices(x, dim, indices)].set(part)
 
 
 @operator("scatter_add")
 def scatter_add(x: Array, dim: int, indices: Array, source: Array) -> Array:
-    return x.at[_grid(x, dim, indices)].add(source[tuple(slice(0, size) for size in indices.shape)])
+    return x.at[_full_indices(x, dim, indices)].add(source[tuple(slice(0, size) for size in indices.shape)])
 
 
-def _grid(x: Array, dim: int, indices: Array) -> tuple[Array, ...]:
+def _full_indices(x: Array, dim: int, indices: Array) -> tuple[Array, ...]:
     """Return index arrays for all axes from the indices along one axis."""
     grid = jnp.meshgrid(*(jnp.arange(size) for size in indices.shape), indexing="ij") if indices.ndim else []
     return tuple(indices if axis == dim % x.ndim else index for axis, index in enumerate(grid))

@@ -55,7 +55,7 @@ OPERATORS.update(
     }
 )
 
-_OF_NUMBERS_TOO: dict[str, Function] = {
+_WITH_SCALAR_OVERLOADS: dict[str, Function] = {
     "eq": jnp.equal,
     "ne": jnp.not_equal,
     "lt": jnp.less,
@@ -67,7 +67,7 @@ _OF_NUMBERS_TOO: dict[str, Function] = {
     "bitwise_or": jnp.bitwise_or,
     "bitwise_xor": jnp.bitwise_xor,
 }
-for _name, _function in _OF_NUMBERS_TOO.items():
+for _name, _function in _WITH_SCALAR_OVERLOADS.items():
     OPERATORS.update({f"{_name}.Scalar": _function, f"{_name}.Tensor": _function})
 
 
@@ -139,44 +139,44 @@ def _to_float32(x: Array) -> Array:
     return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
 
 
-def axes(dim: Axes) -> Any:
+def reduction_axes(dim: Axes) -> Any:
     """Return the axes of a reduction; in ATen, an empty list means all axes."""
     return None if dim is None or dim == [] else tuple(dim) if isinstance(dim, list | tuple) else dim
 
 
 @operator("sum.dim_IntList", "sum")
 def total(x: Array, dim: Axes = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    return jnp.sum(_to_float32(x), axes(dim), keepdims=keepdim)
+    return jnp.sum(_to_float32(x), reduction_axes(dim), keepdims=keepdim)
 
 
 @operator("mean.dim", "mean")
 def mean(x: Array, dim: Axes = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    return jnp.mean(_to_float32(x), axes(dim), keepdims=keepdim)
+    return jnp.mean(_to_float32(x), reduction_axes(dim), keepdims=keepdim)
 
 
 @operator("prod", "prod.dim_int")
 def prod(x: Array, dim: Axes = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    return jnp.prod(_to_float32(x), axes(dim), keepdims=keepdim)
+    return jnp.prod(_to_float32(x), reduction_axes(dim), keepdims=keepdim)
 
 
 @operator("var.correction", "var.dim")
 def var(x: Array, dim: Axes = None, correction: int | None = None, keepdim: bool = False) -> Array:
-    return jnp.var(_to_float32(x), axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
+    return jnp.var(_to_float32(x), reduction_axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
 
 @operator("amax")
 def amax(x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    return nan_propagating_max(x, axes(dim), keepdims=keepdim)
+    return nan_propagating_max(x, reduction_axes(dim), keepdims=keepdim)
 
 
 @operator("amin")
 def amin(x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    return nan_propagating_min(x, axes(dim), keepdims=keepdim)
+    return nan_propagating_min(x, reduction_axes(dim), keepdims=keepdim)
 
 
 @operator("any", "any.dim", "any.dims")
 def any_of(x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    return jnp.any(x, axes(dim), keepdims=keepdim)
+    return jnp.any(x, reduction_axes(dim), keepdims=keepdim)
 
 
 @operator("argmax")

@@ -46,27 +46,31 @@ def convert_program(
     Raises:
         CompileError: if PyTorch can't export the network, or an operator is not supported.
     """
-    program = network if isinstance(network, ExportedProgram) else _export(network, inputs)
+    program = network if isinstance(network, ExportedProgram) else _export_module(network, inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns about its own internals
         program = program.run_decompositions()
     _remove_identity_views(program.graph_module.graph)
-    if lacking := sorted({_name(node) for node in _calls(program)} - set(OPERATORS) - set(_ASSERTIONS)):
+    if lacking := sorted(
+        {_operator_name(node) for node in _operator_nodes(program)} - set(OPERATORS) - set(_ASSERTIONS)
+    ):
         raise CompileError(f"the network uses operators that are not supported: {', '.join(lacking)}")
     names = [spec.arg.name for spec in program.graph_signature.input_specs]
-    weights = _weights(program)
+    weights = _collect_weights(program)
     order = [names.index(name) for name in weights] + [
         n for n, spec in enumerate(program.graph_signature.input_specs) if spec.kind is InputKind.USER_INPUT
     ]
     targets = {spec.arg.name: str(spec.target) for spec in program.graph_signature.input_specs}
 
     def function(*arguments: Any) -> list[Array]:
-        return _run(program, {names[place]: value for place, value in zip(order, arguments, strict=True)})
+        """Run the exported program with the weights and inputs in the order of the mapping."""
+        return _interpret(program, {names[place]: value for place, value in zip(order, arguments, strict=True)})
 
     return function, {targets[name]: array for name, array in weights.items()}
 
 
-def _export(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], str]]) -> ExportedProgram:
+def _export_module(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], str]]) -> ExportedProgram:
+    """Return the exported program of a module, traced with a dynamic batch size; raise CompileError if that fails."""
     shapes = [tuple(size if isinstance(size, int) else TRACED_BATCH for size in shape) for shape, _ in inputs]
     examples = tuple(
         torch.zeros(shape, dtype=getattr(torch, dtype)) for shape, (_, dtype) in zip(shapes, inputs, strict=True)
@@ -99,18 +103,18 @@ def _strided_layout(node: Any) -> tuple[str, list[tuple[str, str]]]:
     return str(value.storage_offset()), [(str(size), str(stride)) for size, stride in axes if str(size) != "1"]
 
 
-def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the parameters, buffers and constants that the graph uses, by the name of their node."""
+def _collect_weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the parameters, buffers and constants that the graph uses, by the name of their graph node."""
     used = {node.name for node in program.graph.nodes if node.op == "placeholder" and node.users}
     tensors = {**program.state_dict, **program.constants}
     specs = program.graph_signature.input_specs
     kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
     return {
-        spec.arg.name: _array(tensors[spec.target]) for spec in specs if spec.kind in kinds and spec.arg.name in used
+        spec.arg.name: _to_numpy(tensors[spec.target]) for spec in specs if spec.kind in kinds and spec.arg.name in used
     }
 
 
-def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+def _to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return a copy of a tensor in NumPy; bfloat16 has the type of ml_dtypes."""
     tensor = tensor.detach().cpu().contiguous()
     if tensor.dtype is torch.bfloat16:
@@ -118,7 +122,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     return tensor.numpy().copy()
 
 
-def _calls(program: ExportedProgram) -> list[Any]:
+def _operator_nodes(program: ExportedProgram) -> list[Any]:
     """Return the nodes that call ATen operators; raise CompileError if a node calls anything but size functions."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _ON_SIZES]
     if unsupported := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
@@ -126,12 +130,12 @@ def _calls(program: ExportedProgram) -> list[Any]:
     return nodes
 
 
-def _name(node: Any) -> str:
+def _operator_name(node: Any) -> str:
     """Return the operator that a node calls, by its name in the table."""
     return str(node.target._name).removeprefix("aten::")
 
 
-def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
+def _interpret(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
     """Run the graph and return its outputs.
 
     Args:
@@ -151,6 +155,7 @@ def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
         raise CompileError(f"the network changes {', '.join(sorted(mutated))}: call `eval()` on it before compiling")
 
     def substitute(value: Any) -> Any:
+        """Replace the graph nodes in an argument by their values."""
         return torch.fx.node.map_arg(value, lambda node: values[node.name])
 
     for node in program.graph.nodes:
@@ -164,7 +169,7 @@ def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]
     """Evaluate a call node: size arithmetic, an assertion (skipped), or an operator of the table."""
     if node.target in _ON_SIZES:
         return node.target(*arguments)
-    name = _name(node)
+    name = _operator_name(node)
     if name in _ASSERTIONS:
         return None
     try:
@@ -175,7 +180,7 @@ def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]
 
 
 def _cast_results(result: Any, example: Any) -> Any:
-    """Convert results to the element types that PyTorch gives them."""
+    """Convert results to the element types that the traced example values have."""
     if isinstance(example, list | tuple):
         return [_cast_results(actual, expected) for actual, expected in zip(result, example, strict=True)]
     if result is None or not isinstance(example, torch.Tensor):

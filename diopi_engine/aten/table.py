@@ -1,4 +1,4 @@
-"""The table of operators: a function of arrays for each name in ATen, with the overload unless it is `default`."""
+"""The table of operators: a function of JAX arrays for each ATen name, with the overload unless it is `default`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ OPERATORS: dict[str, Function] = {}
 
 
 def operator(*names: str) -> Callable[[Function], Function]:
-    """Return a decorator that registers a function as the implementation of operators."""
+    """Return a decorator that registers a function as the implementation of the ATen operators with these names."""
 
-    def enter(function: Function) -> Function:
+    def register(function: Function) -> Function:
+        """Add the function to the table under all names and return it."""
         OPERATORS.update(dict.fromkeys(names, function))
         return function
 
-    return enter
+    return register

@@ -55,7 +55,7 @@ class EngineBench:
         return self.folder.joinpath(name).read_bytes()
 
     def attribute(self, attribute: DeviceAttribute, device: int = 0) -> int:
-        """Return an attribute of a device."""
+        """Return the value of an attribute of a device."""
         return int(self.client.get("hgDeviceGetAttribute", device, attribute))
 
     @property
@@ -102,21 +102,21 @@ class EngineBench:
         Args:
             context: the handle of an execution context.
             size: the number of samples.
-            name: the name of the context's engine, which determines the expected results.
+            name: the name of the context's engine, which determines the expected_output results.
             seed: the seed of the input.
 
         Raises:
             NotConformingError: if a result is wrong, or if the library wrote beyond the output or changed the input.
         """
-        x, y = batch(size, seed)
+        x, y = make_batch(size, seed)
         copy = x.copy()  # the library might change x
         self.client.execute(context, size, [x, y])
-        check_array(f"the output for a batch of {size}", y[:size], networks.expected(name, copy))
+        check_array(f"the output for a batch of {size}", y[:size], networks.expected_output(name, copy))
         check_guard("the output", y[size:])
         check_unchanged("the input", x, copy)
 
 
-def batch(size: int, seed: int = 0) -> tuple[Array, Array]:
+def make_batch(size: int, seed: int = 0) -> tuple[Array, Array]:
     """Return a random input of `size` samples, and an output of `size` + 1 samples that is filled with `GUARD`."""
     x = np.random.default_rng([size, seed]).standard_normal((size, networks.INPUTS)).astype(np.float32)
     return x, np.full((size + 1, networks.OUTPUTS), GUARD, np.float32)
@@ -129,7 +129,7 @@ def case(function: Callable[[EngineBench], None]) -> Callable[[EngineBench], Non
 
 
 def check(subject: str, found: Any, expected: Any) -> None:
-    """Raise NotConformingError unless `found` equals `expected`."""
+    """Raise NotConformingError unless `found` equals `expected`; the message starts with `subject`."""
     if found != expected:
         raise NotConformingError(f"{subject} is {found}, expected {expected}")
 

@@ -11,11 +11,11 @@ from diopi_engine.conformance.bench import (
     GUARD,
     EngineBench,
     NotApplicableError,
-    batch,
     case,
     check,
     check_array,
     expect_failure,
+    make_batch,
 )
 from diopi_engine.conformance.client import ffi
 from diopi_engine.proto.hgrt import (
@@ -35,7 +35,7 @@ AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMU
 
 
 @case
-def version_and_devices(bench: EngineBench) -> None:
+def the_version_and_a_device_are_reported(bench: EngineBench) -> None:
     client = bench.client
     check("the version", client.get("hgRuntimeGetVersion"), VERSION)
     check("whether there is a device", client.get("hgDeviceGetCount") >= 1, True)
@@ -45,7 +45,7 @@ def version_and_devices(bench: EngineBench) -> None:
 
 
 @case
-def devices_that_are_not_there(bench: EngineBench) -> None:
+def unknown_devices_are_rejected(bench: EngineBench) -> None:
     for device in (-1, bench.client.get("hgDeviceGetCount")):
         with expect_failure(f"device {device}", Result.ERROR_INVALID_DEVICE):
             bench.client.call("hgDeviceSetCurrent", device)
@@ -54,7 +54,7 @@ def devices_that_are_not_there(bench: EngineBench) -> None:
 
 
 @case
-def pointers_that_are_null(bench: EngineBench) -> None:
+def null_pointers_are_rejected(bench: EngineBench) -> None:
     with expect_failure("a count into NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceGetCount", ffi.NULL)
     with expect_failure("an engine of NULL", Result.ERROR_INVALID_ARGUMENT):
@@ -65,7 +65,7 @@ def pointers_that_are_null(bench: EngineBench) -> None:
 
 
 @case
-def retaining_and_releasing(bench: EngineBench) -> None:
+def retained_cores_can_be_released(bench: EngineBench) -> None:
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     mask = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
     check("the number of retained cores", mask.bit_count(), count - 1)
@@ -80,7 +80,7 @@ def retaining_and_releasing(bench: EngineBench) -> None:
 
 
 @case
-def retaining_nothing(bench: EngineBench) -> None:
+def retaining_zero_cores_is_rejected(bench: EngineBench) -> None:
     with expect_failure("retaining 0 cores", Result.ERROR_INVALID_ARGUMENT):
         bench.client.get("hgDeviceRetain", 0, 0, DevicePriority.P0)
     with expect_failure("releasing an empty mask", Result.ERROR_INVALID_ARGUMENT):
@@ -117,7 +117,7 @@ def the_scheme_is_described(bench: EngineBench) -> None:
 
 
 @case
-def damaged_engines(bench: EngineBench) -> None:
+def damaged_engines_are_rejected(bench: EngineBench) -> None:
     data = bench.data("layer")
     for bit in range(5, len(data) * 8, len(data) * 8 // 40):
         changed = bytearray(data)
@@ -130,20 +130,20 @@ def damaged_engines(bench: EngineBench) -> None:
 
 
 @case
-def engines_of_another_version(bench: EngineBench) -> None:
+def engines_of_another_version_are_rejected(bench: EngineBench) -> None:
     with expect_failure("an engine of another compiler", Result.ERROR_VERSION):
         bench.client.engine(bench.data("older"))
 
 
 @case
-def batches_of_every_size(bench: EngineBench) -> None:
+def batches_of_every_size_are_correct(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for size in range(1, networks.MAX_BATCH + 1):
             bench.check_batch(context, size)
 
 
 @case
-def batches_on_all_cores(bench: EngineBench) -> None:
+def batches_on_all_cores_are_correct(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine, MAXIMUM) as context:
         check("the number of free cores", bench.free_cores, 0)
         for size in (1, networks.PATCH + 1, networks.MAX_BATCH * bench.attribute(DeviceAttribute.CORE_COUNT)):
@@ -151,25 +151,25 @@ def batches_on_all_cores(bench: EngineBench) -> None:
 
 
 @case
-def batches_follow_one_another(bench: EngineBench) -> None:
+def consecutive_batches_are_correct(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for seed in range(4):
             bench.check_batch(context, 5, seed=seed)
 
 
 @case
-def batches_that_can_not_be(bench: EngineBench) -> None:
+def invalid_batch_sizes_are_rejected(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for size in (0, -1, networks.MAX_BATCH + 1):
-            x, y = batch(networks.MAX_BATCH + 1)
+            x, y = make_batch(networks.MAX_BATCH + 1)
             with expect_failure(f"a batch of {size}", Result.ERROR_BATCH_SIZE):
                 bench.client.execute(context, size, [x, y])
             check("whether the output is unchanged", bool((y == GUARD).all()), True)
 
 
 @case
-def bindings_that_can_not_be(bench: EngineBench) -> None:
-    x, y = batch(3)
+def invalid_bindings_are_rejected(bench: EngineBench) -> None:
+    x, y = make_batch(3)
     with bench.engine() as engine, bench.context(engine) as context:
         invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
         for subject, bindings in invalid.items():
@@ -180,15 +180,15 @@ def bindings_that_can_not_be(bench: EngineBench) -> None:
 
 
 @case
-def tensors_as_bindings(bench: EngineBench) -> None:
+def tensors_can_be_bindings(bench: EngineBench) -> None:
     client, info = bench.client, ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 2)
-    x, y = batch(6)
+    x, y = make_batch(6)
     with bench.engine() as engine, bench.context(engine) as context:
         tensors = [client.tensor(x), client.tensor(y)]
         client.execute(context, 6, tensors, info)
         ffi.memmove(ffi.cast("void*", y.ctypes.data), client.get("hgTensorMap", tensors[1]), y.nbytes)
         client.call("hgTensorUnmap", tensors[1])
-        check_array("the output in a tensor", y[:6], networks.expected("layer", x))
+        check_array("the output in a tensor", y[:6], networks.expected_output("layer", x))
         with expect_failure("bindings that are swapped", Result.ERROR_BINDING):
             client.execute(context, 6, tensors[::-1], info)
         for tensor in tensors:
@@ -198,7 +198,7 @@ def tensors_as_bindings(bench: EngineBench) -> None:
 
 
 @case
-def one_context_an_engine(bench: EngineBench) -> None:
+def a_second_context_of_an_engine_is_rejected(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine):
         free_cores = bench.free_cores
         with expect_failure("a second context", Result.ERROR_CONTEXT_EXISTS):
@@ -209,10 +209,10 @@ def one_context_an_engine(bench: EngineBench) -> None:
 
 
 @case
-def handles_of_what_is_gone(bench: EngineBench) -> None:
+def handles_of_destroyed_objects_are_rejected(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         pass
-    x, y = batch(1)
+    x, y = make_batch(1)
     with expect_failure("a destroyed context", Result.ERROR_INVALID_HANDLE):
         bench.client.execute(context, 1, [x, y])
     with expect_failure("a context destroyed twice", Result.ERROR_INVALID_HANDLE):
@@ -234,7 +234,7 @@ def contexts_give_their_cores_back(bench: EngineBench) -> None:
 
 
 @case
-def cores_by_mask(bench: EngineBench) -> None:
+def a_mask_selects_the_cores(bench: EngineBench) -> None:
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     wanted = 1 << (count - 1)
     with bench.engine() as engine, bench.engine("other") as second:
@@ -251,7 +251,7 @@ def cores_by_mask(bench: EngineBench) -> None:
 
 
 @case
-def no_cores_are_left(bench: EngineBench) -> None:
+def a_context_without_free_cores_is_rejected(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.engine("other") as second, bench.context(engine, MAXIMUM) as context:
         for policy in (MINIMUM, MAXIMUM):
             with expect_failure("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
@@ -274,7 +274,7 @@ def a_group_takes_its_cores_at_once(bench: EngineBench) -> None:
 
 
 @case
-def threads_on_one_context(bench: EngineBench) -> None:
+def threads_can_share_a_context(bench: EngineBench) -> None:
     def execute(seed: int) -> None:
         for size in (1, 7, networks.MAX_BATCH):
             bench.check_batch(context, size, seed=seed)
@@ -284,7 +284,7 @@ def threads_on_one_context(bench: EngineBench) -> None:
 
 
 @case
-def the_current_device_is_of_a_thread(bench: EngineBench) -> None:
+def each_thread_has_a_current_device(bench: EngineBench) -> None:
     last = bench.client.get("hgDeviceGetCount") - 1
     bench.client.call("hgDeviceSetCurrent", last)
     with ThreadPoolExecutor(1) as pool:
@@ -294,10 +294,10 @@ def the_current_device_is_of_a_thread(bench: EngineBench) -> None:
 
 
 @case
-def nothing_is_used_on_another_device(bench: EngineBench) -> None:
+def objects_of_another_device_are_rejected(bench: EngineBench) -> None:
     if bench.client.get("hgDeviceGetCount") < 2:
         raise NotApplicableError("there is one device")
-    x, y = batch(1)
+    x, y = make_batch(1)
     with bench.engine() as engine, bench.context(engine) as context:
         bench.client.call("hgDeviceSetCurrent", 1)
         with expect_failure("an engine of another device", Result.ERROR_WRONG_DEVICE):

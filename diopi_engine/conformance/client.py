@@ -10,15 +10,15 @@ import cffi
 import numpy as np
 
 from diopi_engine.proto import headers, hgrt
-from diopi_engine.proto.declarations import Enumeration, Function
+from diopi_engine.proto.declarations import Enumeration, FunctionDeclaration
 from diopi_engine.proto.hgrt import CoreAllocPolicy, MemoryType, Result
 
 ffi = cffi.FFI()
-ffi.cdef(headers.cdef(hgrt.DECLARATIONS))
+ffi.cdef(headers.cffi_declarations(hgrt.DECLARATIONS))
 
 
 class FailedCallError(Exception):
-    """A call failed.
+    """A call of the library failed.
 
     Attributes:
         result: the result of the call; None if it is not a result of the interface, or if the library lacks the
@@ -31,7 +31,7 @@ class FailedCallError(Exception):
 
 
 class EngineClient:
-    """A library, loaded from a path."""
+    """A HanGuangRT library loaded from a path, whose functions are called by name."""
 
     def __init__(self, path: Path) -> None:
         self.library: Any = ffi.dlopen(str(path))
@@ -50,11 +50,11 @@ class EngineClient:
         """Return the reason of the latest failure, if the library provides it."""
         text: Any = ffi.new("const char**")
         query = getattr(self.library, "hgGetLastErrorString", lambda _: Result.ERROR_NOT_SUPPORTED)
-        return _decode(text[0]) if query(text) == Result.SUCCESS and text[0] else ""
+        return _decode_c_string(text[0]) if query(text) == Result.SUCCESS and text[0] else ""
 
     def get(self, name: str, *arguments: Any, position: int = -1) -> Any:
-        """Return the value that a function writes through the pointer argument at `position`, the last by default."""
-        function: Function = next(candidate for candidate in hgrt.FUNCTIONS if candidate.name == name)
+        """Return the value that a function writes through the pointer argument at `position`, by default the last."""
+        function: FunctionDeclaration = next(candidate for candidate in hgrt.FUNCTIONS if candidate.name == name)
         place = position % len(function.parameters)
         output = ffi.new(function.parameters[place].type)
         self.call(name, *arguments[:place], output, *arguments[place:])
@@ -62,7 +62,7 @@ class EngineClient:
 
     def text(self, name: str, *arguments: Any) -> str:
         """Return the text that a function returns."""
-        return _decode(self.get(name, *arguments))
+        return _decode_c_string(self.get(name, *arguments))
 
     def engine(self, data: bytes) -> Any:
         """Return the handle of an engine created from these bytes."""
@@ -89,12 +89,13 @@ class EngineClient:
 
 
 def tensor_desc(array: Any) -> Any:
-    """Return the description of a tensor with the form of an array."""
+    """Return the hgTensorDesc structure for the element type and shape of an array."""
     dims = {"nbDims": array.ndim, "d": [*array.shape, *[0] * (hgrt.MAX_DIMS - array.ndim)]}
     return ffi.new("hgTensorDesc*", {"type": hgrt.DataType[str(array.dtype).upper()], "layout": 0, "dims": dims})
 
 
-def _decode(characters: Any) -> str:
+def _decode_c_string(characters: Any) -> str:
+    """Return a C string as text."""
     text = ffi.string(characters)
     assert isinstance(text, bytes)
     return text.decode(errors="replace")

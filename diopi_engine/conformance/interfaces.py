@@ -21,11 +21,11 @@ CASES: Mapping[str, Sequence[str]] = {
 
 
 class NoInterfaceError(Exception):
-    """A library has no known interface or can't be loaded; the message states the reason."""
+    """The library has no known interface or can't be loaded; the message states the reason."""
 
 
 def find_cases(library: Path) -> list[str]:
-    """Return the names of the cases for a library, which a separate process loads because it may crash."""
+    """Return the names of the cases that apply to a library, by its symbols, which a separate process reads."""
     command = [sys.executable, "-I", str(Path(__file__).with_name("symbols.py")), str(library.resolve()), *CASES]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -20,28 +20,29 @@ NAMES = (*FACTORS, "older")
 """The names of the files; `older` has another version of the compiler."""
 
 
-def weights(name: str) -> Array:
-    """Return the matrix of an engine."""
+def weight_matrix(name: str) -> Array:
+    """Return the weight matrix of the engine called `name`."""
     return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
 
 
-def expected(name: str, x: Array) -> Array:
-    """Return the output of an engine for a batch."""
-    return np.maximum(x @ weights(name) + 1, 0).astype(np.float32)
+def expected_output(name: str, x: Array) -> Array:
+    """Return the output that the engine called `name` must compute for the batch `x`."""
+    return np.maximum(x @ weight_matrix(name) + 1, 0).astype(np.float32)
 
 
-def make(folder: Path) -> None:
-    """Compile the engines to files with their names."""
+def compile_engines(folder: Path) -> None:
+    """Compile the engines and write each to a file with its name."""
     import jax.numpy as jnp
 
     from diopi_engine import Input, compile, link
 
     def layer(matrix: Any, x: Any) -> Any:
+        """Return the ReLU of a linear layer with bias 1."""
         return jnp.maximum(x @ matrix + 1, 0)
 
     inputs = [Input("x", ("b", INPUTS))]
     options: dict[str, Any] = {"outputs": ["y"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
-    engines = {name: compile(layer, inputs, weights=weights(name), name=name, **options) for name in FACTORS}
+    engines = {name: compile(layer, inputs, weights=weight_matrix(name), name=name, **options) for name in FACTORS}
     engines["first"], engines["second"] = link([engines["first"], engines["second"]], cores=2)
     alone = engines["layer"].manifest
     engines["other"] = replace(engines["other"], manifest=replace(alone, name="other", group="other"))

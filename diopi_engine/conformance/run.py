@@ -26,7 +26,7 @@ TIMEOUT = 120.0
 @final
 @dataclass(frozen=True)
 class CaseOutcome:
-    """The verdict of a case, `passed`, `failed`, `crashed`, `timed_out` or `not_run`, and its reason."""
+    """The verdict of a case (`passed`, `failed`, `crashed`, `timed_out` or `not_run`) and its reason."""
 
     case: str
     verdict: str
@@ -34,7 +34,7 @@ class CaseOutcome:
 
 
 class _CaseProcess:
-    """A process that runs cases."""
+    """A process that runs cases, which it receives on standard input."""
 
     def __init__(self, module: str, subject: str, folder: Path) -> None:
         reading, writing = os.pipe()
@@ -44,18 +44,19 @@ class _CaseProcess:
         self._replies = os.fdopen(reading)
 
     def run(self, case: str, timeout: float) -> CaseOutcome:
-        """Run a case and return its verdict."""
+        """Run a case in the process and return its verdict; a case that exceeds `timeout` seconds has timed out."""
         try:
             self._process.stdin.write(f"{case}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            return self._crashed(case)
+            return self._crash_outcome(case)
         if not select.select([self._replies], [], [], timeout)[0]:
             return CaseOutcome(case, "timed_out", f"it took more than {timeout:g} s")
         line = self._replies.readline()
-        return CaseOutcome(case, *json.loads(line)) if line else self._crashed(case)
+        return CaseOutcome(case, *json.loads(line)) if line else self._crash_outcome(case)
 
-    def _crashed(self, case: str) -> CaseOutcome:
+    def _crash_outcome(self, case: str) -> CaseOutcome:
+        """Wait for the process to end and return the verdict `crashed` with the exit status or signal."""
         status = self._process.wait()
         return CaseOutcome(case, "crashed", f"the process ended with {f'signal {-status}' if status < 0 else status}")
 
@@ -66,7 +67,7 @@ class _CaseProcess:
         self._process.communicate()
 
 
-def run(
+def run_cases(
     library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu"
 ) -> Iterator[CaseOutcome]:
     """Run cases and yield their verdicts; after a case that passed, the same process runs the next one.
@@ -83,8 +84,8 @@ def run(
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        _make_networks(folder, cases)
-        lacking = _make_models(folder, cases)
+        _compile_networks(folder, cases)
+        lacking = _write_models(folder, cases)
         workers: dict[str, _CaseProcess] = {}
         for case in cases:
             if lacking and find_networks(case):
@@ -105,23 +106,23 @@ def run(
 
 
 def _worker_module(case: str) -> str:
-    """Return the module whose process runs a case."""
+    """Return the name of the module that runs a case in a separate process."""
     if case in BY_OPERATORS:
         return "models.by_operators"
     return "nvdla.worker" if case.startswith(PREFIX) else "worker"
 
 
-def _make_networks(folder: Path, cases: Sequence[str]) -> None:
+def _compile_networks(folder: Path, cases: Sequence[str]) -> None:
     """Compile the networks that cases run."""
     workers = {_worker_module(case) for case in cases}
     if "nvdla.worker" in workers:
-        loadables.make(folder)
+        loadables.compile_loadables(folder)
     if "worker" in workers:
-        networks.make(folder)
+        networks.compile_engines(folder)
 
 
-def _make_models(folder: Path, cases: Sequence[str]) -> str:
-    """Write the files of the networks that cases need; return the reason if that fails."""
+def _write_models(folder: Path, cases: Sequence[str]) -> str:
+    """Write the files of the whole networks that the cases need; return the reason if that fails, else ""."""
     wanted = dict.fromkeys(name for case in cases for name in find_networks(case))
     if not wanted:
         return ""

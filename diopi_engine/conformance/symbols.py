@@ -1,4 +1,4 @@
-"""Print the given symbols that a library has as JSON: `python symbols.py LIBRARY NAME...`.
+"""Print which of the named symbols a library exports, as JSON: `python symbols.py LIBRARY NAME...`.
 
 The file is run as a script so that it imports nothing else.
 """

@@ -1,7 +1,7 @@
 """Run the cases named on standard input: `python -m diopi_engine.conformance.worker LIBRARY FOLDER DESCRIPTOR`.
 
-For each case it writes a line of JSON with verdict and detail to the file descriptor, because the library may print to
-standard output.
+For each case the worker writes a line of JSON with the verdict and the detail to the file descriptor. It does not use
+standard output, because the library may print there.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from diopi_engine.conformance.client import EngineClient, FailedCallError
 T = TypeVar("T")
 
 
-def serve(cases: Mapping[str, Callable[[T], Any]], bench: T, descriptor: int) -> None:
-    """Run cases on a bench until the input ends."""
+def run_named_cases(cases: Mapping[str, Callable[[T], Any]], bench: T, descriptor: int) -> None:
+    """Run the cases named on standard input until the input ends; write each verdict to the descriptor."""
     with os.fdopen(descriptor, "w") as replies:
         for name in sys.stdin:
             print(json.dumps(run_case(cases[name.strip()], bench)), file=replies, flush=True)
 
 
 def run_case(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
-    """Run a case; return `passed`, `failed` or `not_run`, and the reason or a remark."""
+    """Run a case and return its verdict (`passed`, `failed` or `not_run`) with the reason or a remark."""
     try:
         return "passed", case(bench) or ""
     except NotConformingError as error:
@@ -42,4 +42,6 @@ def run_case(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
 if __name__ == "__main__":
     from diopi_engine.conformance.models.as_engines import CASES as NETWORKS
 
-    serve({**CASES, **NETWORKS}, EngineBench(EngineClient(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))
+    run_named_cases(
+        {**CASES, **NETWORKS}, EngineBench(EngineClient(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3])
+    )

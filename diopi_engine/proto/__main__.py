@@ -8,7 +8,7 @@ from diopi_engine.proto import headers
 
 
 def main() -> None:
-    """Run the command line."""
+    """Parse the command line; print the folder of the headers, or regenerate them."""
     parser = argparse.ArgumentParser(prog="python -m diopi_engine.proto", description=__doc__)
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--include-dir", action="store_true", help="print the folder that holds hgrt.h and nvdla.h")
@@ -16,7 +16,7 @@ def main() -> None:
     if parser.parse_args().include_dir:
         print(headers.INCLUDE_DIR)
     else:
-        headers.write(headers.INCLUDE_DIR)
+        headers.write_headers(headers.INCLUDE_DIR)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Declarations of enumerations, structures, other types and functions of C, from which the tables consist."""
+"""Classes that declare enumerations, structures, other types and functions of C; `hgrt` and `nvdla` list instances."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Enumeration(IntEnum):
 
     @classmethod
     def find(cls, value: int) -> Self | None:
-        """Return the member with a value, or None."""
+        """Return the member with this value, or None if there is none."""
         return next((member for member in cls if member == value), None)
 
 
 @final
 @dataclass(frozen=True)
-class Enum:
+class EnumDeclaration:
     """The declaration of an enumeration in C.
 
     Attributes:
@@ -63,7 +63,7 @@ class NumericMacro:
 @final
 @dataclass(frozen=True)
 class Typedef:
-    """A type alias or an opaque pointer; `declared` is the C text."""
+    """The declaration of a type alias or an opaque pointer; `declared` is the C text after `typedef`."""
 
     declared: str
     doc: str
@@ -72,8 +72,8 @@ class Typedef:
 
 @final
 @dataclass(frozen=True)
-class Field:
-    """A member of a structure: its declaration in C and its meaning."""
+class StructField:
+    """A field of a structure: its declaration in C and its meaning."""
 
     declared: str
     doc: str
@@ -81,12 +81,12 @@ class Field:
 
 @final
 @dataclass(frozen=True)
-class Struct:
-    """A structure of C."""
+class StructDeclaration:
+    """A structure of C, with its fields in order."""
 
     name: str
     doc: str
-    fields: Sequence[Field]
+    fields: Sequence[StructField]
     is_project_defined: bool = False
 
 
@@ -101,7 +101,7 @@ class CParameter:
 
 @final
 @dataclass(frozen=True)
-class Function:
+class FunctionDeclaration:
     """A function of C or a method of a C++ class.
 
     Attributes:
@@ -126,7 +126,8 @@ class Function:
 
 
 def _last_word(text: str) -> str:
+    """Return the last word of a declaration, which is the declared name."""
     return text.replace("*", " ").split()[-1]
 
 
-Declaration = Enum | NumericMacro | Typedef | Struct | Function
+Declaration = EnumDeclaration | NumericMacro | Typedef | StructDeclaration | FunctionDeclaration

@@ -8,7 +8,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from diopi_engine.proto import hgrt, nvdla
-from diopi_engine.proto.declarations import Declaration, Enum, Function, NumericMacro, Struct, Typedef
+from diopi_engine.proto.declarations import (
+    Declaration,
+    EnumDeclaration,
+    FunctionDeclaration,
+    NumericMacro,
+    StructDeclaration,
+    Typedef,
+)
 from diopi_proto.headers import wrap_declaration
 
 INCLUDE_DIR = Path(str(files("diopi_engine"))) / "proto" / "include"
@@ -67,69 +74,81 @@ protected:
 """
 
 
-def names() -> tuple[str, ...]:
+def header_names() -> tuple[str, ...]:
     """Return the names of all headers."""
     return tuple(_HEADERS)
 
 
-def render(header: str) -> str:
+def render_header(header: str) -> str:
     """Return the text of the header called `header`, one of `names()`; raise KeyError for any other name."""
     return _HEADERS[header]()
 
 
-def write(folder: Path) -> None:
+def write_headers(folder: Path) -> None:
     """Write every header to `folder`, and create the folder if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
-    for header in names():
-        folder.joinpath(header).write_text(render(header), "utf-8")
+    for header in header_names():
+        folder.joinpath(header).write_text(render_header(header), "utf-8")
 
 
-def cdef(declarations: Sequence[Declaration]) -> str:
+def cffi_declarations(declarations: Sequence[Declaration]) -> str:
     """Return declarations for cffi, without comments and attributes."""
-    return "".join(f"{_plain(declaration)}\n" for declaration in declarations)
+    return "".join(f"{_render_without_comment(declaration)}\n" for declaration in declarations)
 
 
-def _hgrt() -> str:
+def _render_hgrt() -> str:
+    """Return the text of `hgrt.h`."""
     subject = "HanGuangRT: loads compiled networks, and runs them on the cores of a device."
-    body = "\n".join(_with_comment(declaration, "HG_EXPORT ") for declaration in hgrt.DECLARATIONS)
+    body = "\n".join(_render_declaration(declaration, "HG_EXPORT ") for declaration in hgrt.DECLARATIONS)
     return _TEXT.format(subject=subject, guard="HGRT", export=_EXPORT.format("HG_EXPORT"), body=body, cpp="")
 
 
-def _nvdla() -> str:
+def _render_nvdla() -> str:
+    """Return the text of `nvdla.h`, which contains a C part and a C++ part."""
     subject = (
         "The user-mode driver of NVDLA: the C++ class that loads networks and runs them, and the C layer below it."
     )
-    body = "\n".join(_with_comment(declaration, "NVDLA_EXPORT ") for declaration in nvdla.DECLARATIONS)
-    methods = "\n".join(_indent(_comment(method) + f"virtual {_method(method)} = 0;\n") for method in nvdla.METHODS)
-    factories = "\n".join(_comment(method) + f"NVDLA_EXPORT {_method(method)};\n" for method in nvdla.FACTORIES)
+    body = "\n".join(_render_declaration(declaration, "NVDLA_EXPORT ") for declaration in nvdla.DECLARATIONS)
+    methods = "\n".join(
+        _indent_lines(_doc_comment(method) + f"virtual {_cpp_signature(method)} = 0;\n") for method in nvdla.METHODS
+    )
+    factories = "\n".join(
+        _doc_comment(method) + f"NVDLA_EXPORT {_cpp_signature(method)};\n" for method in nvdla.FACTORIES
+    )
     cpp = _CPP.format(methods=methods, factories=factories)
     return _TEXT.format(subject=subject, guard="NVDLA", export=_EXPORT.format("NVDLA_EXPORT"), body=body, cpp=cpp)
 
 
-_HEADERS: Mapping[str, Callable[[], str]] = {"hgrt.h": _hgrt, "nvdla.h": _nvdla}
+_HEADERS: Mapping[str, Callable[[], str]] = {"hgrt.h": _render_hgrt, "nvdla.h": _render_nvdla}
 
 
-def _with_comment(declared: Declaration, attribute: str) -> str:
+def _render_declaration(declared: Declaration, attribute: str) -> str:
     """Return a declaration with its comment; functions also get an attribute."""
-    if isinstance(declared, Function):
-        return _comment(declared) + wrap_declaration(f"{attribute}{_signature(declared)};") + "\n"
-    return _comment(declared) + _c_text(declared, comments=True)
+    if isinstance(declared, FunctionDeclaration):
+        return _doc_comment(declared) + wrap_declaration(f"{attribute}{_c_signature(declared)};") + "\n"
+    return _doc_comment(declared) + _c_text(declared, comments=True)
 
 
-def _plain(declared: Declaration) -> str:
-    return f"{_signature(declared)};" if isinstance(declared, Function) else _c_text(declared, comments=False)
+def _render_without_comment(declared: Declaration) -> str:
+    """Return the C text of a declaration without comments and attributes."""
+    return (
+        f"{_c_signature(declared)};" if isinstance(declared, FunctionDeclaration) else _c_text(declared, comments=False)
+    )
 
 
-def _signature(function: Function) -> str:
+def _c_signature(function: FunctionDeclaration) -> str:
+    """Return the C signature of a function; an empty parameter list becomes `void`."""
     return f"{function.returns} {function.name}({function.declared or 'void'})"
 
 
-def _method(function: Function) -> str:
+def _cpp_signature(function: FunctionDeclaration) -> str:
+    """Return the C++ signature of a method or factory."""
     return f"{function.returns} {function.name}({function.declared})"
 
 
 @singledispatch
 def _c_text(declared: Declaration, *, comments: bool) -> str:
+    """Return the C text of a declaration that is not a function; `comments` adds the meaning of each member."""
     raise TypeError(f"{declared!r} is no declaration")
 
 
@@ -144,24 +163,28 @@ def _(declared: Typedef, *, comments: bool) -> str:
 
 
 @_c_text.register
-def _(declared: Enum, *, comments: bool) -> str:
+def _(declared: EnumDeclaration, *, comments: bool) -> str:
     entries = [(f"{declared.prefix}{member.name} = {member.value}", member.meaning) for member in declared.members]
     last = len(entries) - 1
-    lines = (f"    {text}{',' * (n < last)}{_remark(doc, comments)}\n" for n, (text, doc) in enumerate(entries))
+    lines = (
+        f"    {text}{',' * (n < last)}{_trailing_comment(doc, comments)}\n" for n, (text, doc) in enumerate(entries)
+    )
     return f"typedef enum {{\n{''.join(lines)}}} {declared.name};\n"
 
 
 @_c_text.register
-def _(declared: Struct, *, comments: bool) -> str:
-    lines = (f"    {field.declared};{_remark(field.doc, comments)}\n" for field in declared.fields)
+def _(declared: StructDeclaration, *, comments: bool) -> str:
+    lines = (f"    {field.declared};{_trailing_comment(field.doc, comments)}\n" for field in declared.fields)
     return f"typedef struct {declared.name} {{\n{''.join(lines)}}} {declared.name};\n"
 
 
-def _remark(doc: str, comments: bool) -> str:
+def _trailing_comment(doc: str, comments: bool) -> str:
+    """Return a Doxygen comment to append to a member, or an empty string."""
     return f" /**< {doc} */" if comments else ""
 
 
-def _comment(declared: Declaration) -> str:
+def _doc_comment(declared: Declaration) -> str:
+    """Return the Doxygen comment of a declaration, with a mark if this project defines it."""
     lines = [line.strip() for line in declared.doc.splitlines()]
     if declared.is_project_defined:
         lines[-1] += f" {OURS}"
@@ -170,5 +193,6 @@ def _comment(declared: Declaration) -> str:
     return "".join(("/**\n", *(f" * {line}".rstrip() + "\n" for line in lines), " */\n"))
 
 
-def _indent(text: str) -> str:
+def _indent_lines(text: str) -> str:
+    """Indent every line by four spaces."""
     return "".join(f"    {line}" for line in text.splitlines(keepends=True))

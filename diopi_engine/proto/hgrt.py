@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from diopi_engine.proto.declarations import (
     Declaration,
-    Enum,
+    EnumDeclaration,
     Enumeration,
-    Field,
-    Function,
+    FunctionDeclaration,
     NumericMacro,
-    Struct,
+    StructDeclaration,
+    StructField,
     Typedef,
 )
 
@@ -139,16 +139,16 @@ class MemoryType(Enumeration):
 
 
 ENUMS = (
-    Enum("hgResult", "HG_", Result),
-    Enum("hgDeviceAttribute", "HG_DEVICE_", DeviceAttribute),
-    Enum("hgDevicePriority", "HG_DEVICE_", DevicePriority),
-    Enum("hgDataType", "HG_TYPE_", DataType),
-    Enum("hgLayout", "HG_LAYOUT_", Layout),
-    Enum("hgBindingAttribute", "HG_BINDING_ATTR_", BindingAttribute),
-    Enum("hgExecuteMode", "HG_EXECUTE_", ExecuteMode),
-    Enum("hgBatchSizeFlags", "HG_BATCH_SIZE_", BatchSizeFlags),
-    Enum("hgCoreAllocPolicy", "HG_CORE_ALLOC_", CoreAllocPolicy),
-    Enum("hgMemoryType", "HG_MEM_", MemoryType, is_project_defined=False),
+    EnumDeclaration("hgResult", "HG_", Result),
+    EnumDeclaration("hgDeviceAttribute", "HG_DEVICE_", DeviceAttribute),
+    EnumDeclaration("hgDevicePriority", "HG_DEVICE_", DevicePriority),
+    EnumDeclaration("hgDataType", "HG_TYPE_", DataType),
+    EnumDeclaration("hgLayout", "HG_LAYOUT_", Layout),
+    EnumDeclaration("hgBindingAttribute", "HG_BINDING_ATTR_", BindingAttribute),
+    EnumDeclaration("hgExecuteMode", "HG_EXECUTE_", ExecuteMode),
+    EnumDeclaration("hgBatchSizeFlags", "HG_BATCH_SIZE_", BatchSizeFlags),
+    EnumDeclaration("hgCoreAllocPolicy", "HG_CORE_ALLOC_", CoreAllocPolicy),
+    EnumDeclaration("hgMemoryType", "HG_MEM_", MemoryType, is_project_defined=False),
 )
 
 _TYPES: tuple[Declaration, ...] = (
@@ -168,57 +168,59 @@ _TYPES: tuple[Declaration, ...] = (
         "An execution context: the cores and the uploaded weights of an engine.",
     ),
     Typedef("struct hgTensor_st* hgTensor", "A tensor in memory of the runtime."),
-    Struct(
+    StructDeclaration(
         "hgDims",
         "The sizes of a binding or tensor.",
         (
-            Field("int32_t nbDims", "Number of axes."),
-            Field("int64_t d[HG_MAX_DIMS]", "The sizes; the size of the batch is -1."),
+            StructField("int32_t nbDims", "Number of axes."),
+            StructField("int64_t d[HG_MAX_DIMS]", "The sizes; the size of the batch is -1."),
         ),
         is_project_defined=True,
     ),
-    Struct(
+    StructDeclaration(
         "hgTensorDesc",
         "The description of a tensor.",
         (
-            Field("hgDataType type", "The element type."),
-            Field("hgLayout layout", "The meaning of the axes."),
-            Field("hgDims dims", "The sizes, each 0 or more."),
+            StructField("hgDataType type", "The element type."),
+            StructField("hgLayout layout", "The meaning of the axes."),
+            StructField("hgDims dims", "The sizes, each 0 or more."),
         ),
     ),
-    Struct(
+    StructDeclaration(
         "hgMemDesc",
         "The memory of a tensor.",
         (
-            Field("hgMemoryType location", "The kind of memory."),
-            Field("size_t alignment", "A power of two that divides the address; 0 lets the runtime choose."),
+            StructField("hgMemoryType location", "The kind of memory."),
+            StructField("size_t alignment", "A power of two that divides the address; 0 lets the runtime choose."),
         ),
     ),
-    Struct(
+    StructDeclaration(
         "hgHostTensorDesc",
         "The memory of a binding during an execution.",
         (
-            Field(
+            StructField(
                 "hgMemoryType location",
                 "HG_MEM_SYSTEM: the binding is an address; HG_MEM_HOST: it is a tensor's handle.",
             ),
-            Field("size_t size", "The number of bytes at the address, which the call checks; 0: it does not check."),
+            StructField(
+                "size_t size", "The number of bytes at the address, which the call checks; 0: it does not check."
+            ),
         ),
     ),
-    Struct(
+    StructDeclaration(
         "hgEngineControl",
         "The entry of a scheme for one engine. It is valid until the engine that returned the scheme is destroyed.",
         (
-            Field("int32_t engineId", "The number of the engine in its group."),
-            Field("const char* engineName", "The name of the engine."),
-            Field("int32_t virtualDeviceId", "The virtual device that the engine runs on."),
-            Field(
+            StructField("int32_t engineId", "The number of the engine in its group."),
+            StructField("const char* engineName", "The name of the engine."),
+            StructField("int32_t virtualDeviceId", "The virtual device that the engine runs on."),
+            StructField(
                 "int32_t engineGroupId", "Engines with the same number share memory and do not run at the same time."
             ),
-            Field("hgExecuteMode executeMode", "How the cores share the work."),
-            Field("int32_t coresPerBatch", "The minimum number of cores for one batch."),
-            Field("uint32_t coreMask", "The mask of the virtual cores that the engine runs on."),
-            Field(
+            StructField("hgExecuteMode executeMode", "How the cores share the work."),
+            StructField("int32_t coresPerBatch", "The minimum number of cores for one batch."),
+            StructField("uint32_t coreMask", "The mask of the virtual cores that the engine runs on."),
+            StructField(
                 "uint64_t memoryConsumption", "The local memory of a core for one patch, in bytes, including weights."
             ),
         ),
@@ -226,24 +228,24 @@ _TYPES: tuple[Declaration, ...] = (
 )
 
 _RUNTIME = (
-    Function(
+    FunctionDeclaration(
         "hgRuntimeGetVersion",
         "int* version",
         "Return the version of the interface: HG_VERSION at the time the library was built.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgGetResultName",
         "hgResult result, const char** name",
         "Return the name of a result, such as `HG_SUCCESS`.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgGetResultDescription",
         "hgResult result, const char** description",
         "Return the meaning of a result.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgGetLastErrorString",
         "const char** text",
         "Return why the latest failed call of this thread failed: what was passed and what was expected. The text is\n"
@@ -253,27 +255,29 @@ _RUNTIME = (
 )
 
 _DEVICES = (
-    Function("hgDeviceGetCount", "int* count", "Return the number of devices."),
-    Function("hgDeviceGetCurrent", "hgDevice* device", "Return the current device of this thread, initially 0."),
-    Function(
+    FunctionDeclaration("hgDeviceGetCount", "int* count", "Return the number of devices."),
+    FunctionDeclaration(
+        "hgDeviceGetCurrent", "hgDevice* device", "Return the current device of this thread, initially 0."
+    ),
+    FunctionDeclaration(
         "hgDeviceSetCurrent",
         "hgDevice device",
         "Make a device the current one of this thread. Engines, contexts and tensors belong to the device that was\n"
         "current when they were created. They can be used only while this device is current.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgDeviceGetAttribute",
         "hgDevice device, hgDeviceAttribute attribute, int* value",
         "Return an attribute of a device.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgDeviceRetain",
         "hgDevice device, unsigned int coreCount, hgDevicePriority priority, unsigned int* retainedCoreMask",
         "Retain cores for this process until it releases them or ends.\n\n"
         "The call retains `coreCount` cores (1 or more) and writes their mask to `retainedCoreMask`. Otherwise, it\n"
         "retains none and returns HG_ERROR_CORES_UNAVAILABLE.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgDeviceRelease",
         "hgDevice device, unsigned int coreMask",
         "Release retained cores.\n\n"
@@ -283,68 +287,72 @@ _DEVICES = (
 )
 
 _ENGINES = (
-    Function(
+    FunctionDeclaration(
         "hgEngineCreate",
         "const char* serialized, size_t size, hgEngine* engine",
         "Create an engine on the current device from the bytes of an engine file. They may be freed afterwards.\n\n"
         "HG_ERROR_INVALID_FILE, HG_ERROR_VERSION.",
     ),
-    Function("hgEngineDestroy", "hgEngine engine", "Destroy an engine that has no context.", is_project_defined=True),
-    Function(
+    FunctionDeclaration(
+        "hgEngineDestroy", "hgEngine engine", "Destroy an engine that has no context.", is_project_defined=True
+    ),
+    FunctionDeclaration(
         "hgEngineGetNbBindings",
         "hgEngine engine, int32_t* count",
         "Return the number of bindings; inputs precede outputs.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetBindingIndex",
         "hgEngine engine, const char* name, int* index",
         "Return the index of the binding with this name.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetBindingName",
         "hgEngine engine, int index, const char** name",
         "Return the name of a binding.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetBindingDimensions",
         "hgEngine engine, int index, hgDims* dims",
         "Return the sizes of a binding; the size of the batch is -1.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetBindingType",
         "hgEngine engine, int index, hgDataType* type",
         "Return the element type of a binding.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetBindingLayout",
         "hgEngine engine, int index, hgLayout* layout",
         "Return the layout of a binding.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetBindingAttribute",
         "hgEngine engine, int index, hgBindingAttribute attribute, int* value",
         "Return an attribute of a binding.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetExecutionScheme",
         "hgEngine engine, hgExecutionScheme* scheme",
         "Return the scheme of the engine's group.",
     ),
-    Function("hgEngineGetEngineID", "hgEngine engine, int* engineId", "Return the number of the engine in its group."),
-    Function(
+    FunctionDeclaration(
+        "hgEngineGetEngineID", "hgEngine engine, int* engineId", "Return the number of the engine in its group."
+    ),
+    FunctionDeclaration(
         "hgSchemeGetEngineCount", "hgExecutionScheme scheme, int* count", "Return the number of engines in a group."
     ),
-    Function(
+    FunctionDeclaration(
         "hgSchemeGetEngineControl",
         "hgExecutionScheme scheme, int engineId, hgEngineControl** control",
         "Return the entry of a scheme for an engine.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgEngineGetMaxBatchSize",
         "hgEngine engine, unsigned int flags, int* size",
         "Return the largest batch of one execution; `flags` are joined hgBatchSizeFlags.",
@@ -352,7 +360,7 @@ _ENGINES = (
 )
 
 _CONTEXTS = (
-    Function(
+    FunctionDeclaration(
         "hgEngineCreateExecutionContext",
         "hgEngine engine, hgExecutionContext* context, hgCoreAllocPolicy policy, uint32_t coreMask",
         "Create the context of an engine that has none: allocate cores for its group and upload the weights.\n\n"
@@ -360,13 +368,13 @@ _CONTEXTS = (
         "whatever their policy; a mask must then equal the mask of the engine. `coreMask` is 0 unless the policy is\n"
         "HG_CORE_ALLOC_AS_CORE_MASK. HG_ERROR_CORES_UNAVAILABLE (no core is allocated then), HG_ERROR_CONTEXT_EXISTS.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgExecutionContextDestroy",
         "hgExecutionContext context",
         "Destroy a context after its execution has ended. The last context of a group releases the allocated cores.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgExecutionContextExecute",
         "hgExecutionContext context, int batchSize, void** bindings, const hgHostTensorDesc* tensorInfo",
         "Execute the engine on a batch, and return when its outputs are written.\n\n"
@@ -377,42 +385,44 @@ _CONTEXTS = (
 )
 
 _TENSORS = (
-    Function(
+    FunctionDeclaration(
         "hgTensorCreate",
         "const hgTensorDesc* desc, const hgMemDesc* memory, unsigned int flags, hgTensor* tensor",
         "Create a tensor on the current device. If `desc` is NULL, the tensor has no memory until hgTensorUpdateDesc\n"
         "is called. `flags` must be 0.",
     ),
-    Function("hgTensorDestroy", "hgTensor tensor", "Destroy a tensor that is not mapped.", is_project_defined=True),
-    Function(
+    FunctionDeclaration(
+        "hgTensorDestroy", "hgTensor tensor", "Destroy a tensor that is not mapped.", is_project_defined=True
+    ),
+    FunctionDeclaration(
         "hgTensorUpdateDesc",
         "hgTensor tensor, const hgTensorDesc* desc",
         "Set or replace the description of a tensor; memory is allocated if the tensor does not have enough.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgTensorData",
         "hgTensor tensor, const void* data, size_t size",
         "Copy `size` bytes to a tensor; `size` must be the size of the tensor.",
     ),
-    Function(
+    FunctionDeclaration(
         "hgTensorMap",
         "hgTensor tensor, void** address",
         "Return the address of a tensor for direct access. Until it is unmapped, it can't be changed or destroyed.",
     ),
-    Function("hgTensorUnmap", "hgTensor tensor", "End the direct access to a mapped tensor."),
-    Function(
+    FunctionDeclaration("hgTensorUnmap", "hgTensor tensor", "End the direct access to a mapped tensor."),
+    FunctionDeclaration(
         "hgTensorGetDesc",
         "hgTensor tensor, hgTensorDesc* desc",
         "Return the description of a tensor.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgTensorGetSize",
         "hgTensor tensor, size_t* size",
         "Return the number of bytes of a tensor's elements.",
         is_project_defined=True,
     ),
-    Function(
+    FunctionDeclaration(
         "hgTensorGetAlignedSize",
         "hgTensor tensor, size_t* size",
         "Return the number of bytes of a tensor's memory.",
@@ -420,7 +430,7 @@ _TENSORS = (
     ),
 )
 
-FUNCTIONS: tuple[Function, ...] = (*_RUNTIME, *_DEVICES, *_ENGINES, *_CONTEXTS, *_TENSORS)
+FUNCTIONS: tuple[FunctionDeclaration, ...] = (*_RUNTIME, *_DEVICES, *_ENGINES, *_CONTEXTS, *_TENSORS)
 """Every function, in the order in which a program needs them."""
 
 DECLARATIONS: tuple[Declaration, ...] = (*_TYPES, *FUNCTIONS)

@@ -1,7 +1,7 @@
-"""The user-mode driver of NVDLA: the C++ class IRuntime, and the C layer with which it calls the driver in the kernel.
+"""The user-mode driver of NVDLA: the C++ class IRuntime, and the C layer through which it calls the kernel's driver.
 
-A loadable is a compiled network: layers with dependencies, memory and configuration. Every implementation must be able
-to read every loadable, even one it can't run.
+A loadable is a file with a compiled network: layers with their dependencies, memory and configuration. Every
+implementation must be able to read every loadable, even a loadable that it can't run.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from functools import partial
 
 from diopi_engine.proto.declarations import (
     Declaration,
-    Enum,
+    EnumDeclaration,
     Enumeration,
-    Field,
-    Function,
+    FunctionDeclaration,
     NumericMacro,
-    Struct,
+    StructDeclaration,
+    StructField,
     Typedef,
 )
 
@@ -91,40 +91,43 @@ _TYPES: tuple[Declaration, ...] = (
         NAME_LENGTH,
         "The maximum number of bytes of a tensor's name, including the terminating zero.",
     ),
-    Enum("NvError", "Nv", Error),
-    Enum("NvDlaHeap", "NvDlaHeap_", Heap),
-    Enum("NvDlaDataType", "NvDlaDataType_", DataType),
-    Enum("NvDlaDataFormat", "NvDlaDataFormat_", DataFormat),
-    Struct(
+    EnumDeclaration("NvError", "Nv", Error),
+    EnumDeclaration("NvDlaHeap", "NvDlaHeap_", Heap),
+    EnumDeclaration("NvDlaDataType", "NvDlaDataType_", DataType),
+    EnumDeclaration("NvDlaDataFormat", "NvDlaDataFormat_", DataFormat),
+    StructDeclaration(
         "NvDlaTensor",
         "An input or output of a network. Only the size of the batch can be changed. It is initially 1, and it is the\n"
         "same for all inputs and outputs.",
         (
-            Field("char name[NVDLA_NAME_LENGTH]", "The name, terminated by a zero."),
-            Field(
+            StructField("char name[NVDLA_NAME_LENGTH]", "The name, terminated by a zero."),
+            StructField(
                 "NvU64 bufferSize",
                 "The number of bytes. It follows from the sizes, so it is not read when a tensor is set.",
             ),
-            Field("NvDlaDataType dataType", "The element type."),
-            Field("NvDlaDataFormat dataFormat", "The meaning of the axes."),
-            Field("NvU32 numDims", "The number of axes."),
-            Field("NvS64 dims[NVDLA_MAX_DIMS]", "The sizes; the first one is the size of the batch."),
-            Field("NvS64 maxBatch", "The maximum of the first size; 0 if all sizes are fixed."),
+            StructField("NvDlaDataType dataType", "The element type."),
+            StructField("NvDlaDataFormat dataFormat", "The meaning of the axes."),
+            StructField("NvU32 numDims", "The number of axes."),
+            StructField("NvS64 dims[NVDLA_MAX_DIMS]", "The sizes; the first one is the size of the batch."),
+            StructField("NvS64 maxBatch", "The maximum of the first size; 0 if all sizes are fixed."),
         ),
         is_project_defined=True,
     ),
-    Struct(
+    StructDeclaration(
         "NvDlaMemDesc",
         "A memory that a task uses.",
-        (Field("void* handle", "The handle that NvDlaAllocMem returned."), Field("NvU32 size", "The number of bytes.")),
+        (
+            StructField("void* handle", "The handle that NvDlaAllocMem returned."),
+            StructField("NvU32 size", "The number of bytes."),
+        ),
     ),
-    Struct(
+    StructDeclaration(
         "NvDlaTask",
         "A task of a device; the driver fills it from a loadable.",
         (
-            Field("NvU32 batchSize", "The size of the batch; 1 for a network without batches."),
-            Field("NvU32 numAddresses", "The number of memories."),
-            Field(
+            StructField("NvU32 batchSize", "The size of the batch; 1 for a network without batches."),
+            StructField("NvU32 numAddresses", "The number of memories."),
+            StructField(
                 "const NvDlaMemDesc* addressList",
                 "The memories of the loadable, its inputs and its outputs, in the order of the loadable.",
             ),
@@ -133,9 +136,9 @@ _TYPES: tuple[Declaration, ...] = (
     ),
 )
 
-_function = partial(Function, returns="NvError")
+_function = partial(FunctionDeclaration, returns="NvError")
 
-PORTABILITY: tuple[Function, ...] = (
+PORTABILITY: tuple[FunctionDeclaration, ...] = (
     _function("NvDlaInitialize", "void** session_handle", "Start a session with the driver in the kernel."),
     _function(
         "NvDlaDestroy", "void* session_handle", "End a session, whose devices must already be closed.", returns="void"
@@ -177,7 +180,7 @@ PORTABILITY: tuple[Function, ...] = (
 )
 """The portability layer, in C."""
 
-METHODS: tuple[Function, ...] = (
+METHODS: tuple[FunctionDeclaration, ...] = (
     _function("getMaxDevices", "", "Return the number of devices that the configuration supports.", returns="NvU16"),
     _function(
         "getNumDevices", "", "Return the number of available devices. A task runs on one device.", returns="NvU16"
@@ -206,7 +209,7 @@ METHODS: tuple[Function, ...] = (
 )
 """The methods of the C++ class `nvdla::IRuntime`."""
 
-FACTORIES: tuple[Function, ...] = (
+FACTORIES: tuple[FunctionDeclaration, ...] = (
     _function("createRuntime", "", "Create a runtime; return NULL if there is not enough memory.", returns="IRuntime*"),
     _function(
         "destroyRuntime",

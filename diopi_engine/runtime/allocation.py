@@ -12,7 +12,7 @@ from typing import final
 
 from diopi_engine.manifest import Control, EngineManifest
 from diopi_engine.proto.hgrt import CoreAllocPolicy, Result
-from diopi_engine.runtime.cores import mask_of, numbers
+from diopi_engine.runtime.cores import core_numbers, cores_mask
 from diopi_engine.runtime.devices import DeviceDescription
 from diopi_engine.runtime.errors import InterfaceError
 
@@ -39,17 +39,17 @@ class Allocation:
     core_masks: Mapping[int, int]
     contexts: set[int]
 
-    def serves(self, manifest: EngineManifest, device: DeviceDescription) -> bool:
-        """Return whether an engine of a device, which has no context yet, can have one with these cores."""
+    def can_hold_context(self, manifest: EngineManifest, device: DeviceDescription) -> bool:
+        """Return whether an engine of a device, which has no context yet, can use these cores for its context."""
         mapped = self.devices.get(manifest.control.virtual_device)
         return self.group == manifest.group and mapped is device and manifest.engine not in self.contexts
 
     def mask(self, engine: int) -> int:
-        """Return the mask of the cores of an engine."""
-        return mask_of([core for lane in self.lanes[engine] for core in lane])
+        """Return the mask of the physical cores that are allocated for the engine with this number."""
+        return cores_mask([core for lane in self.lanes[engine] for core in lane])
 
-    def give_back(self) -> None:
-        """Release all cores."""
+    def release(self) -> None:
+        """Release all cores of the allocation."""
         for device in self.devices.values():
             with device.cores.choosing():
                 device.cores.end_use(self.core_masks[device.number])
@@ -102,15 +102,18 @@ def allocate(
 def _reserve_cores(
     manifest: EngineManifest, mapped: Mapping[int, DeviceDescription], policy: CoreAllocPolicy, mask: int
 ) -> Allocation:
+    """Reserve the cores of a group on the physical devices that its virtual devices are mapped to."""
     copies = {
-        virtual: _copies(manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0)
+        virtual: _map_copies(
+            manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0
+        )
         for virtual, device in mapped.items()
     }
     lanes = [split_lanes(control, copies[control.virtual_device]) for control in manifest.scheme]
     if mask:
-        lanes[manifest.engine] = _chunks(numbers(mask), manifest.control.cores_per_batch)
+        lanes[manifest.engine] = _group_cores(core_numbers(mask), manifest.control.cores_per_batch)
     masks = {
-        device.number: mask_of([*{core for copy in copies[virtual] for core in copy.values()}])
+        device.number: cores_mask([*{core for copy in copies[virtual] for core in copy.values()}])
         for virtual, device in mapped.items()
     }
     masks[mapped[manifest.control.virtual_device].number] |= mask
@@ -119,23 +122,23 @@ def _reserve_cores(
     return Allocation(group=manifest.group, devices=mapped, lanes=lanes, core_masks=masks, contexts=set())
 
 
-def _copies(
+def _map_copies(
     manifest: EngineManifest, virtual: int, device: DeviceDescription, policy: CoreAllocPolicy, mask: int
 ) -> list[dict[int, int]]:
     """Return the maps from virtual to physical cores of a device, one for each copy of the scheme."""
     masks = (control.core_mask for control in manifest.scheme if control.virtual_device == virtual)
-    wanted = numbers(reduce(or_, masks))
+    wanted = core_numbers(reduce(or_, masks))
     fixed: dict[int, int] = {}
     available = device.cores.available
     if mask:
-        virtual_cores = numbers(manifest.control.core_mask)
+        virtual_cores = core_numbers(manifest.control.core_mask)
         usable = available | device.cores.free
         if mask & ~usable:
             raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"of cores {mask:#x} only {mask & usable:#x} are free")
-        fixed = dict(zip(virtual_cores, numbers(mask), strict=False))
+        fixed = dict(zip(virtual_cores, core_numbers(mask), strict=False))
         available &= ~mask
     left = [core for core in wanted if core not in fixed]
-    cores = numbers(available)
+    cores = core_numbers(available)
     if len(cores) < len(left):
         raise InterfaceError(
             Result.ERROR_CORES_UNAVAILABLE,
@@ -146,10 +149,11 @@ def _copies(
 
 
 def split_lanes(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
-    """Return the lanes of an engine on each copy of its scheme."""
-    cores = numbers(control.core_mask)
-    return [lane for copy in copies for lane in _chunks([copy[core] for core in cores], control.cores_per_batch)]
+    """Return the lanes of an engine, as physical cores, on each copy of its group's scheme."""
+    cores = core_numbers(control.core_mask)
+    return [lane for copy in copies for lane in _group_cores([copy[core] for core in cores], control.cores_per_batch)]
 
 
-def _chunks(cores: Sequence[int], size: int) -> list[Lane]:
+def _group_cores(cores: Sequence[int], size: int) -> list[Lane]:
+    """Split a sequence of cores into lanes of `size` cores."""
     return [tuple(cores[n : n + size]) for n in range(0, len(cores), size)]

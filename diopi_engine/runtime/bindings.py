@@ -38,7 +38,9 @@ def map_arrays(
     """
     described = context.owner.engine.manifest.bindings
     arrays = [
-        _array(handles, context, binding, batch, int(ffi.cast("uintptr_t", bindings[n])), info[n] if info else None)
+        _binding_array(
+            handles, context, binding, batch, int(ffi.cast("uintptr_t", bindings[n])), info[n] if info else None
+        )
         for n, binding in enumerate(described)
     ]
     _check_overlap(described, arrays)
@@ -46,7 +48,10 @@ def map_arrays(
     return inputs, [array for array, binding in zip(arrays, described, strict=True) if not binding.is_input]
 
 
-def _array(handles: Handles, context: ExecutionContext, binding: Binding, batch: int, nbytes: int, info: Any) -> Array:
+def _binding_array(
+    handles: Handles, context: ExecutionContext, binding: Binding, batch: int, nbytes: int, info: Any
+) -> Array:
+    """Return the memory of a binding as an array; raise InterfaceError if the memory is too small or invalid."""
     if not nbytes:
         raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
     shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
@@ -64,6 +69,7 @@ def _array(handles: Handles, context: ExecutionContext, binding: Binding, batch:
 
 
 def _tensor_bytes(tensor: RuntimeTensor, context: ExecutionContext, binding: Binding, batch: int) -> Array:
+    """Return the bytes of a tensor used as a binding; raise InterfaceError if its device, type or shape differs."""
     if tensor.device is not context.device:
         raise InterfaceError(
             Result.ERROR_WRONG_DEVICE, f"binding {binding.name} is a tensor of device {tensor.device.number}"

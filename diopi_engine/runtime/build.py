@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from diopi_engine.proto import headers
-from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.declarations import FunctionDeclaration
 from diopi_engine.proto.hgrt import FUNCTIONS
 from diopi_engine.runtime.calls import CALLS
 from diopi_impl.export.build import build as build_library
@@ -40,14 +40,15 @@ hgResult hgGetLastErrorString(const char** text) {{
 def build(folder: Path) -> Path:
     """Build the library in `folder`, which is created, and return its path; raise ExportError if that fails."""
     called = [function for function in FUNCTIONS if function.name in CALLS]
-    text = "\n".join(_function(number, function) for number, function in enumerate(called))
+    text = "\n".join(_c_function(number, function) for number, function in enumerate(called))
     roots = [Path(headers.__file__).parents[2]]
     return build_library(
         _TEXT.format(count=len(called), functions=text), folder / LIBRARY, roots, include=headers.INCLUDE_DIR
     )
 
 
-def _function(number: int, function: Function) -> str:
+def _c_function(number: int, function: FunctionDeclaration) -> str:
+    """Return the C definition of the exported function with this number in the table of Python callbacks."""
     arguments = ", ".join(parameter.name for parameter in function.parameters)
     return (
         f"hgResult {function.name}({function.declared}) {{\n"

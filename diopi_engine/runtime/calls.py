@@ -34,7 +34,7 @@ from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution
 from diopi_engine.runtime.ffi import ffi, lock_pages, text_of
 from diopi_engine.runtime.handles import Handles
-from diopi_engine.runtime.objects import ExecutionContext, LoadedEngine, RuntimeTensor, Scheme
+from diopi_engine.runtime.objects import ExecutionContext, LoadedEngine, RuntimeTensor, SchemeHandle
 from diopi_engine.sizes import sample_bytes
 
 CALLS: dict[str, Callable[..., Any]] = {}
@@ -46,7 +46,7 @@ _thread = threading.local()
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function under its name."""
+    """Register the Python implementation of a HanGuangRT function under the function's name."""
     CALLS[function.__name__] = function
     return function
 
@@ -71,8 +71,8 @@ def current_device() -> DeviceDescription:
 _TEXTS: dict[str, Any] = {}
 
 
-def _text(text: str, cache: dict[Any, Any] = _TEXTS) -> Any:
-    """Return a string for C, which exists as long as `cache`."""
+def _c_string(text: str, cache: dict[Any, Any] = _TEXTS) -> Any:
+    """Return text as a C string, which stays valid as long as `cache` exists."""
     return cache.setdefault(text, ffi.new("char[]", text.encode()))
 
 
@@ -83,12 +83,12 @@ def hgRuntimeGetVersion() -> int:
 
 @call
 def hgGetResultName(result: Result) -> Any:
-    return _text(f"HG_{result.name}")
+    return _c_string(f"HG_{result.name}")
 
 
 @call
 def hgGetResultDescription(result: Result) -> Any:
-    return _text(result.meaning)
+    return _c_string(result.meaning)
 
 
 @call
@@ -142,7 +142,7 @@ def hgEngineCreate(serialized: Any, size: int) -> int:
     except EngineFileError as error:
         raise InterfaceError(Result.ERROR_INVALID_FILE, str(error)) from error
     loaded = LoadedEngine(engine=engine, device=current_device())
-    loaded.scheme = HANDLES.enter(Scheme(loaded))
+    loaded.scheme = HANDLES.enter(SchemeHandle(loaded))
     return HANDLES.enter(loaded)
 
 
@@ -151,7 +151,7 @@ def hgEngineDestroy(engine: LoadedEngine) -> None:
     with HANDLES.lock:
         if engine.context is not None:
             raise InterfaceError(Result.ERROR_IN_USE, "the engine has a context")
-        HANDLES.remove(HANDLES.find(Scheme, engine.scheme))
+        HANDLES.remove(HANDLES.find(SchemeHandle, engine.scheme))
         HANDLES.remove(engine)
 
 
@@ -160,7 +160,8 @@ def hgEngineGetNbBindings(engine: LoadedEngine) -> int:
     return len(engine.engine.manifest.bindings)
 
 
-def _binding(engine: LoadedEngine, index: int) -> Any:
+def _find_binding(engine: LoadedEngine, index: int) -> Any:
+    """Return the binding of an engine with this index; raise HG_ERROR_INVALID_ARGUMENT if there is none."""
     bindings = engine.engine.manifest.bindings
     if not 0 <= index < len(bindings):
         raise invalid_argument(f"binding {index}, expected one of 0 to {len(bindings) - 1}")
@@ -171,40 +172,41 @@ def _binding(engine: LoadedEngine, index: int) -> Any:
 def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
     if not name:
         raise invalid_argument("name is NULL")
-    wanted = text_of(name)
+    requested = text_of(name)
     names = [binding.name for binding in engine.engine.manifest.bindings]
-    if wanted not in names:
-        raise invalid_argument(f"no binding is called {wanted!r}: there are {', '.join(names)}")
-    return names.index(wanted)
+    if requested not in names:
+        raise invalid_argument(f"no binding is called {requested!r}; the bindings are {', '.join(names)}")
+    return names.index(requested)
 
 
 @call
 def hgEngineGetBindingName(engine: LoadedEngine, index: int) -> Any:
-    return _text(_binding(engine, index).name, engine.c_strings)
+    return _c_string(_find_binding(engine, index).name, engine.c_strings)
 
 
 @call
 def hgEngineGetBindingDimensions(engine: LoadedEngine, index: int) -> Any:
-    return _dims([-1 if size is None else size for size in _binding(engine, index).shape])
+    return _dims_fields([-1 if size is None else size for size in _find_binding(engine, index).shape])
 
 
-def _dims(sizes: Any) -> Any:
+def _dims_fields(sizes: Any) -> Any:
+    """Return the fields of an hgDims structure for these sizes, padded with zeros."""
     return {"nbDims": len(sizes), "d": [*sizes, *[0] * (MAX_DIMS - len(sizes))]}
 
 
 @call
 def hgEngineGetBindingType(engine: LoadedEngine, index: int) -> int:
-    return DataType[_binding(engine, index).dtype.upper()]
+    return DataType[_find_binding(engine, index).dtype.upper()]
 
 
 @call
 def hgEngineGetBindingLayout(engine: LoadedEngine, index: int) -> int:
-    return Layout[_binding(engine, index).layout]
+    return Layout[_find_binding(engine, index).layout]
 
 
 @call
 def hgEngineGetBindingAttribute(engine: LoadedEngine, index: int, attribute: BindingAttribute) -> int:
-    binding = _binding(engine, index)
+    binding = _find_binding(engine, index)
     values = {
         BindingAttribute.IS_INPUT: int(binding.is_input),
         BindingAttribute.DATA_TYPE: DataType[binding.dtype.upper()].value,
@@ -227,18 +229,18 @@ def hgEngineGetEngineID(engine: LoadedEngine) -> int:
 
 
 @call
-def hgSchemeGetEngineCount(scheme: Scheme) -> int:
+def hgSchemeGetEngineCount(scheme: SchemeHandle) -> int:
     return len(scheme.owner.engine.manifest.scheme)
 
 
 @call
-def hgSchemeGetEngineControl(scheme: Scheme, number: int) -> Any:
+def hgSchemeGetEngineControl(scheme: SchemeHandle, number: int) -> Any:
     controls, cache = scheme.owner.engine.manifest.scheme, scheme.owner.c_strings
     if not 0 <= number < len(controls):
         raise invalid_argument(f"engine {number}, expected one of 0 to {len(controls) - 1}")
     if number not in cache:
         control = controls[number]
-        name, mode = _text(control.name, cache), ExecuteMode[control.mode.upper()]
+        name, mode = _c_string(control.name, cache), ExecuteMode[control.mode.upper()]
         fields = [
             number,
             name,
@@ -264,7 +266,7 @@ def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
             for control in manifest.scheme
             if control.virtual_device == manifest.control.virtual_device
         ]
-        together = len({core for mask in masks for core in cores.numbers(mask)})
+        together = len({core for mask in masks for core in cores.core_numbers(mask)})
         copies = max(engine.device.cores.count // together, 1)
     return manifest.max_batch * copies
 
@@ -285,17 +287,17 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
         if engine.context is not None:
             raise InterfaceError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
         existing = {id(context.allocation): context.allocation for context in HANDLES.all(ExecutionContext)}.values()
-        serving = [allocation for allocation in existing if allocation.serves(manifest, device)]
+        serving = [allocation for allocation in existing if allocation.can_hold_context(manifest, device)]
         allocation = serving[0] if serving else allocate(manifest, device, devices(), policy, mask)
         try:
             if serving and by_mask and allocation.mask(manifest.engine) != mask:
-                reason = f"its group gave the engine cores {allocation.mask(manifest.engine):#x}, not {mask:#x}"
+                reason = f"the group of the engine allocated cores {allocation.mask(manifest.engine):#x}, not {mask:#x}"
                 raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, reason)
             lanes = [[device.jax_devices[core] for core in lane] for lane in allocation.lanes[manifest.engine]]
             context = ExecutionContext(engine, allocation, Execution(engine.engine, lanes))
         except BaseException:
             if not serving:
-                allocation.give_back()
+                allocation.release()
             raise
         allocation.contexts.add(manifest.engine)
         engine.context = context
@@ -310,7 +312,7 @@ def hgExecutionContextDestroy(context: ExecutionContext) -> None:
         context.owner.context = None
         context.allocation.contexts.discard(context.owner.engine.manifest.engine)
         if not context.allocation.contexts:
-            context.allocation.give_back()
+            context.allocation.release()
 
 
 @call
@@ -356,6 +358,7 @@ def _description(desc: Any) -> tuple[DataType, int, tuple[int, ...]]:
 
 
 def _check_unmapped(tensor: RuntimeTensor) -> RuntimeTensor:
+    """Return the tensor; raise HG_ERROR_IN_USE if it is mapped."""
     if tensor.mapped:
         raise InterfaceError(Result.ERROR_IN_USE, "the tensor is mapped")
     return tensor
@@ -395,7 +398,7 @@ def hgTensorUnmap(tensor: RuntimeTensor) -> None:
 @call
 def hgTensorGetDesc(tensor: RuntimeTensor) -> Any:
     dtype, layout, sizes = tensor.description
-    return {"type": dtype, "layout": layout, "dims": _dims(sizes)}
+    return {"type": dtype, "layout": layout, "dims": _dims_fields(sizes)}
 
 
 @call

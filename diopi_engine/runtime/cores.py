@@ -72,27 +72,27 @@ class Cores:
 
     def retain(self, mask: int) -> None:
         """Retain free cores."""
-        self._set(mask, _TAKE)
+        self._lock_cores(mask, _TAKE)
         self.retained |= mask
 
     def release(self, mask: int) -> None:
         """Release retained cores that no context uses."""
         self.retained &= ~mask
-        self._set(mask, fcntl.LOCK_UN)
+        self._lock_cores(mask, fcntl.LOCK_UN)
 
     def use(self, mask: int) -> None:
         """Take free or retained cores for a context."""
-        self._set(mask & ~self.retained, _TAKE)
+        self._lock_cores(mask & ~self.retained, _TAKE)
         self.used |= mask
 
     def end_use(self, mask: int) -> None:
         """Return the cores of a context; retained ones stay retained."""
         self.used &= ~mask
-        self._set(mask & ~self.retained, fcntl.LOCK_UN)
+        self._lock_cores(mask & ~self.retained, fcntl.LOCK_UN)
 
-    def _set(self, mask: int, operation: int) -> None:
+    def _lock_cores(self, mask: int, operation: int) -> None:
         """Lock or unlock the bytes of the cores in a mask."""
-        for core in numbers(mask):
+        for core in core_numbers(mask):
             fcntl.lockf(self._file, operation, 1, core)
 
     def _is_locked(self, core: int) -> bool:
@@ -101,24 +101,24 @@ class Cores:
         return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
 
 
-def numbers(mask: int) -> list[int]:
+def core_numbers(mask: int) -> list[int]:
     """Return the numbers of the cores in a mask in ascending order."""
     return [core for core in range(mask.bit_length()) if mask >> core & 1]
 
 
-def mask_of(cores: Iterator[int] | list[int]) -> int:
-    """Return the mask of cores."""
+def cores_mask(cores: Iterator[int] | list[int]) -> int:
+    """Return the bit mask of the cores with these numbers."""
     return sum(1 << core for core in cores)
 
 
 def retain(cores: Cores, count: int, left: int) -> int:
     """Retain `count` free cores if `left` more are free, and return their mask; else HG_ERROR_CORES_UNAVAILABLE."""
     with cores.choosing():
-        free = numbers(cores.free)
+        free = core_numbers(cores.free)
         if len(free) < count + left:
             needed = f"{count} cores, with {left} left for requests of higher priority"
             raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"{needed}: {len(free)} of {cores.count} are free")
-        mask = mask_of(free[:count])
+        mask = cores_mask(free[:count])
         cores.retain(mask)
         return mask
 

@@ -29,7 +29,7 @@ LOCKS = Path("/tmp/diopi-engine")
 @final
 @dataclass(frozen=True, kw_only=True)
 class DeviceDescription:
-    """A device: its cores, their local memory in bytes, and the JAX device of each core."""
+    """The number, the cores, the local memory per core in bytes, and the JAX device of each core of a device."""
 
     number: int
     cores: Cores

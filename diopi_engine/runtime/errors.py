@@ -10,7 +10,7 @@ from diopi_engine.proto.declarations import Enumeration
 
 
 class InterfaceError(Exception):
-    """A call fails with `result`, a result of its interface; the message states the reason."""
+    """A call failed with `result`, a result code of its interface; the message states the reason."""
 
     def __init__(self, result: Enumeration, reason: str) -> None:
         super().__init__(reason)
@@ -26,17 +26,20 @@ class ResultCodes:
     no_memory: Enumeration
     internal: Enumeration
 
-    def to(self, name: str, function: Callable[..., None], fail: Callable[[str], Any]) -> Callable[..., int]:
+    def returning_code(
+        self, name: str, function: Callable[..., None], fail: Callable[[str], Any]
+    ) -> Callable[..., int]:
         """Return a function that calls `function` and returns its result code; `fail` receives the reason."""
 
         def call(*values: Any) -> int:
+            """Call `function`, report an exception to `fail`, and return the corresponding result code."""
             try:
                 function(*values)
             except InterfaceError as error:
                 fail(f"{name}: {error}")
                 return error.result
             except MemoryError:
-                fail(f"{name}: there is not so much memory")
+                fail(f"{name}: there is not enough memory")
                 return self.no_memory
             except Exception as error:
                 fail(f"{name}: {type(error).__name__}: {error}")

@@ -22,7 +22,7 @@ CONCURRENT_PARTS = 2
 
 
 @final
-class Lane:
+class CoreLane:
     """The cores that compute a batch together, with the weights of an engine, which are split among several cores."""
 
     def __init__(self, engine: Engine, cores: Sequence[Any]) -> None:
@@ -40,20 +40,21 @@ class Lane:
         self._compiling = threading.Lock()
 
     def run(self, inputs: Sequence[Array], size: int) -> list[Any]:
-        """Return the outputs for a part of `size` samples, which may still be being computed."""
+        """Start to compute a part of `size` samples and return its outputs, which JAX may still be computing."""
         with jax.enable_x64(True):
-            program = self._programs.get(size) or self._compiled(size)
+            program = self._programs.get(size) or self._compile(size)
             return list(program(*self._weights, *inputs))
 
     def _sharding(self, array: Array) -> Any:
-        """Return how a weight is split: along its longest axis that divides evenly among the cores."""
+        """Return the sharding of a weight: split along its longest axis that divides evenly among the cores."""
         axes = [axis for axis, size in enumerate(array.shape) if self._mesh and size and size % self._mesh.size == 0]
         if self._mesh is None or not axes:
             return self._whole
         longest = max(axes, key=lambda axis: array.shape[axis])
         return NamedSharding(self._mesh, PartitionSpec(*[None] * longest, "core"))
 
-    def _compiled(self, size: int) -> Any:
+    def _compile(self, size: int) -> Any:
+        """Return the network compiled for parts of `size` samples; the compiled program is cached."""
         with self._compiling:
             if size not in self._programs:
                 manifest = self._engine.manifest
@@ -80,11 +81,11 @@ def binding_shape(binding: Binding, batch: int) -> tuple[int, ...]:
 
 @final
 class Execution:
-    """An engine on its lanes; threads take turns."""
+    """The execution of an engine on lanes of cores; threads that call it concurrently run one after another."""
 
     def __init__(self, engine: Engine, lanes: Sequence[Sequence[Any]]) -> None:
         self._engine = engine
-        self._lanes = [Lane(engine, cores) for cores in lanes]
+        self._lanes = [CoreLane(engine, cores) for cores in lanes]
         self._pool = ThreadPoolExecutor(CONCURRENT_PARTS * len(lanes), "engine")
         self._turn = threading.Lock()
 
@@ -95,11 +96,15 @@ class Execution:
                 raise InterfaceError(
                     Result.ERROR_INVALID_HANDLE, "the context was destroyed while the call waited for it"
                 )
-            parts = self._parts(batch)
+            parts = self._split_batch(batch)
             if len(parts) == 1:
-                return _download(self._lanes[0].run(inputs, batch), outputs)
+                return _copy_results(self._lanes[0].run(inputs, batch), outputs)
             lanes = cycle(self._lanes)
-            list(self._pool.map(lambda job: self._part(*job), [(next(lanes), part, inputs, outputs) for part in parts]))
+            list(
+                self._pool.map(
+                    lambda job: self._run_part(*job), [(next(lanes), part, inputs, outputs) for part in parts]
+                )
+            )
 
     def close(self) -> None:
         """Wait for running executions and release the weights."""
@@ -107,17 +112,19 @@ class Execution:
             self._pool.shutdown()
             self._lanes.clear()
 
-    def _parts(self, batch: int) -> list[slice]:
+    def _split_batch(self, batch: int) -> list[slice]:
         """Split a batch, if allowed, into parts that give each lane its share and are not larger than a patch."""
         manifest = self._engine.manifest
         size = min(manifest.patch, -(-batch // len(self._lanes))) if manifest.is_divisible else max(batch, 1)
         return [slice(start, min(start + size, batch)) for start in range(0, batch, size)]
 
-    def _part(self, lane: Lane, part: slice, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def _run_part(self, lane: CoreLane, part: slice, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compute one part of a batch on a lane and write its outputs."""
         results = lane.run([array[part] for array in inputs], part.stop - part.start)
-        _download(results, [array[part] for array in outputs])
+        _copy_results(results, [array[part] for array in outputs])
 
 
-def _download(results: Sequence[Any], outputs: Sequence[Array]) -> None:
+def _copy_results(results: Sequence[Any], outputs: Sequence[Array]) -> None:
+    """Wait for the results and copy them to the outputs."""
     for result, output in zip(results, outputs, strict=True):
         np.copyto(output, np.asarray(result))

@@ -10,13 +10,14 @@ import cffi
 from diopi_engine.proto import headers, hgrt
 
 ffi = cffi.FFI()
-ffi.cdef(headers.cdef(hgrt.DECLARATIONS))
+ffi.cdef(headers.cffi_declarations(hgrt.DECLARATIONS))
 ffi.cdef("int mlock(const void* address, size_t length); typedef void (*function_t)(void);")
 ffi.cdef("struct hgrt_exported { function_t* functions; void (*fail)(const char* reason); };")
 
 
 @cache
-def _system() -> Any:
+def _c_library() -> Any:
+    """Return the functions of the C library that this process has loaded."""
     return ffi.dlopen(None)
 
 
@@ -29,4 +30,4 @@ def text_of(characters: Any) -> str:
 
 def lock_pages(address: int, size: int) -> bool:
     """Lock pages in memory until they are unmapped; return whether the process is allowed to lock that many."""
-    return bool(_system().mlock(ffi.cast("void*", address), size) == 0)
+    return bool(_c_library().mlock(ffi.cast("void*", address), size) == 0)

@@ -24,7 +24,7 @@ class Handles:
     """
 
     def __init__(self, invalid: Enumeration) -> None:
-        """`invalid` is the result of a call with a handle of nothing that it takes."""
+        """Create an empty table; `invalid` is the result code of a call with an invalid handle."""
         self._invalid = invalid
         self._numbers = itertools.count(0x1000, 0x10)
         self._objects: dict[int, Any] = {}

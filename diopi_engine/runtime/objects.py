@@ -23,7 +23,7 @@ ALIGNMENT = 64
 @final
 @dataclass(eq=False, kw_only=True)
 class LoadedEngine:
-    """An engine of a device.
+    """An engine that a program has created on a device.
 
     Attributes:
         scheme: the handle of its scheme.
@@ -39,8 +39,8 @@ class LoadedEngine:
 
 @final
 @dataclass(eq=False)
-class Scheme:
-    """The scheme of an engine's group."""
+class SchemeHandle:
+    """The object behind a scheme's handle; `owner` is the engine that contains the scheme."""
 
     owner: LoadedEngine
 
@@ -53,7 +53,7 @@ class Scheme:
 @final
 @dataclass(eq=False)
 class ExecutionContext:
-    """The execution context of an engine."""
+    """The execution context of the engine `owner`: its allocated cores and its execution on them."""
 
     owner: LoadedEngine
     allocation: Allocation
@@ -79,20 +79,21 @@ class RuntimeTensor:
         self._memory: Array = np.empty(0, np.uint8)
 
     def describe(self, dtype: DataType, layout: int, shape: tuple[int, ...]) -> None:
-        """Set the description, and allocate the memory that it requires."""
+        """Set the element type, layout and shape, and allocate the memory that they require."""
         size = prod(shape) * numpy_type(dtype.name.lower()).itemsize
         if size > len(self._memory):
-            self._memory = self._allocated(size)
+            self._memory = self._allocate_aligned(size)
         self.described = dtype, layout, shape
 
-    def _allocated(self, size: int) -> Array:
-        whole = -(-size // self._alignment) * self._alignment
-        room: Any = mmap.mmap(-1, whole + self._alignment)
-        memory = np.frombuffer(room, np.uint8)
+    def _allocate_aligned(self, size: int) -> Array:
+        """Return newly mapped memory of at least `size` bytes, aligned, and page-locked for host tensors."""
+        padded_size = -(-size // self._alignment) * self._alignment
+        mapping: Any = mmap.mmap(-1, padded_size + self._alignment)
+        memory = np.frombuffer(mapping, np.uint8)
         if self.location is MemoryType.HOST:
             self._lock_pages(memory.ctypes.data, len(memory))
         start = -memory.ctypes.data % self._alignment
-        return memory[start : start + whole]
+        return memory[start : start + padded_size]
 
     @property
     def size(self) -> int:

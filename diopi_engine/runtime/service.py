@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from diopi_engine.proto.declarations import CParameter, Function
+from diopi_engine.proto.declarations import CParameter, FunctionDeclaration
 from diopi_engine.proto.hgrt import ENUMS, FUNCTIONS, Result
 from diopi_engine.runtime.calls import CALLS, HANDLES, current_device
 from diopi_engine.runtime.errors import InterfaceError, ResultCodes
 from diopi_engine.runtime.ffi import ffi
-from diopi_engine.runtime.objects import ExecutionContext, LoadedEngine, RuntimeTensor, Scheme
+from diopi_engine.runtime.objects import ExecutionContext, LoadedEngine, RuntimeTensor, SchemeHandle
 from diopi_impl.export.once import fill_once
 
 _KINDS: Mapping[str, Any] = {
     "hgEngine": LoadedEngine,
-    "hgExecutionScheme": Scheme,
+    "hgExecutionScheme": SchemeHandle,
     "hgExecutionContext": ExecutionContext,
     "hgTensor": RuntimeTensor,
 }
@@ -27,21 +27,23 @@ _RESULT_CODES = ResultCodes(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.E
 
 
 def serve(address: int) -> None:
-    """Fill the table of the library whose `struct hgrt_exported` is at `address`; a second call does nothing."""
-    fill_once(address, _fill)
+    """Fill the function table of the library whose `struct hgrt_exported` is at `address`, once per process."""
+    fill_once(address, _fill_table)
 
 
-def _fill(address: int) -> list[Any]:
+def _fill_table(address: int) -> list[Any]:
+    """Write a C callback for each function to the library's table, and return the callbacks to keep them alive."""
     exported: Any = ffi.cast("struct hgrt_exported*", address)
-    functions = [_callback(function, exported.fail) for function in FUNCTIONS if function.name in CALLS]
+    functions = [_c_callback(function, exported.fail) for function in FUNCTIONS if function.name in CALLS]
     for number, function in enumerate(functions):
         exported.functions[number] = ffi.cast("function_t", function)
     return functions
 
 
-def _callback(function: Function, fail: Any) -> Any:
+def _c_callback(function: FunctionDeclaration, fail: Any) -> Any:
+    """Return a C callback that calls the Python implementation of a function."""
     types = ", ".join(parameter.type for parameter in function.parameters)
-    return ffi.callback(f"hgResult({types})", _receiver(function, fail), error=Result.ERROR_INTERNAL)
+    return ffi.callback(f"hgResult({types})", _wrap_implementation(function, fail), error=Result.ERROR_INTERNAL)
 
 
 def is_output(parameter: CParameter) -> bool:
@@ -50,11 +52,13 @@ def is_output(parameter: CParameter) -> bool:
     return points and parameter.name != "bindings"
 
 
-def _receiver(function: Function, fail: Any) -> Callable[..., int]:
+def _wrap_implementation(function: FunctionDeclaration, fail: Any) -> Callable[..., int]:
+    """Return a function that takes C arguments, writes the outputs through pointers and returns a result code."""
     call, parameters = CALLS[function.name], function.parameters
     outputs = [n for n, parameter in enumerate(parameters) if is_output(parameter)]
 
     def receive(*values: Any) -> None:
+        """Convert the arguments, call the implementation and write its result; reject NULL outputs."""
         for n in outputs:
             if not values[n]:
                 raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
@@ -63,11 +67,11 @@ def _receiver(function: Function, fail: Any) -> Callable[..., int]:
         ]
         _write([(parameters[n], values[n]) for n in outputs], call(*arguments))
 
-    return _RESULT_CODES.to(function.name, receive, lambda reason: fail(reason.encode()))
+    return _RESULT_CODES.returning_code(function.name, receive, lambda reason: fail(reason.encode()))
 
 
 def _convert_argument(parameter: CParameter, value: Any) -> Any:
-    """Convert an argument of C to the form that the call takes."""
+    """Convert an argument from C to the object, enumerator or value that the implementation expects."""
     if kind := _KINDS.get(parameter.type):
         found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
         if found.device is not current_device():

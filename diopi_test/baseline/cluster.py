@@ -105,6 +105,7 @@ class Cluster:
         self._client.close()  # cancels calls that have not started
 
     def _check_workers(self) -> None:
+        """Raise ClusterError if there is no worker, or if a worker has other software versions."""
         if not self._capacity():
             raise ClusterError(
                 f"no worker of {self.address} offers the resource {RESOURCE!r}: start them with "
@@ -125,13 +126,14 @@ class Cluster:
     def spread(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
         """Yield each item with the result of `work(item)` in order of completion; raise what a call raises."""
 
-        def killed(item: Item) -> None:
+        def report_killed(item: Item) -> None:
+            """Raise ClusterError: every worker that ran the item died."""
             raise ClusterError(f"{item}: every worker that ran it died")
 
         remaining = iter(items)
-        return self.calls(partial(call_exclusively, work), lambda: next(remaining, None), killed)
+        return self.run_calls(partial(call_exclusively, work), lambda: next(remaining, None), report_killed)
 
-    def calls(
+    def run_calls(
         self,
         work: Callable[[Item], Result],
         next_item: Callable[[], Item | None],
@@ -153,7 +155,7 @@ class Cluster:
         while self._submit(running, work, next_item):
             for future in self._wait_for_any(running):
                 try:
-                    result = self._result(future)
+                    result = self._gather_result(future)
                 except TimeoutError:  # its worker has died since: the cluster repeats the call
                     continue
                 except KilledWorker:
@@ -195,7 +197,7 @@ class Cluster:
             if time.monotonic() >= end:
                 raise ClusterError(f"{self.address} has had no worker with a {RESOURCE} for {WORKER_TIMEOUT:g} s")
 
-    def _result(self, future: Future[Any]) -> Any:
+    def _gather_result(self, future: Future[Any]) -> Any:
         """Return the result of a call; raise TimeoutError if it does not arrive."""
         if future.status == "error" and (error := future.exception()) is not None:
             raise error
@@ -217,4 +219,5 @@ class Cluster:
         return capacity
 
     def _connection_lost(self, error: BaseException) -> ClusterError:
+        """Return the error for a scheduler that no longer responds."""
         return ClusterError(f"the Dask scheduler at {self.address} no longer responds: {error}")

@@ -1,8 +1,8 @@
-"""Frozen dataclasses as JSON and back.
+"""Convert frozen dataclasses to JSON and back.
 
 A dataclass becomes an object with one key per field: the field's name without a trailing underscore (`class_` becomes
-`class`). A field whose metadata contain `omit_default` is omitted if it has its default. Enumerations become the names
-of their members. Values that JSON lacks become text: paths, dates (ISO 8601), infinities and NaN.
+`class`). A field whose metadata contain `omit_default` is omitted if it has the default value. Enumerations become the
+names of their members. Values that JSON lacks become text: paths, dates (ISO 8601), infinities and NaN.
 """
 
 from __future__ import annotations
@@ -120,11 +120,13 @@ def _reader(kind: Any) -> Reader:
 
 
 def _record_reader(kind: Any) -> Reader:
+    """Return the reader of a dataclass."""
     kinds = field_types(kind)
     readers = {json_key(field): (field.name, _reader(kinds[field.name])) for field in fields(kind)}
     required = {json_key(field): None for field in fields(kind) if is_key_required(field)}
 
     def read(value: Any, location: str) -> Any:
+        """Read the dataclass from a JSON object; raise RecordError for unknown and missing keys."""
         record = _check_type(dict, value, location)
         for problem, keys, reference_keys in (("unknown", record, readers), ("missing", required, record)):
             if not keys.keys() <= reference_keys.keys():
@@ -141,9 +143,11 @@ def _record_reader(kind: Any) -> Reader:
 
 
 def _member_reader(kind: type[Enum]) -> Reader:
+    """Return the reader of an enumeration, which reads the name of a member."""
     members = kind.__members__
 
     def read(value: Any, location: str) -> Any:
+        """Return the member with this name; raise RecordError if there is none."""
         is_name = isinstance(value, str)
         member = members[value] if is_name and value in members else kind._missing_(value) if is_name else None
         if member is None:
@@ -154,6 +158,7 @@ def _member_reader(kind: type[Enum]) -> Reader:
 
 
 def _read_float(value: Any, location: str) -> float:
+    """Read a number, or the text of an infinity or NaN."""
     try:
         number = float(value) if type(value) is int or (type(value) is str and value in NONFINITE_TEXTS) else value
     except OverflowError as error:
@@ -162,6 +167,7 @@ def _read_float(value: Any, location: str) -> float:
 
 
 def _check_type(kind: type[T], value: Any, location: str) -> T:
+    """Return the value; raise RecordError if its type is not exactly `kind`."""
     if type(value) is not kind:
         raise RecordError(f"{location}: expected {kind.__name__}, found {value!r}")
     return value
@@ -175,6 +181,7 @@ def _read_date(value: Any, location: str) -> date:
 
 
 def _read_path(value: Any, location: str) -> Path:
+    """Read a path from text."""
     return Path(_check_type(str, value, location))
 
 

@@ -41,7 +41,7 @@ def dependencies(roots: frozenset[str]) -> frozenset[str]:
 @cache
 def _imports(module: str) -> frozenset[str]:
     """Return the project modules that the source of `module` imports, and the packages that contain it."""
-    tree = ast.parse(_source(module).read_text("utf-8"))
+    tree = ast.parse(_source_path(module).read_text("utf-8"))
     named = {name for node in ast.walk(tree) for name in _imported_names(node) if name.split(".")[0] in PROJECT}
     parents = {name.rpartition(".")[0] for name in (*named, module)} - {""}
     return frozenset(name for name in named | parents if find_spec(name) is not None)
@@ -66,10 +66,12 @@ def _is_module(name: str) -> bool:
 
 @cache
 def _file_digest(module: str) -> str:
-    return hashlib.sha256(_source(module).read_bytes()).hexdigest()
+    """Return the SHA-256 of a module's source."""
+    return hashlib.sha256(_source_path(module).read_bytes()).hexdigest()
 
 
-def _source(module: str) -> Path:
+def _source_path(module: str) -> Path:
+    """Return the path of a module's source; raise ModuleNotFoundError if there is none."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"{module} has no source")

@@ -84,11 +84,11 @@ def described_cases(data: Path, function: str) -> Sequence[Case]:
         BaselineError: The file is missing, too large or malformed.
     """
     path = description_file(data, function)
-    return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
+    return _read_descriptions(path, path.stat().st_mtime_ns if path.is_file() else 0)
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, modified: int) -> Sequence[Case]:
+def _read_descriptions(path: Path, modified: int) -> Sequence[Case]:
     """Read a file of descriptions; `modified`, the time of its last change, is part of the cache key."""
     content = read_regular_file(path, LIMIT)
     try:
@@ -137,6 +137,7 @@ def case_from_record(function: str, record: Mapping[str, Any]) -> Case:
 
 
 def _argument_to_record(value: Any) -> Any:
+    """Return the description of an argument as JSON."""
     match value:
         case TensorSpec():
             source = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
@@ -152,24 +153,27 @@ def _argument_to_record(value: Any) -> Any:
 
 
 def _argument_from_record(parameter: Parameter | None, value: Any) -> Any:
+    """Return the argument that a JSON value describes."""
     match value:
         case {"tensor": shape, "dtype": dtype}:
             layout = layout_named(value["layout"]) if "layout" in value else contiguous
             if "result" in value:
                 return TensorSpec(
-                    _sizes(shape), Dtype[dtype], layout=layout, compute=_rule_from_record(value["result"])
+                    _parse_sizes(shape), Dtype[dtype], layout=layout, compute=_rule_from_record(value["result"])
                 )
-            return TensorSpec(_sizes(shape), Dtype[dtype], DescribedDomain.from_record(value["domain"]), layout=layout)
+            return TensorSpec(
+                _parse_sizes(shape), Dtype[dtype], DescribedDomain.from_record(value["domain"]), layout=layout
+            )
         case {"pending": rule}:
             return PendingTensor(
                 _rule_from_record(rule), DescribedDomain.from_record(value["domain"]) if "domain" in value else None
             )
         case {"list": entries}:
             return [_argument_from_record(None, entry) for entry in entries]
-    return _attribute(parameter, value)
+    return _attribute_from_record(parameter, value)
 
 
-def _attribute(parameter: Parameter | None, value: Any) -> Any:
+def _attribute_from_record(parameter: Parameter | None, value: Any) -> Any:
     """Return an attribute in the form of cases: sizes as a tuple, choices as members of their enumeration."""
     if isinstance(value, list):
         return tuple(value)
@@ -177,13 +181,15 @@ def _attribute(parameter: Parameter | None, value: Any) -> Any:
     return kind(value) if value is not None and issubclass(kind, Enum) else value
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
+def _parse_sizes(shape: Any) -> tuple[int, ...]:
+    """Return a shape as a tuple; raise ValueError if it contains anything but sizes."""
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"expected sizes, found {shape!r}")
     return tuple(shape)
 
 
 def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
+    """Return the description of a computed result as JSON."""
     extra_arguments = {name: _argument_to_record(value) for name, value in rule.extra_arguments.items()}
     return {
         "function": rule.function,
@@ -194,6 +200,7 @@ def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
 
 
 def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
+    """Return the computed result that a JSON object describes."""
     parameters = {parameter.name: parameter for parameter in lookup(record["function"]).arguments}
     extra_arguments = {
         name: _argument_from_record(parameters.get(name), value) for name, value in record["given"].items()
@@ -202,6 +209,7 @@ def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
 
 
 def _override_to_record(value: ResultOverride | None) -> Any:
+    """Return the properties that the caller requests of a result as JSON; return None for an omitted result."""
     if value is None:
         return None
     return {"dtype": value.dtype and value.dtype.name, "shape": value.shape and list(value.shape)} | (
@@ -210,10 +218,11 @@ def _override_to_record(value: ResultOverride | None) -> Any:
 
 
 def _override_from_record(record: Any) -> ResultOverride | None:
+    """Return the requested properties of a result that a JSON object describes."""
     if record is None:
         return None
     dtype, shape = record["dtype"], record["shape"]
-    return ResultOverride(Dtype[dtype] if dtype else None, shape=None if shape is None else _sizes(shape))
+    return ResultOverride(Dtype[dtype] if dtype else None, shape=None if shape is None else _parse_sizes(shape))
 
 
 def resolve_shapes(function: str, case: Case) -> Case:
@@ -235,6 +244,7 @@ def resolve_shapes(function: str, case: Case) -> Case:
 
 
 def _resolve_tensor(array: Any, pending: PendingTensor, dtype: Dtype) -> TensorSpec:
+    """Return the specification of a pending tensor, which has the shape of the computed array."""
     if pending.domain is not None:
         return TensorSpec(array.shape, dtype, pending.domain)
     result_dtype = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, dtype)

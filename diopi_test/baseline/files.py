@@ -59,6 +59,7 @@ def read_verified_file(path: Path, limit: int, sha256: str) -> bytes:
 
 
 def _check_kind(path: Path, mode: int) -> None:
+    """Raise BaselineError unless the mode is that of a regular file."""
     if not stat.S_ISREG(mode):
         raise BaselineError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'of an unknown kind')}, expected a regular file")
 

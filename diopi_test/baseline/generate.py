@@ -126,14 +126,14 @@ def generate(
     manifest = ManifestWriter(folder, level, list_cases)
     up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}
     for function in up_to_date:
-        manifest.enter(function)  # the list of its cases depends on sources that its key does not cover
+        manifest.add_file(function)  # the list of its cases depends on sources that its key does not cover
         progress(function, 0)
     manifest.remove_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
     manifest.save()
     total, pending = 0, [function for function in functions if function not in up_to_date]
     work = partial(generate_function, level=level, folder=folder, seed=seed)
     for function, count in parallel_map(work, shuffle_by_seed(pending, seed)) if pending else ():
-        manifest.enter(function)
+        manifest.add_file(function)
         manifest.save()
         total += count
         progress(function, count)

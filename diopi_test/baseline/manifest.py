@@ -80,7 +80,7 @@ class LevelManifest:
 
 def encode_entry(entry: FileEntry) -> str:
     """Return an entry as text of the manifest."""
-    return _line(to_json(entry))
+    return _compact_json(to_json(entry))
 
 
 def write_manifest(folder: Path, level: str, entries: Mapping[str, str]) -> None:
@@ -94,10 +94,10 @@ def write_manifest(folder: Path, level: str, entries: Mapping[str, str]) -> None
         entries: The encoded entries by function.
     """
     head = {"format": FORMAT, "proto_version": VERSION_NUMBER, "level": level}
-    files = ",\n".join(f"{_line(function)}: {entries[function]}" for function in sorted(entries))
-    values = {**{name: _line(value) for name, value in head.items()}, "files": f"{{\n{files}\n}}"}
-    body = "{\n" + "".join(f"{_line(name)}: {value},\n" for name, value in values.items())
-    write_atomically(folder / MANIFEST_NAME, body.encode() + _seal(_digest(body.encode())))
+    files = ",\n".join(f"{_compact_json(function)}: {entries[function]}" for function in sorted(entries))
+    values = {**{name: _compact_json(value) for name, value in head.items()}, "files": f"{{\n{files}\n}}"}
+    body = "{\n" + "".join(f"{_compact_json(name)}: {value},\n" for name, value in values.items())
+    write_atomically(folder / MANIFEST_NAME, body.encode() + _seal_line(_sha256(body.encode())))
 
 
 def read_manifest(folder: Path) -> tuple[LevelManifest, str]:
@@ -115,9 +115,9 @@ def read_manifest(folder: Path) -> tuple[LevelManifest, str]:
 
 def check_seal(content: bytes) -> tuple[str, bool]:
     """Return the digest of a manifest's content, and whether the content ends with that digest."""
-    length = len(_seal(_digest(b"")))
-    digest = _digest(content[:-length])
-    return digest, content[-length:] == _seal(digest)
+    length = len(_seal_line(_sha256(b"")))
+    digest = _sha256(content[:-length])
+    return digest, content[-length:] == _seal_line(digest)
 
 
 def _parse_manifest(path: Path, content: Any) -> LevelManifest:
@@ -130,14 +130,16 @@ def _parse_manifest(path: Path, content: Any) -> LevelManifest:
     return from_json(LevelManifest, {name: value for name, value in content.items() if name != _SEAL})
 
 
-def _line(value: Any) -> str:
+def _compact_json(value: Any) -> str:
+    """Return a value as JSON without spaces."""
     return json.dumps(value, separators=(",", ":"))
 
 
-def _digest(content: bytes) -> str:
+def _sha256(content: bytes) -> str:
+    """Return the SHA-256 of bytes in hexadecimal notation."""
     return hashlib.sha256(content).hexdigest()
 
 
-def _seal(digest: str) -> bytes:
+def _seal_line(digest: str) -> bytes:
     """Return the last line of a manifest with this digest."""
     return f'"{_SEAL}": "{digest}"\n}}\n'.encode()

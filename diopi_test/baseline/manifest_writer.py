@@ -24,7 +24,7 @@ class ManifestWriter:
         self._folder = folder
         self._level = level
         self._list_cases = list_cases
-        self._entries = dict(_files_of(folder, level))
+        self._entries = dict(_existing_entries(folder, level))
         self._lines = {function: encode_entry(entry) for function, entry in self._entries.items()}
 
     def is_up_to_date(self, function: str, key: str) -> bool:
@@ -38,7 +38,7 @@ class ManifestWriter:
             return False
         return True
 
-    def enter(self, function: str) -> None:
+    def add_file(self, function: str) -> None:
         """Add or update the entry for the current file of a function, with its cases."""
         file = IndexView(baseline_file(self._folder, function))
         self._lines[function] = encode_entry(
@@ -56,7 +56,8 @@ class ManifestWriter:
         write_manifest(self._folder, self._level, self._lines)
 
 
-def _files_of(folder: Path, level: str) -> dict[str, FileEntry]:
+def _existing_entries(folder: Path, level: str) -> dict[str, FileEntry]:
+    """Return the entries of a folder's manifest; return none if it is missing, invalid or of another level."""
     try:
         found, _ = read_manifest(folder)
     except BaselineError:

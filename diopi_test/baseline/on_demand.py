@@ -76,10 +76,10 @@ def compute_described(
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     manifest = ManifestWriter(folder, level, list_cases)
-    keys = {function: _key(data, function) for function in functions}
+    keys = {function: _dependency_digest(data, function) for function in functions}
     pending = [function for function, key in keys.items() if not manifest.is_up_to_date(function, key)]
     for function, outcome in parallel_map(partial(_compute_file, data=data, level=level), pending) if pending else ():
-        manifest.enter(function)
+        manifest.add_file(function)
         manifest.save()
         progress(function, outcome)
     manifest.save()
@@ -99,7 +99,7 @@ def cases_without_results(data: Path, function: str) -> tuple[list[str], list[st
     ]
 
 
-def _key(data: Path, function: str) -> str:
+def _dependency_digest(data: Path, function: str) -> str:
     """Return a digest of everything that the results depend on."""
     family = lookup(function).family
     sources = source_digest(
@@ -113,7 +113,7 @@ def _key(data: Path, function: str) -> str:
 def _compute_file(function: str, data: Path, level: str) -> ComputationOutcome:
     """Write the file of a function and the list of its cases without results."""
     outcome = ComputationOutcome()
-    provenance = store.Provenance(level, _key(data, function), software_versions())
+    provenance = store.Provenance(level, _dependency_digest(data, function), software_versions())
     cases = _compute_cases(lookup(function), described_cases(data, function), outcome)
     store.write_baseline_file(
         store.baseline_file(data / level, function), function, cases, provenance, omit_inputs=True

@@ -33,6 +33,7 @@ def process_map(workers: int) -> ParallelMap:
     """Return a map over `workers` processes of this machine."""
 
     def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+        """Call the function on the items in these processes."""
         return map_in_processes(work, items, workers)
 
     return spread
@@ -53,8 +54,8 @@ def map_in_processes(
     Yields:
         An item and its result.
     """
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        with _environment(SINGLE_THREAD_VARIABLES):  # each job may start a process
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start_parent_watch) as pool:
+        with _set_environment(SINGLE_THREAD_VARIABLES):  # each job may start a process
             jobs = {pool.submit(work, item): item for item in items}
         try:
             for job in as_completed(jobs):
@@ -65,7 +66,7 @@ def map_in_processes(
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def _set_environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables for the processes that are started in the block."""
     before = dict(os.environ)
     os.environ.update(variables)
@@ -76,12 +77,13 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _end_with_parent() -> None:
-    """End this process as soon as its parent has ended, because nothing waits for its results any more."""
+def _start_parent_watch() -> None:
+    """Start a thread that ends this process as soon as the parent process has ended."""
     threading.Thread(target=_end_after_parent, daemon=True).start()
 
 
 def _end_after_parent() -> None:
+    """Wait for the parent process to end, then end this process."""
     if (parent := parent_process()) is not None:
-        parent.join()  # a pipe that the parent alone holds open
+        parent.join()  # waits for a pipe that only the parent holds open
     os._exit(1)

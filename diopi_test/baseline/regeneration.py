@@ -32,7 +32,7 @@ def regenerate_arguments(path: Path, function: str, level: str, label: str, sha2
         BaselineError: The case no longer exists, or its inputs have another digest.
     """
     data = path.parent.parent
-    cases = _cases(data, function, level)
+    cases = _regenerated_cases(data, function, level)
     case = next((case for case in cases if case.label == label), None)
     remedy = f"regenerate the file with diopi-test {generation_command(data, level)} --function {function}"
     if case is None:
@@ -46,7 +46,7 @@ def regenerate_arguments(path: Path, function: str, level: str, label: str, sha2
     return arguments
 
 
-def _cases(data: Path, function: str, level: str) -> Sequence[Case]:
+def _regenerated_cases(data: Path, function: str, level: str) -> Sequence[Case]:
     """Return the cases whose inputs are regenerated: those that `data` describes, else those of the level."""
     if is_described(data):
         return described_cases(data, function)

@@ -56,13 +56,16 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: Bas
     flat = [expected for value in computed.expected.values() for expected in expected_arrays(value)]
     dtypes = [expected.dtype for expected in flat if is_inexact(expected.dtype)]
     jumps: list[NDArray[Any]] = [np.zeros(expected.values.shape) for expected in flat]
-    for signs in _directions(plain, rng):
-        steps = {n: _step(v, computed.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
+    for signs in _draw_directions(plain, rng):
+        steps = {n: _half_ulp_step(v, computed.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
         moved = [evaluation.arrays({n: _move(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
         if any([array.shape for array in arrays] != [expected.values.shape for expected in flat] for arrays in moved):
             raise UnstableError("the shape of the result depends on rounding")
-        jumps = [np.maximum(j, _jump(expected.values, *m)) for j, expected, *m in zip(jumps, flat, *moved, strict=True)]
-    restricted = iter([_restrict(expected, jump) for expected, jump in zip(flat, jumps, strict=True)])
+        jumps = [
+            np.maximum(j, _second_difference(expected.values, *m))
+            for j, expected, *m in zip(jumps, flat, *moved, strict=True)
+        ]
+    restricted = iter([_restrict_result(expected, jump) for expected, jump in zip(flat, jumps, strict=True)])
     return replace(
         computed,
         expected={
@@ -76,7 +79,7 @@ Signs = Callable[[tuple[int, ...]], Any]
 """Returns the signs 1 or −1 for the elements of a tensor of this shape."""
 
 
-def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
+def _draw_directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
     """Yield the signs for each round by input name; inputs without signs are moved up."""
     names = [name for name, value in plain.items() if isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
     for combination in product((1, -1), repeat=min(len(names), MAX_COMBINED_INPUTS)):
@@ -85,11 +88,12 @@ def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[st
         yield {name: partial(rng.choice, [-1, 1]) for name in plain}
 
 
-def _step(plain: Any, argument: Any, results: list[Dtype], signs: Signs) -> Any:
+def _half_ulp_step(plain: Any, argument: Any, results: list[Dtype], signs: Signs) -> Any:
     """Return a signed step of K half-ulps of an argument, in its type or the results' finer type; None if not moved."""
     if isinstance(plain, list):
         return [
-            _step(entry, entry_argument, results, signs) for entry, entry_argument in zip(plain, argument, strict=True)
+            _half_ulp_step(entry, entry_argument, results, signs)
+            for entry, entry_argument in zip(plain, argument, strict=True)
         ]
     if not isinstance(plain, np.ndarray) or plain.dtype.kind not in "fc" or not is_inexact(argument.dtype):
         return None
@@ -109,7 +113,7 @@ def _move(plain: Any, step: Any, part: float) -> Any:
         return plain if step is None else plain + part * step
 
 
-def _jump(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
+def _second_difference(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
     """Return the second difference of a result: 0 where it is smooth, infinite where an integer or infinity changes."""
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
@@ -120,7 +124,8 @@ def _jump(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDA
     return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))
 
 
-def _restrict(expected: Expected, jump: NDArray[Any]) -> Expected:
+def _restrict_result(expected: Expected, jump: NDArray[Any]) -> Expected:
+    """Return an expected result with budgets widened by the jump; elements that jump infinitely are unspecified."""
     is_lost = ~np.isfinite(jump)
     if is_lost.any():
         expected = replace(

@@ -77,7 +77,7 @@ class Provenance:
 @final
 @dataclass
 class _DataBlock:
-    """The data block while it is written: all arrays in sequence."""
+    """The data block while it is written: the bytes of all arrays in sequence."""
 
     omits_inputs: bool
     data: bytearray = field(default_factory=bytearray)
@@ -121,6 +121,7 @@ def write_baseline_file(
 
 
 def _check_size(part: str, path: Path, size: int, limit: int) -> None:
+    """Raise BaselineError if a part of a file would be larger than the limit."""
     if size > limit:
         raise BaselineError(f"{path} can't be written: {part} would have {size} bytes, expected at most {limit}")
 
@@ -160,31 +161,32 @@ class BaselineFile:
             self._texts = {name: read_attribute(file, name, str) for name in TEXTS}
             if self.function != path.stem:
                 raise BaselineError(f"{path} has the cases of {self.function}, expected those of {path.stem}")
-            self._index = self._read(file, "index")
+            self._index = self._read_part(file, "index")
             self._data_size = dataset_size(file, "data")
 
     @property
     def function(self) -> str:
-        """Return the name of the function."""
+        """The name of the function."""
         return self._texts["function"]
 
     @property
     def key(self) -> str:
-        """Return the digest of everything the contents depend on."""
+        """The digest of everything that the contents depend on."""
         return self._texts["key"]
 
     @property
     def level(self) -> str:
-        """Return the name of the level."""
+        """The name of the level."""
         return self._texts["level"]
 
     @property
     def memory(self) -> int:
-        """Return the approximate memory in bytes after everything is read; a decoded index takes 8 times its text."""
+        """The approximate memory in bytes after everything is read; a decoded index takes 8 times its text."""
         return self._data_size + 8 * len(self._index)
 
     @cached_property
     def _records(self) -> dict[str, dict[str, Any]]:
+        """The records of the index by case label."""
         with self._decoding("/index"):
             return {str(record["label"]): record for record in json.loads(self._index)}
 
@@ -199,7 +201,7 @@ class BaselineFile:
 
     @property
     def labels(self) -> Sequence[str]:
-        """Return the labels of the cases, in order."""
+        """The labels of the cases, in order."""
         return list(self._records)
 
     def dtype(self, label: str) -> Dtype:
@@ -214,9 +216,10 @@ class BaselineFile:
 
     @cached_property
     def _data(self) -> memoryview:
+        """The decompressed data block, which is verified at first use."""
         assert self._content is not None
         with open_hdf5(self.path, self._content) as file:
-            data = self._read(file, "data")
+            data = self._read_part(file, "data")
         self._content = None  # frees memory
         return memoryview(data).toreadonly()
 
@@ -253,6 +256,7 @@ class BaselineFile:
         return (self.case(label) for label in self.labels)
 
     def _check_version(self, file: h5py.File) -> None:
+        """Raise BaselineError if the file has another format or version of the standard."""
         for name, supported in (("format", READABLE_FORMATS), ("proto_version", (VERSION_NUMBER,))):
             if (found := read_attribute(file, name, int)) not in supported:
                 raise BaselineError(
@@ -260,15 +264,17 @@ class BaselineFile:
                     "regenerate it with diopi-test gen-data"
                 )
 
-    def _read(self, file: h5py.File, name: str) -> bytearray:
+    def _read_part(self, file: h5py.File, name: str) -> bytearray:
+        """Return the bytes of /index or /data; raise BaselineError if the digest differs."""
         content = read_dataset(file, name)
         expected, found = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
         if found != expected:
             raise BaselineError(f"{self.path} is damaged: sha256 of /{name} is {found}, expected {expected}")
         return content
 
-    def _array(self, span: Mapping[str, Any]) -> NDArray[Any]:
-        shape, dtype = self._shape(span), self._type(span)
+    def _read_array(self, span: Mapping[str, Any]) -> NDArray[Any]:
+        """Return the array at a span of the data block."""
+        shape, dtype = self._shape(span), self._numpy_type(span)
         if span.get("planes", False):
             return compaction.from_byte_planes(self._data, dtype, shape, span["offset"])
         return np.frombuffer(self._data, dtype, math.prod(shape), span["offset"]).reshape(shape)
@@ -276,23 +282,26 @@ class BaselineFile:
     def _shape(self, span: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the shape of an array; raise ValueError if its span is not inside the block."""
         shape, offset = tuple(span["shape"]), span["offset"]
-        end = offset + math.prod(shape) * self._type(span).itemsize
+        end = offset + math.prod(shape) * self._numpy_type(span).itemsize
         if min(*shape, offset, 0) < 0 or end > self._data_size:
             raise ValueError(f"shape {shape} at {offset} is beyond the {self._data_size} bytes of /data")
         return shape
 
     @staticmethod
-    def _type(span: Mapping[str, Any]) -> np.dtype[Any]:
+    def _numpy_type(span: Mapping[str, Any]) -> np.dtype[Any]:
+        """Return the NumPy type of a span."""
         return to_numpy(Dtype.bfloat16) if span["type"] == "bfloat16" else np.dtype(span["type"])
 
     def _decode_argument(self, value: Any) -> Any:
+        """Return the argument in a record of the index."""
         if isinstance(value, dict) and "tensor" in value:
-            return BaselineTensor(self._array(value["tensor"]), Dtype[value["dtype"]], value["layout"])
+            return BaselineTensor(self._read_array(value["tensor"]), Dtype[value["dtype"]], value["layout"])
         if isinstance(value, dict):
             return [self._decode_argument(entry) for entry in value["list"]]
         return tuple(value) if isinstance(value, list) else value
 
     def _decode_expected(self, value: Any) -> Expected | list[Expected] | None:
+        """Return the expected result, or list of results, in a record of the index."""
         if value is None:
             return None
         if isinstance(value, list):
@@ -300,7 +309,8 @@ class BaselineFile:
         return self._decode_expected_array(value)
 
     def _decode_expected_array(self, value: Mapping[str, Any]) -> Expected:
-        arrays = {name: self._array(value[name]) for name in ARRAYS if name in value}
+        """Return one expected result tensor with its budget."""
+        arrays = {name: self._read_array(value[name]) for name in ARRAYS if name in value}
         dtype, ulps, unit = Dtype[value["dtype"]], arrays.pop("budget_ulps", None), arrays.pop("unit", None)
         budget = None if unit is None else Budget(unit)
         if ulps is not None:
@@ -310,6 +320,7 @@ class BaselineFile:
 
 
 def _encode_case(case: BaselineCase, block: _DataBlock) -> dict[str, Any]:
+    """Return the record of a case for the index, and append its arrays to the block."""
     record: dict[str, Any] = {
         "label": case.label,
         "dtype": case.dtype.name,
@@ -326,6 +337,7 @@ def _encode_case(case: BaselineCase, block: _DataBlock) -> dict[str, Any]:
 
 
 def _encode_argument(value: Any, block: _DataBlock) -> Any:
+    """Return the record of an argument, and append its arrays to the block."""
     if isinstance(value, BaselineTensor):
         span = {"shape": list(value.values.shape)} if block.omits_inputs else block.add(value.values)
         return {"tensor": span, "dtype": value.dtype.name, "layout": value.layout}
@@ -335,20 +347,26 @@ def _encode_argument(value: Any, block: _DataBlock) -> Any:
 
 
 def _encode_expected(value: Expected | list[Expected] | None, block: _DataBlock) -> Any:
+    """Return the record of an expected result, and append its arrays to the block."""
     if isinstance(value, list):
         return [_encode_expected(entry, block) for entry in value]
     if value is None:
         return None
-    value = compaction.compact_expected(value) if block.omits_inputs else replace(value, values=_storable(value))
+    value = compaction.compact_expected(value) if block.omits_inputs else replace(value, values=_storable_values(value))
     record: dict[str, Any] = {"dtype": value.dtype.name, "layout": value.layout}
-    arrays = {"values": value.values, **_units(value, block), "flushed": value.flushed, "specified": value.specified}
+    arrays = {
+        "values": value.values,
+        **_stored_units(value, block),
+        "flushed": value.flushed,
+        "specified": value.specified,
+    }
     record |= {name: block.add(array) for name, array in arrays.items() if array is not None}
     if value.needs_validator:
         record["judged"] = True
     return record
 
 
-def _units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[Any]]:
+def _stored_units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[Any]]:
     """Return the units of a budget by the name under which they are stored: in ulps, which compress well, or unchanged.
 
     A unit in ulps is stored in float32, which is precise enough, unless it exceeds the range of float32.
@@ -362,7 +380,7 @@ def _units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[Any]]:
     return {"budget_ulps": compaction.round_up_ulps(ulps) if block.omits_inputs else ulps}
 
 
-def _storable(expected: Expected) -> NDArray[Any]:
+def _storable_values(expected: Expected) -> NDArray[Any]:
     """Return expected values of half-precision results in float32, which has at least 13 more bits.
 
     If a value is out of the range of float32, all values stay in float64: rounding to 0 would add a sign to compare.

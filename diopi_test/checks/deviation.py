@@ -1,4 +1,4 @@
-"""Derivation of a `Deviation`: kinds of wrong elements, the relation to the expected values, and regions of inputs."""
+"""Describe how the wrong elements of a tensor deviate: their kinds, the relation to the expected values, regions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import COMPONENT
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
-from diopi_test.checks.pattern import Mask, is_unlikely, special_values
+from diopi_test.checks.pattern import Mask, is_unlikely, rarest_special_class
 from diopi_test.execution.deviation import NARROWER_TYPES, Deviation, DeviationKind, Region, ValueRelation
 from diopi_test.oracle.budget import K
 from lib_rt.dtypes import to_numpy
@@ -38,7 +38,16 @@ MAX_ELEMENTS = 2**20
 @final
 @dataclass(frozen=True, kw_only=True)
 class IncorrectTensor:
-    """A tensor with wrong elements.
+    """A tensor with at least one wrong element, and everything needed to describe the deviation.
+
+    Attributes:
+        is_wrong: a mask of the wrong elements.
+        actual: the actual elements, in the shape of `is_wrong`.
+        expected: the expected elements, in this shape.
+        dtype: the element type of the tensor.
+        budget: the error budget of each element; None if the elements must be exact.
+        before: the elements before the call; None for a result without such elements.
+        inputs: the inputs that each element is computed from, broadcast to this shape, with their types, by name.
 
     Attributes:
         is_wrong: which elements are wrong; at least one is.
@@ -60,46 +69,46 @@ class IncorrectTensor:
 
     @property
     def wrong_actual(self) -> NDArray[Any]:
-        """Return the wrong elements in the reference's arithmetic."""
+        """The actual values of the wrong elements, in the reference's arithmetic."""
         return widen(self.actual[self.is_wrong], self.dtype)
 
     @property
     def wrong_expected(self) -> NDArray[Any]:
-        """Return the expected values of the wrong elements in the reference's arithmetic."""
+        """The expected values of the wrong elements, in the reference's arithmetic."""
         expected = self.expected[self.is_wrong]
         return widen(expected, self.dtype) if expected.dtype.kind in "fc" or is_inexact(self.dtype) else expected
 
     @property
     def epsilon(self) -> float:
-        """Return the distance from 1 to the next larger number of the element type."""
+        """The distance from 1 to the next larger number of the element type."""
         return format_of(COMPONENT.get(self.dtype, self.dtype)).epsilon
 
 
 @np.errstate(all="ignore")  # signalling NaN, and whatever the vendor returned
 def derive_deviation(tensor: IncorrectTensor) -> Deviation:
     """Return how the wrong elements of a tensor differ from the expected ones."""
-    kinds, units = _kinds(tensor)
-    relation, value = next(_relations(tensor, kinds), (None, None))
+    kinds, units = _count_kinds(tensor)
+    relation, value = next(_find_relations(tensor, kinds), (None, None))
     values = {**tensor.inputs, "expected": (tensor.expected, tensor.dtype)}
     return Deviation(
         kinds=kinds,
         units=units,
         relation=relation,
         value=value,
-        regions=tuple(_regions(tensor.is_wrong, values)),
+        regions=tuple(_find_regions(tensor.is_wrong, values)),
     )
 
 
 # Kinds
 
 
-def _kinds(tensor: IncorrectTensor) -> tuple[dict[str, int], float | None]:
+def _count_kinds(tensor: IncorrectTensor) -> tuple[dict[str, int], float | None]:
     """Return the number of wrong elements of each kind, and the root mean square of rounding errors in units."""
     total = int(tensor.is_wrong.sum())
     if not is_inexact(tensor.dtype):
         return {DeviationKind.wrong_value.value: total}, None
     actual, expected = tensor.wrong_actual, tensor.wrong_expected
-    masks = _masks(actual, expected, tensor.dtype)
+    masks = _special_value_masks(actual, expected, tensor.dtype)
     left = ~np.logical_or.reduce(list(masks.values()))
     errors = np.abs(actual - expected)
     if tensor.budget is None:
@@ -114,8 +123,8 @@ def _kinds(tensor: IncorrectTensor) -> tuple[dict[str, int], float | None]:
     return kinds, float(np.sqrt(np.mean(np.square(units[is_rounding]))))
 
 
-def _masks(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> dict[DeviationKind, Mask]:
-    """Return the elements of each kind that concerns special values; an element has at most one kind."""
+def _special_value_masks(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> dict[DeviationKind, Mask]:
+    """Return a mask of the elements of each kind that concerns special values; an element has at most one kind."""
     nan_actual, nan_expected = np.isnan(actual), np.isnan(expected)
     infinite_actual, infinite_expected = np.isinf(actual) & ~nan_actual, np.isinf(expected) & ~nan_expected
     zero_actual = actual == 0
@@ -135,7 +144,7 @@ def _masks(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> dict[D
 _Related = tuple[ValueRelation, float | None]
 
 
-def _relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterator[_Related]:
+def _find_relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterator[_Related]:
     """Yield the relations that hold for all wrong elements, the most specific one first."""
     if kinds.keys() <= {DeviationKind.sign_of_zero.value}:
         return
@@ -144,38 +153,38 @@ def _relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterator[_R
         yield ValueRelation.unchanged, None
     if (actual == 0).all():
         yield ValueRelation.zero, 0.0
-    yield from _equal_values(tensor, actual, expected)
+    yield from _constant_relation(tensor, actual, expected)
     if is_inexact(tensor.dtype):
-        yield from _narrower(tensor)
-        yield from _linear(tensor, actual, expected)
+        yield from _narrower_type_relation(tensor)
+        yield from _linear_relation(tensor, actual, expected)
     else:
-        yield from _of_integers(actual, expected)
+        yield from _integer_relation(actual, expected)
     if _are_misplaced(tensor):
         yield ValueRelation.misplaced, None
 
 
 def _is_unchanged(tensor: IncorrectTensor) -> bool:
-    """Return whether all elements are those from before the call, and several of them are wrong."""
+    """Return whether all elements still have the values from before the call, and several of them are wrong."""
     if tensor.before is None or tensor.before.shape != tensor.actual.shape:
         return False
     is_equal = tensor.before.tobytes() == np.ascontiguousarray(tensor.actual).tobytes()
     return is_equal and bool(tensor.is_wrong.sum() > 1 or tensor.is_wrong.size == 1)
 
 
-def _equal_values(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
-    """Yield the relation of wrong elements that all have the same magnitude."""
+def _constant_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+    """Yield the relation of wrong elements that all have the same magnitude, such as zero or the largest number."""
     magnitudes = np.abs(actual)
     if actual.dtype.kind not in "fi" or not (magnitudes == magnitudes[0]).all():
         return
     value = float(actual[0])
-    largest = _largest(tensor.dtype)
+    largest = _largest_number(tensor.dtype)
     if largest is not None and magnitudes[0] == largest:
         yield ValueRelation.saturated, value
     elif (actual == actual[0]).all() and len(np.unique(expected)) >= MIN_DISTINCT:
         yield ValueRelation.constant, value
 
 
-def _largest(dtype: Dtype) -> float | None:
+def _largest_number(dtype: Dtype) -> float | None:
     """Return the largest number of a real type with more than 8 bits; None for other types."""
     if dtype in FORMATS:
         return format_of(dtype).largest
@@ -183,8 +192,8 @@ def _largest(dtype: Dtype) -> float | None:
     return float(np.iinfo(numpy_type).max) if numpy_type.kind in "iu" and numpy_type.itemsize > 1 else None
 
 
-def _narrower(tensor: IncorrectTensor) -> Iterator[_Related]:
-    """Yield the narrower type whose numbers all elements are, if this is not chance."""
+def _narrower_type_relation(tensor: IncorrectTensor) -> Iterator[_Related]:
+    """Yield the narrower element type that can represent all actual elements, unless this is likely by chance."""
     parts = _real_parts(tensor.actual, tensor.dtype)
     component = COMPONENT.get(tensor.dtype, tensor.dtype)
     finite = parts[np.isfinite(parts)].astype(np.float64)
@@ -195,24 +204,24 @@ def _narrower(tensor: IncorrectTensor) -> Iterator[_Related]:
         narrow = Dtype[relation.value]
         if format_of(narrow).precision >= format_of(component).precision:
             return
-        if _are_numbers_of(narrow, finite):
-            if not _are_numbers_of(narrow, expected[np.isfinite(expected)].astype(tensor.actual.real.dtype)):
+        if _are_representable(narrow, finite):
+            if not _are_representable(narrow, expected[np.isfinite(expected)].astype(tensor.actual.real.dtype)):
                 yield relation, None
             return
 
 
 def _real_parts(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """Return real numbers as they are, and complex numbers as real and imaginary parts."""
+    """Return real numbers unchanged, and complex numbers as an array of their real and imaginary parts."""
     return np.stack([values.real, values.imag]) if dtype in COMPONENT else values
 
 
-def _are_numbers_of(dtype: Dtype, values: NDArray[Any]) -> bool:
-    """Return whether all values are numbers of a narrower type."""
+def _are_representable(dtype: Dtype, values: NDArray[Any]) -> bool:
+    """Return whether a narrower type can represent all values exactly."""
     wide = values.astype(np.float64)
     return bool((wide.astype(to_numpy(dtype)).astype(np.float64) == wide).all())
 
 
-def _linear(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+def _linear_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
     """Yield the relation of elements that are negated, integral, scaled by a factor, or shifted by a difference."""
     if actual.dtype.kind == "c":
         return
@@ -234,14 +243,14 @@ def _linear(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any
         yield ValueRelation.shifted, difference
 
 
-def _of_integers(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
-    """Yield the relation of integers that were stored in another type."""
+def _integer_relation(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+    """Yield the relation of integers that passed through another type and lost or reinterpreted bits."""
     if actual.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
         return
     conversions = {
         ValueRelation.in_32_bits: expected.astype(np.int32).astype(np.int64),
-        ValueRelation.through_float32: _through(np.float32, expected),
-        ValueRelation.through_float64: _through(np.float64, expected),
+        ValueRelation.through_float32: _round_through(np.float32, expected),
+        ValueRelation.through_float64: _round_through(np.float64, expected),
     }
     for relation in (ValueRelation.through_float64, ValueRelation.through_float32, ValueRelation.in_32_bits):
         if (actual == conversions[relation]).all():
@@ -250,7 +259,8 @@ def _of_integers(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Rela
         yield ValueRelation.shifted, float(actual[0] - expected[0])
 
 
-def _through(dtype: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any]:
+def _round_through(dtype: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers rounded to a floating-point type and converted back to int64."""
     return values.astype(dtype).astype(np.int64)
 
 
@@ -287,19 +297,19 @@ def _is_rearranged(tensor: IncorrectTensor) -> bool:
 
 
 def _is_permuted(tensor: IncorrectTensor) -> bool:
-    """Return whether the tensor has the expected elements in another order."""
+    """Return whether the tensor has exactly the expected elements, but in another order."""
     return bool((np.sort(tensor.actual, None) == np.sort(tensor.expected, None)).all())
 
 
 # Regions
 
 
-def _regions(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> Iterator[Region]:
-    """Yield the most specific region of each input, and of the expected result."""
+def _find_regions(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> Iterator[Region]:
+    """Yield the most specific region of values that describes the wrong elements, per input and expected result."""
     for name, (array, dtype) in values.items():
-        special = special_values(is_wrong, array, dtype)
-        is_range_possible = (special is None or special[0] == _WIDEST) and _is_ordered(dtype)
-        region = _range(name, is_wrong, array.astype(np.float64)) if is_range_possible else None
+        special = rarest_special_class(is_wrong, array, dtype)
+        is_range_possible = (special is None or special[0] == _NEGATIVE_CLASS) and _is_ordered(dtype)
+        region = _narrowest_range(name, is_wrong, array.astype(np.float64)) if is_range_possible else None
         if region is not None:
             yield region
         elif special is not None:
@@ -307,15 +317,16 @@ def _regions(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -
 
 
 def _is_ordered(dtype: Dtype) -> bool:
+    """Return whether the elements of a type can be compared by size: real numbers, but not bool or complex."""
     return dtype in FORMATS or to_numpy(dtype).kind in "iu"
 
 
-_WIDEST = "negative"
+_NEGATIVE_CLASS = "negative"
 """The class of special values that a range may describe better."""
 
 
-def _range(name: str, is_wrong: Mask, values: FloatArray) -> Region | None:
-    """Return the narrowest range of numbers that contains the inputs of all wrong elements, if it is not chance."""
+def _narrowest_range(name: str, is_wrong: Mask, values: FloatArray) -> Region | None:
+    """Return the narrowest range that contains the inputs of all wrong elements, unless this is likely by chance."""
     selected = values[is_wrong]
     if not np.isfinite(selected).all() or len(np.unique(selected)) < MIN_DISTINCT:
         return None

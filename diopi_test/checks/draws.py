@@ -1,4 +1,4 @@
-"""Random draws: the generator's state determines the result, and a call that draws advances the generator's offset."""
+"""The check of random draws: the generator's state determines the result, and drawing advances the offset."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OFFSETS = 2**64
 
 
 def check(run: CallRecord) -> CheckResult | None:
-    """Check that the call uses the generator's state as the standard requires; None for calls that draw nothing."""
+    """Check that the call uses the generator's state as the standard requires; return None if it draws nothing."""
     if not run.case.draws:
         return None
-    problems = [*_states(run), *_repetition(run)]
+    problems = [*_state_problems(run), *_repetition_problems(run)]
     kinds = tuple(dict.fromkeys(kind for kind, _ in problems))
     return CheckResult(
         check="draws",
@@ -24,12 +24,11 @@ def check(run: CallRecord) -> CheckResult | None:
     )
 
 
-def _states(run: CallRecord) -> Iterator[tuple[str, str]]:
+def _state_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
     """Yield the problems of the generators' states.
 
     The seed stays unchanged, and the offset advances if the call draws numbers. A gradient repeats the draws of the
-    forward
-    function. If there are several generators, some may stay unchanged.
+    forward function. If there are several generators, some may stay unchanged.
 
     Yields:
         The kind and a description of each problem.
@@ -50,8 +49,8 @@ def _states(run: CallRecord) -> Iterator[tuple[str, str]]:
             yield "drawn_without_training", f"{generator.name} was drawn from although train is false"
 
 
-def _repetition(run: CallRecord) -> Iterator[tuple[str, str]]:
-    """Yield kind and description of the problems of a repetition: equal states give equal results and equal states."""
+def _repetition_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
+    """Yield kind and description of each problem if a repetition with the same state has other results or states."""
     if run.again is None:
         return
     for (first, expected), (second, _) in zip(run.results(), run.again.results(), strict=True):

@@ -19,8 +19,10 @@ BOUNDS = (0, 1 / 8, 1 / 4, 1 / 2, 1, 2, 8, 64, 1024)
 
 
 @np.errstate(all="ignore")  # what is not finite
-def error_map(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None, worst: tuple[int, ...]) -> ErrorMap | None:
-    """Return the slice of errors with the worst element; None for a single element.
+def make_error_map(
+    is_wrong: Mask, errors: FloatArray, budget: FloatArray | None, worst: tuple[int, ...]
+) -> ErrorMap | None:
+    """Return a map of the errors in the slice that contains the worst element; None for a single element.
 
     Args:
         is_wrong: which elements are wrong.
@@ -37,14 +39,14 @@ def error_map(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None, wor
     if not axes:
         return None
     slices = tuple(slice(None) if axis in axes else index for axis, index in enumerate(worst))
-    ratios = _ratios(is_wrong[slices], errors[slices], None if budget is None else budget[slices])
-    cells = _shrunk(ratios.reshape((1, -1)) if len(axes) == 1 else ratios)
+    ratios = _budget_ratios(is_wrong[slices], errors[slices], None if budget is None else budget[slices])
+    cells = _shrink(ratios.reshape((1, -1)) if len(axes) == 1 else ratios)
     digits = np.searchsorted(BOUNDS, cells)
     return ErrorMap(axes, ratios.shape, tuple("".join(map(str, row)) for row in digits))
 
 
-def _ratios(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> FloatArray:
-    """Return error / budget of each element; at most 1 for correct elements."""
+def _budget_ratios(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> FloatArray:
+    """Return error / budget of each element, limited to 1 for correct elements."""
     ratios = np.where(is_wrong, np.inf, 0.0)
     if budget is not None:
         measured = (budget > 0) & np.isfinite(errors)
@@ -52,8 +54,8 @@ def _ratios(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> Fl
     return np.where(is_wrong, ratios, np.minimum(ratios, 1))
 
 
-def _shrunk(slice_: NDArray[Any]) -> NDArray[Any]:
-    """Return the largest value of each block; the blocks are as small as `CELLS` entries per axis permit."""
+def _shrink(slice_: NDArray[Any]) -> NDArray[Any]:
+    """Return the largest value of each block of a slice; blocks are as small as `CELLS` entries per axis permit."""
     for axis, size in enumerate(slice_.shape):
         slice_ = np.maximum.reduceat(slice_, np.arange(0, size, -(-size // CELLS)), axis)
     return slice_

@@ -1,4 +1,4 @@
-"""Form of the results: element type, shape, order in memory, and results that the callee allocates or returns."""
+"""The check of the form of results: element type, shape, order in memory, and results that the callee allocates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ def check(run: CallRecord) -> CheckResult:
 
     Axes of length 1 may be missing or added. The callee may omit a result that it allocates itself and doesn't need. A
     queried workspace size is not negative. The layout of a result that the callee allocates is checked only if the
-    caller
-    requests a memory format.
+    caller requests a memory format.
 
     Args:
         run: what the call left behind.
@@ -24,7 +23,7 @@ def check(run: CallRecord) -> CheckResult:
         The result of the check.
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
-    missing = [name for name, expected in run.missing.items() if not _is_of_no_use(expected)]
+    missing = [name for name, expected in run.missing.items() if not _is_unspecified_empty(expected)]
     problems = [("missing", f"{name} was not allocated") for name in missing]
     problems += [
         ("negative_size", f"the queried size {value.name} is negative: {value.actual}")
@@ -34,9 +33,9 @@ def check(run: CallRecord) -> CheckResult:
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
             problems.append(("dtype", f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}"))
-        if record.before is None and _without_ones(record.shape) != _without_ones(expected.values.shape):
+        if record.before is None and _without_unit_axes(record.shape) != _without_unit_axes(expected.values.shape):
             problems.append(("shape", f"{record.name} has shape {record.shape}, expected {expected.values.shape}"))
-        elif order_matters and (wanted := _wrong_order(record, expected)):
+        elif order_matters and (wanted := _expected_strides_if_wrong(record, expected)):
             problems.append(("strides", f"{record.name} has strides {record.strides}, expected {wanted}"))
     kinds = tuple(dict.fromkeys(kind for kind, _ in problems))
     return CheckResult(
@@ -47,16 +46,18 @@ def check(run: CallRecord) -> CheckResult:
     )
 
 
-def _is_of_no_use(expected: Expected) -> bool:
+def _is_unspecified_empty(expected: Expected) -> bool:
+    """Return whether a result has no elements and the standard does not specify it, so that it may be missing."""
     return expected.specified is not None and not expected.values.size
 
 
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _without_unit_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape without the axes of length 1."""
     return tuple(length for length in shape if length != 1)
 
 
-def _wrong_order(record: TensorRecord, expected: Expected) -> tuple[int, ...] | None:
-    """Return the expected strides if the strides differ in an axis longer than 1."""
+def _expected_strides_if_wrong(record: TensorRecord, expected: Expected) -> tuple[int, ...] | None:
+    """Return the expected strides if the actual strides differ along an axis longer than 1; else None."""
     wanted = layout_named(expected.layout)(record.shape).strides
     differ = any(
         n > 1 and actual != expected_stride

@@ -1,4 +1,4 @@
-"""The call writes nothing between the elements of a strided result."""
+"""The check that a call writes nothing between the elements of a strided result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from diopi_proto.messages import pluralize
 from diopi_proto.parameters import Role
-from diopi_test.execution.call_record import CallRecord, is_same
+from diopi_test.execution.call_record import CallRecord, are_bits_equal
 from diopi_test.execution.verdict import CheckResult
 
 
@@ -17,7 +17,7 @@ def check(run: CallRecord) -> CheckResult | None:
         if record.role is Role.input or record.before is None or not record.has_gaps:
             continue
         applies = True
-        if is_same(record.before, record.with_values_of(record.before)):
+        if are_bits_equal(record.before, record.with_values_of(record.before)):
             continue
         changed = np.flatnonzero(record.gaps & (record.before != record.after))
         problems.append(

@@ -1,4 +1,4 @@
-"""The call writes nothing outside a tensor's storage."""
+"""The check that a call writes nothing outside a tensor's storage."""
 
 from __future__ import annotations
 

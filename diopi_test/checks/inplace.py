@@ -1,4 +1,4 @@
-"""The in-place form has the same results as the out-of-place form."""
+"""The check that the in-place form has the same results as the out-of-place form."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def check(sequence: CallSequence) -> CheckResult | None:
             problems.append(f"{inplace.name} has shape {inplace.shape}, out of place it has {plain.shape}")
             continue
         plain_values = plain.values.reshape(inplace.shape)
-        is_wrong = _apart(inplace.values, plain_values, plain.dtype, expected)
+        is_wrong = _exceeds_both_budgets(inplace.values, plain_values, plain.dtype, expected)
         if is_wrong.any():
-            places.append(location.locate_in(sequence.first.run, inplace, "differ", is_wrong, plain_values))
+            places.append(location.locate_in_record(sequence.first.run, inplace, "differ", is_wrong, plain_values))
             problems.append(_describe(places[-1]))
     return CheckResult(
         check="inplace",
@@ -54,13 +54,13 @@ def check(sequence: CallSequence) -> CheckResult | None:
 def _describe(place: Difference) -> str:
     """Return a description such as `input: 3 of 15 elements differ, the first at (0, 2): 1.25, 1.5 out of place`."""
     count = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
-    return f"{count}, the first at {place.index}: {place.actual}, {place.expected} out of place{place.common}"
+    return f"{count}, the first at {place.index}: {place.actual}, {place.expected} out of place{place.pattern_suffix}"
 
 
-def _apart(
+def _exceeds_both_budgets(
     inplace: NDArray[np.generic], plain: NDArray[np.generic], plain_dtype: Dtype, expected: Expected
 ) -> NDArray[np.bool_]:
-    """Return where two results differ by more than either may differ from the reference.
+    """Return a mask of the elements whose two results differ by more than twice the error budget.
 
     The out-of-place result may have a wider type, because the standard converts the in-place result to the type of the
     tensor that it overwrites.
@@ -69,10 +69,11 @@ def _apart(
         narrow = plain.astype(to_numpy(expected.dtype))
     wide = widen(plain, plain_dtype) if is_inexact(expected.dtype) else narrow
     back = widen(inplace, expected.dtype) if is_inexact(expected.dtype) else inplace
-    return _outside(inplace, wide, expected) & _outside(narrow, back, expected)
+    return _outside_budget(inplace, wide, expected) & _outside_budget(narrow, back, expected)
 
 
-def _outside(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
+def _outside_budget(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
+    """Return a mask of the elements that differ from `truth` by more than the expected result's budget."""
     shape = expected.values.shape
     scaled_expected = Expected(
         values=truth.reshape(shape),

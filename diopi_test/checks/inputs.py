@@ -1,4 +1,4 @@
-"""The call does not write to its inputs, except to the elements of workspaces."""
+"""The check that a call does not write to its inputs, except to the elements of workspaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from diopi_proto.messages import pluralize
 from diopi_proto.parameters import Role, Workspace
 from diopi_test.checks import location
-from diopi_test.execution.call_record import CallRecord, is_same
+from diopi_test.execution.call_record import CallRecord, are_bits_equal
 from diopi_test.execution.verdict import CheckResult
 
 
@@ -16,7 +16,7 @@ def check(run: CallRecord) -> CheckResult:
     problems, places = [], []
     workspaces = {parameter.name for parameter in run.prototype.parameters if parameter.annotation is Workspace}
     for record in run.tensors:
-        if record.role is not Role.input or record.before is None or is_same(record.before, record.after):
+        if record.role is not Role.input or record.before is None or are_bits_equal(record.before, record.after):
             continue
         after = record.with_values_of(record.before) if record.name in workspaces else record.after
         changed = np.flatnonzero(record.before != after)

@@ -1,4 +1,4 @@
-"""The results do not depend on the layout of the inputs."""
+"""The check that the results do not depend on the layout of the inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The call leaves no memory allocated."""
+"""The check that a call leaves no memory allocated."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
     """Check that a second call leaves no tensor and no device memory allocated beyond its context.
 
     Memory that a vendor caches for later calls (tables, workspaces) exists since the first call; a leak grows with
-    every
-    call. The check counts what the runtime sees: tensors of any context, and memory from `Device.malloc`.
+    every call. The check counts what the runtime sees: tensors of any context, and memory from `Device.malloc`.
 
     Args:
         sequence: what the calls of the sequence left behind.

@@ -1,4 +1,4 @@
-"""The location of a failure in a tensor: the worst element, patterns of wrong elements, and the call's arguments."""
+"""Locate a failure in a tensor: the worst element, patterns of wrong elements, and the call's arguments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
 from diopi_test.checks.deviation import IncorrectTensor, derive_deviation
-from diopi_test.checks.error_map import error_map
-from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
+from diopi_test.checks.error_map import make_error_map
+from diopi_test.checks.pattern import Mask, constant_pattern, find_patterns, value_patterns
 from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.difference import Difference
@@ -54,9 +54,12 @@ def locate(
     Returns:
         The difference for the report.
     """
-    errors = _errors(actual, expected, dtype) if measured else np.zeros(is_wrong.shape)
-    index = _worst(is_wrong, errors, budget)
-    inputs = {label: (array, dtype_of_input) for label, array, dtype_of_input in _inputs(run, name, is_wrong.shape)}
+    errors = _absolute_errors(actual, expected, dtype) if measured else np.zeros(is_wrong.shape)
+    index = _find_worst(is_wrong, errors, budget)
+    inputs = {
+        label: (array, dtype_of_input)
+        for label, array, dtype_of_input in _elementwise_inputs(run, name, is_wrong.shape)
+    }
     values = {**inputs, "expected": (expected, dtype)}
     return Difference(
         tensor=name,
@@ -69,13 +72,13 @@ def locate(
         error=float(errors[index]) if measured else None,
         budget=None if budget is None or not np.isfinite(budget[index]) else float(budget[index]),
         patterns=(
-            *patterns(is_wrong, strides),
+            *find_patterns(is_wrong, strides),
             *value_patterns(is_wrong, values),
             *constant_pattern(is_wrong, actual, expected),
         ),
         inputs={label: str(array[index]) for label, (array, _) in inputs.items()},
         arguments=describe_arguments(run),
-        map=error_map(is_wrong, errors, budget, index),
+        map=make_error_map(is_wrong, errors, budget, index),
         deviation=derive_deviation(
             IncorrectTensor(
                 is_wrong=is_wrong,
@@ -96,28 +99,28 @@ def _elements_before(run: CallRecord, name: str) -> NDArray[Any] | None:
     return record.earlier if record is not None and record.role is Role.inout else None
 
 
-def locate_in(
+def locate_in_record(
     run: CallRecord,
     record: TensorRecord,
     problem: str,
     is_wrong: Mask,
     expected: NDArray[Any],
 ) -> Difference:
-    """Return what `locate` returns, for a tensor after the call, at its first wrong element."""
+    """Return what `locate` returns for a tensor after the call; locate the difference at the first wrong element."""
     dtype, strides = record.dtype, record.strides
     return locate(run, record.name, problem, is_wrong, record.values, expected, dtype, strides=strides, measured=False)
 
 
 def changed_elements(run: CallRecord, record: TensorRecord) -> list[Difference]:
-    """Return which elements of a tensor that must stay unchanged differ from those before the call."""
+    """Return which elements of a tensor that must stay unchanged differ from the elements before the call."""
     earlier = record.earlier
     if earlier is None or not (changed := bits_differ(earlier, record.values)).any():
         return []
-    return [locate_in(run, record, "changed", changed, earlier)]
+    return [locate_in_record(run, record, "changed", changed, earlier)]
 
 
 def bits_differ(first: NDArray[Any], second: NDArray[Any]) -> Mask:
-    """Return which elements of two arrays differ in at least one bit; the arrays have the same shape and type."""
+    """Return a mask of the elements of two arrays of equal shape and type that differ in at least one bit."""
     return _bits(first) != _bits(second)
 
 
@@ -127,8 +130,8 @@ def _bits(array: NDArray[Any]) -> NDArray[np.void]:
 
 
 @np.errstate(all="ignore")  # signalling NaN
-def _worst(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> tuple[int, ...]:
-    """Return the index of the wrong element with the largest error / budget; the first one of several."""
+def _find_worst(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> tuple[int, ...]:
+    """Return the index of the first wrong element with the largest error / budget."""
     severity = errors if budget is None else errors / budget
     severity = np.where(np.isnan(severity), np.inf, severity)  # nothing is near what is not finite
     worst = int(np.argmax(np.where(is_wrong, severity, -1.0)))
@@ -136,15 +139,17 @@ def _worst(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> tup
 
 
 @np.errstate(all="ignore")  # signalling NaN; infinities that agree
-def _errors(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> FloatArray:
-    """Return the distance of each element from the expected one; infinite if a NaN or an infinity is wrong."""
+def _absolute_errors(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> FloatArray:
+    """Return the distance of each element from the expected value; infinite if a NaN or an infinity is wrong."""
     kind = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
     distance = np.abs(widen(actual, dtype).astype(kind) - expected.astype(kind))
     return np.where(np.isnan(distance), np.inf, distance)
 
 
-def _inputs(run: CallRecord, name: str, shape: tuple[int, ...]) -> Iterator[tuple[str, NDArray[Any], Dtype]]:
-    """Yield the inputs that result `name` is computed from element by element, broadcast to the shape of the result."""
+def _elementwise_inputs(
+    run: CallRecord, name: str, shape: tuple[int, ...]
+) -> Iterator[tuple[str, NDArray[Any], Dtype]]:
+    """Yield the inputs from which each element of the result `name` is computed, broadcast to the result's shape."""
     result, _, number = name.partition(".")
     is_computed = run.prototype.elementwise and run.prototype.parameter(result).is_result
     entry = int(number or 0)
@@ -152,11 +157,12 @@ def _inputs(run: CallRecord, name: str, shape: tuple[int, ...]) -> Iterator[tupl
         argument = run.case.arguments[parameter.name]
         if isinstance(argument, list):
             argument = argument[entry] if entry < len(argument) else None
-        if isinstance(argument, BaselineTensor) and _broadcasts(argument.values.shape, shape):
+        if isinstance(argument, BaselineTensor) and _broadcasts_to(argument.values.shape, shape):
             yield parameter.name, np.broadcast_to(argument.values, shape), argument.dtype
 
 
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+def _broadcasts_to(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Return whether an array of this shape can be broadcast to the shape `to`."""
     try:
         return np.broadcast_shapes(shape, to) == to
     except ValueError:

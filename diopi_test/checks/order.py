@@ -1,4 +1,4 @@
-"""The call works in stream order: after the work queued before it, and before the work queued after it."""
+"""The check that a call works in stream order: after all work queued before it, and before all work queued after it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Patterns of wrong elements: one slice, every k-th element, all after an offset, whole blocks, special values.
+"""Find patterns of wrong elements: one slice, every k-th element, all after an offset, whole blocks, special values.
 
-A pattern is reported in two cases. Either the wrong elements are exactly the elements of the pattern, or all of them
-are in the pattern and it is unlikely that so many are there by chance. If many patterns of a kind exist, the limit for
+A pattern is reported in two cases. Either the pattern consists of exactly the wrong elements. Or the pattern contains
+all wrong elements, and it is unlikely that so many are in it by chance. If many patterns of a kind exist, the limit for
 each of them is lower.
 """
 
@@ -27,14 +27,14 @@ EXACT, WITHIN = math.log(0.05), math.log(0.01)
 it also has correct elements."""
 
 TILES = tuple(2**power for power in range(2, 13))
-"""Sizes of tiles and vectors whose remainder is looked for."""
+"""Sizes of tiles and vectors; the remainder of an axis after the last full tile is a possible pattern."""
 
 BLOCK, MULTIPLE = 8, 32
 """The minimum length of runs that are called blocks, and the smallest power of two that is reported as an alignment."""
 
 
-def patterns(is_wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
-    """Return the patterns of the wrong elements' places, the most specific one first.
+def find_patterns(is_wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
+    """Return the patterns in the positions of the wrong elements, the most specific pattern first.
 
     Args:
         is_wrong: which elements are wrong; at least one is.
@@ -46,19 +46,22 @@ def patterns(is_wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
     if is_wrong.all():
         return [Pattern(PatternKind.everything, "all of them")]
     count = int(is_wrong.sum())
-    lines = list(_lines(is_wrong, strides))
-    box = _box(is_wrong)
-    exact = [*_exactly_a_slice(box, count), *_first(_exactly(line, order) for order, line in lines)]
-    return exact or [*_within_a_slice(box, count), *_first(_within(line, order) for order, line in lines)]
+    lines = list(_orders(is_wrong, strides))
+    box = _bounding_slice(is_wrong)
+    exact = [*_exactly_a_slice(box, count), *_first_nonempty(_exact_pattern(line, order) for order, line in lines)]
+    return exact or [
+        *_within_a_slice(box, count),
+        *_first_nonempty(_including_patterns(line, order) for order, line in lines),
+    ]
 
 
-def _first(found: Iterator[list[Pattern]]) -> list[Pattern]:
+def _first_nonempty(found: Iterator[list[Pattern]]) -> list[Pattern]:
     """Return the first list of patterns that is not empty."""
     return next((candidates for candidates in found if candidates), [])
 
 
-def _lines(is_wrong: Mask, strides: Sequence[int]) -> Iterator[tuple[str, Mask]]:
-    """Yield the elements in logical order, and in memory order if it differs, with the name of the order."""
+def _orders(is_wrong: Mask, strides: Sequence[int]) -> Iterator[tuple[str, Mask]]:
+    """Yield a name and the flat mask for each order of the elements: logical order, and memory order if it differs."""
     yield "", is_wrong.reshape(-1)
     long = [axis for axis, length in enumerate(is_wrong.shape) if length > 1]
     if strides and sorted(long, key=lambda axis: -strides[axis]) != long:
@@ -66,7 +69,7 @@ def _lines(is_wrong: Mask, strides: Sequence[int]) -> Iterator[tuple[str, Mask]]
         yield " in memory order", is_wrong.transpose(order).reshape(-1)
 
 
-def _choose(total: int, count: int) -> float:
+def _log_choose(total: int, count: int) -> float:
     """Return the logarithm of the number of ways to choose `count` of `total` elements."""
     return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
 
@@ -76,8 +79,15 @@ def _choose(total: int, count: int) -> float:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Box:
-    """A slice as text, with numbers of elements, and the logarithm of the number of similar slices."""
+class _BoundingSlice:
+    """The smallest slice that contains all wrong elements.
+
+    Attributes:
+        text: the slice in the notation of NumPy.
+        size: the number of elements in the slice.
+        total: the number of elements of the tensor.
+        choices: the logarithm of the number of similar slices.
+    """
 
     text: str
     size: int
@@ -85,7 +95,7 @@ class _Box:
     choices: float
 
 
-def _box(is_wrong: Mask) -> _Box | None:
+def _bounding_slice(is_wrong: Mask) -> _BoundingSlice | None:
     """Return the smallest slice with all wrong elements; None for the whole tensor or a tensor with a single axis."""
     if sum(length > 1 for length in is_wrong.shape) < 2:
         return None
@@ -93,18 +103,18 @@ def _box(is_wrong: Mask) -> _Box | None:
     for axis, length in enumerate(is_wrong.shape):
         remaining_axes = tuple(remaining for remaining in range(is_wrong.ndim) if remaining != axis)
         indices = np.flatnonzero(is_wrong.any(remaining_axes))
-        parts.append(_slice(indices, length))
+        parts.append(_format_indices(indices, length))
         size *= length if parts[-1] == ":" else len(indices)
         choices += 0.0 if parts[-1] == ":" else math.log(length) * (1 if len(indices) == 1 else 2)
     return (
-        _Box(text=f"[{', '.join(parts)}]", size=size, total=is_wrong.size, choices=choices)
+        _BoundingSlice(text=f"[{', '.join(parts)}]", size=size, total=is_wrong.size, choices=choices)
         if size < is_wrong.size
         else None
     )
 
 
-def _slice(indices: NDArray[np.intp], length: int) -> str:
-    """Return indices along an axis as a slice; `:` if they are all indices or none."""
+def _format_indices(indices: NDArray[np.intp], length: int) -> str:
+    """Return indices along an axis as a slice; `:` if they are all indices or no regular sequence."""
     first, last, steps = int(indices[0]), int(indices[-1]), np.diff(indices)
     if len(indices) == 1 and length > 1:
         return str(first)
@@ -114,13 +124,15 @@ def _slice(indices: NDArray[np.intp], length: int) -> str:
     return f"{first or ''}:{end}" + (f":{steps[0]}" if steps[0] > 1 else "")
 
 
-def _exactly_a_slice(box: _Box | None, count: int) -> list[Pattern]:
-    if box is None or box.size != count or box.choices - _choose(box.total, count) > EXACT:
+def _exactly_a_slice(box: _BoundingSlice | None, count: int) -> list[Pattern]:
+    """Return the pattern of a slice that consists of exactly the wrong elements, if there is such a slice."""
+    if box is None or box.size != count or box.choices - _log_choose(box.total, count) > EXACT:
         return []
     return [Pattern(PatternKind.slice, f"exactly {box.text}")]
 
 
-def _within_a_slice(box: _Box | None, count: int) -> list[Pattern]:
+def _within_a_slice(box: _BoundingSlice | None, count: int) -> list[Pattern]:
+    """Return the pattern of a slice that contains all wrong elements and is unlikely to do so by chance."""
     if box is None or box.choices + count * math.log(box.size / box.total) > WITHIN:
         return []
     return [Pattern(PatternKind.slice, f"all in {box.text}, which has {box.size}")]
@@ -132,7 +144,7 @@ def _within_a_slice(box: _Box | None, count: int) -> list[Pattern]:
 @final
 @dataclass(frozen=True)
 class _Runs:
-    """The contiguous runs of wrong elements: their starts and ends, and the number of elements of the line."""
+    """The contiguous runs of wrong elements in a flat mask: the starts, the ends, and the length of the mask."""
 
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
@@ -140,6 +152,7 @@ class _Runs:
 
     @classmethod
     def from_line(cls, line: Mask) -> _Runs:
+        """Return the runs of a flat mask."""
         inner = np.flatnonzero(line[1:] != line[:-1]) + 1
         first, last = np.flatnonzero(line[:1]), np.flatnonzero(line[-1:]) + len(line)
         edges = np.concatenate([first, inner, last])
@@ -147,14 +160,14 @@ class _Runs:
 
     @property
     def length(self) -> int:
-        """Return the length of all runs, except a shorter last one that the end cuts off; 0 if the lengths differ."""
+        """The length of all runs, except for a shorter last run at the end of the mask; 0 if the lengths differ."""
         lengths = self.ends - self.starts
         whole = lengths[:-1] if self.ends[-1] == self.total and lengths[-1] <= lengths[0] else lengths
         return int(lengths[0]) if (whole == lengths[0]).all() else 0
 
     @property
     def period(self) -> int:
-        """Return the distance between the starts of runs if it is constant over the whole line; else 0."""
+        """The distance between the starts of runs if it is constant over the whole mask; else 0."""
         steps = np.diff(self.starts)
         if not steps.size or (steps != steps[0]).any():
             return 0
@@ -162,43 +175,43 @@ class _Runs:
         return step if first < step and last + step >= self.total else 0
 
 
-def _exactly(line: Mask, order: str) -> list[Pattern]:
-    """Return the pattern whose elements are exactly the wrong elements of a line, if there is one."""
+def _exact_pattern(line: Mask, order: str) -> list[Pattern]:
+    """Return the pattern that consists of exactly the wrong elements of a flat mask, if there is one."""
     runs, count = _Runs.from_line(line), int(line.sum())
     if len(runs.starts) == 1:
-        found: _Found = _run(runs)
+        found: _ScoredPattern = _single_run(runs)
     else:
-        found = _periodic(runs, "") or _periodic(_Runs.from_line(~line), "all but ") or _blocks(runs)
-    if found is None or found[1] - _choose(len(line), count) > EXACT:
+        found = _periodic_runs(runs, "") or _periodic_runs(_Runs.from_line(~line), "all but ") or _aligned_blocks(runs)
+    if found is None or found[1] - _log_choose(len(line), count) > EXACT:
         return []
     return [Pattern(found[0].kind, found[0].text + order)]
 
 
-_Found = tuple[Pattern, float] | None
+_ScoredPattern = tuple[Pattern, float] | None
 """A pattern, and the logarithm of how many like it there are."""
 
 
-def _run(runs: _Runs) -> tuple[Pattern, float]:
-    """Return the pattern of a single run."""
+def _single_run(runs: _Runs) -> tuple[Pattern, float]:
+    """Return the pattern of a single run, with the logarithm of the number of similar patterns."""
     start, end, total = int(runs.starts[0]), int(runs.ends[0]), runs.total
     if end == total:
         last = f"the last {end - start} of {total}, all from number {start} on"
         tiles = [str(tile) for tile in TILES if total > tile and total % tile == end - start]
-        left = f", what remains after tiles of {' or '.join(tiles)}" if tiles else _multiple(start)
+        left = f", what remains after tiles of {' or '.join(tiles)}" if tiles else _tile_size(start)
         return Pattern(PatternKind.tail if tiles else PatternKind.end, last + left), 0.0
     if start == 0:
-        return Pattern(PatternKind.range, f"the first {end} of {total}{_multiple(end)}"), 0.0
-    text = f"a run of {end - start} of {total}, from number {start} on{_multiple(start)}"
+        return Pattern(PatternKind.range, f"the first {end} of {total}{_tile_size(end)}"), 0.0
+    text = f"a run of {end - start} of {total}, from number {start} on{_tile_size(start)}"
     return Pattern(PatternKind.range, text), math.log(total)
 
 
-def _multiple(number: int) -> str:
+def _tile_size(number: int) -> str:
     """Return the largest power of two that divides a number, if it is a usual size of tiles."""
     power = number & -number
     return f", a multiple of {power}" if power >= MULTIPLE else ""
 
 
-def _periodic(runs: _Runs, excluded: str) -> _Found:
+def _periodic_runs(runs: _Runs, excluded: str) -> _ScoredPattern:
     """Return the pattern of runs at equal distances over the whole line; `excluded` prefixes its description."""
     length, period = runs.length, runs.period
     if not length or not period:
@@ -208,22 +221,22 @@ def _periodic(runs: _Runs, excluded: str) -> _Found:
     return Pattern(PatternKind.period, text), math.log(period) * (1 if length == 1 else 2)
 
 
-def _blocks(runs: _Runs) -> _Found:
+def _aligned_blocks(runs: _Runs) -> _ScoredPattern:
     """Return the pattern of whole blocks that begin at multiples of their size, or else of runs of equal length."""
     ends = runs.ends[:-1] if runs.ends[-1] == runs.total else runs.ends
     block = int(np.gcd.reduce(np.concatenate([runs.starts, ends])))
     if block >= BLOCK:
         numbers, blocks = int(np.sum(-(-(runs.ends - runs.starts) // block))), -(-runs.total // block)
         text = f"whole blocks of {block}, {numbers} of {blocks}, the first from number {runs.starts[0]} on"
-        return Pattern(PatternKind.blocks, text), _choose(blocks, numbers)
+        return Pattern(PatternKind.blocks, text), _log_choose(blocks, numbers)
     if runs.length >= BLOCK:
         text = f"in {len(runs.starts)} runs of {runs.length} each, the first from number {runs.starts[0]} on"
-        return Pattern(PatternKind.blocks, text), _choose(runs.total, len(runs.starts))
+        return Pattern(PatternKind.blocks, text), _log_choose(runs.total, len(runs.starts))
     return None
 
 
-def _within(line: Mask, order: str) -> list[Pattern]:
-    """Return the patterns whose elements include all wrong elements of a line."""
+def _including_patterns(line: Mask, order: str) -> list[Pattern]:
+    """Return the patterns that include all wrong elements of a flat mask and also some correct elements."""
     indices, total = np.flatnonzero(line), len(line)
     count, first, last = len(indices), int(indices[0]), int(indices[-1])
     found = []
@@ -236,14 +249,14 @@ def _within(line: Mask, order: str) -> list[Pattern]:
     after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
     before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)
     if after or before:
-        begin = f" from number {first} on{_multiple(first)}" if after else ""
+        begin = f" from number {first} on{_tile_size(first)}" if after else ""
         until = f" up to number {last}" if before else ""
         found.append(Pattern(PatternKind.range if before else PatternKind.end, f"all{begin}{until}{order}"))
     return found
 
 
 def is_unlikely(part: int, total: int, count: int) -> bool:
-    """Return whether chance would hardly place `count` of `total` elements in a part of them."""
+    """Return whether it is unlikely that all `count` of `total` random elements lie in a part of this size."""
     return count * math.log(part / total) < WITHIN
 
 
@@ -252,7 +265,7 @@ def is_unlikely(part: int, total: int, count: int) -> bool:
 
 @np.errstate(invalid="ignore")  # signalling NaN
 def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> list[Pattern]:
-    """Return the special values that one of several arrays has at all wrong elements.
+    """Return the classes of special values to which the elements of an array belong at all wrong positions.
 
     Args:
         is_wrong: which elements are wrong; at least one is.
@@ -263,14 +276,14 @@ def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtyp
     """
     found = []
     for name, (array, dtype) in values.items():
-        if special := special_values(is_wrong, array, dtype):
+        if special := rarest_special_class(is_wrong, array, dtype):
             text = f"only where {name} is {special[0]}, {int(is_wrong.sum())} of {special[1]} such"
             found.append(Pattern(PatternKind.values, text))
     return found
 
 
 @np.errstate(invalid="ignore")  # signalling NaN
-def special_values(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> tuple[str, int] | None:
+def rarest_special_class(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> tuple[str, int] | None:
     """Return the rarest class of special values that an array has at all wrong elements, unless this may be chance.
 
     Args:
@@ -281,10 +294,10 @@ def special_values(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> tuple[s
     Returns:
         The name of the class and the number of its elements; None if there is no such class.
     """
-    alike = {text for text, special in _special(array[is_wrong], dtype) if special.all()}
+    alike = {text for text, special in _special_value_masks(array[is_wrong], dtype) if special.all()}
     candidates = [
         (int(special.sum()), text)
-        for text, special in (_special(array, dtype) if alike else ())
+        for text, special in (_special_value_masks(array, dtype) if alike else ())
         if text in alike and _is_distinctive(special, is_wrong)
     ]
     if not candidates:
@@ -294,13 +307,13 @@ def special_values(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> tuple[s
 
 
 def _is_distinctive(special: Mask, is_wrong: Mask) -> bool:
-    """Return whether it is unlikely that all wrong elements are special ones by chance."""
+    """Return whether it is unlikely that all wrong elements are at special values by chance."""
     count, size, total = int(is_wrong.sum()), int(special.sum()), is_wrong.size
-    return (count == size and -_choose(total, count) < EXACT) or is_unlikely(size, total, count)
+    return (count == size and -_log_choose(total, count) < EXACT) or is_unlikely(size, total, count)
 
 
-def _special(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:
-    """Yield classes of special values by name, and which elements belong to them."""
+def _special_value_masks(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:
+    """Yield the name of each class of special values, and a mask of the elements that belong to it."""
     if dtype is Dtype.bool:
         yield "true", array != 0
         yield "false", array == 0
@@ -323,7 +336,7 @@ def _special(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:
 
 @np.errstate(invalid="ignore")  # signalling NaN
 def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
-    """Return the pattern that two or more wrong elements have one value although several values are expected there."""
+    """Return the pattern of two or more wrong elements that are equal although several values are expected there."""
     found, wanted = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]
     several = len(wanted) > 1 and (wanted != wanted[0]).any()
     bits = found.view(np.uint8).reshape(len(found), -1)

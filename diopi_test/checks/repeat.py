@@ -1,4 +1,4 @@
-"""Equal calls have equal results, wherever in memory their tensors are."""
+"""The check that equal calls have equal results, wherever in memory their tensors are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
 from diopi_test.checks import location
-from diopi_test.execution.call_record import CallRecord, is_same
+from diopi_test.execution.call_record import CallRecord, are_bits_equal
 from diopi_test.execution.call_sequence import SECOND, CallSequence
 from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
@@ -39,7 +39,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
     again = sequence.waited or sequence.queued
     problem, places = again.problem, again.differences
     if again.run is not None and not problem and _repeats_bits(sequence.first.run.prototype):
-        places = tuple(_differences(sequence.first.run, again.run))
+        places = tuple(_bit_differences(sequence.first.run, again.run))
         problem = "; ".join(map(_describe, places))
     message = f"a second call: {problem}" if problem else ""
     return CheckResult(
@@ -52,24 +52,26 @@ def check(sequence: CallSequence) -> CheckResult | None:
 
 @cache
 def _repeats_bits(prototype: Prototype) -> bool:
-    return prototype.repeats_bits  # cached, since all prototypes are gone through for it
+    """Return whether a function guarantees equal bits for equal calls; cached, because it searches all prototypes."""
+    return prototype.repeats_bits
 
 
-def _differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
-    """Yield where the bits of the results differ."""
+def _bit_differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
+    """Yield the differences between the bits of the results of two calls."""
     for (first_record, expected), (second_record, _) in zip(first.results(), again.results(), strict=True):
-        if expected.needs_validator or is_same(first_record.values, second_record.values):
+        if expected.needs_validator or are_bits_equal(first_record.values, second_record.values):
             continue
-        if (differ := _differ(first_record.values, second_record.values, expected)).any():
-            yield location.locate_in(again, second_record, PROBLEM, differ, first_record.values)
+        if (differ := _differing_elements(first_record.values, second_record.values, expected)).any():
+            yield location.locate_in_record(again, second_record, PROBLEM, differ, first_record.values)
     for before, after in zip(first.values, again.values, strict=True):
         actual, previous = np.asarray(after.actual), np.asarray(before.actual)
-        if (differ := _differ(previous, actual, before.expected)).any():
+        if (differ := _differing_elements(previous, actual, before.expected)).any():
             dtype = before.expected.dtype
             yield location.locate(again, before.name, PROBLEM, differ, actual, previous, dtype, measured=False)
 
 
-def _differ(before: NDArray[Any], after: NDArray[Any], expected: Expected) -> NDArray[np.bool_]:
+def _differing_elements(before: NDArray[Any], after: NDArray[Any], expected: Expected) -> NDArray[np.bool_]:
+    """Return a mask of the specified elements whose bits differ."""
     differ = location.bits_differ(before, after)
     return differ if expected.specified is None else differ & expected.specified.reshape(differ.shape)
 
@@ -77,4 +79,4 @@ def _differ(before: NDArray[Any], after: NDArray[Any], expected: Expected) -> ND
 def _describe(place: Difference) -> str:
     """Return a description such as `out: 3 of 15 elements have other bits, the first at (0, 2): 1.25, 1.5 before`."""
     count = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
-    return f"{count}, the first at {place.index}: {place.actual}, {place.expected} before{place.common}"
+    return f"{count}, the first at {place.index}: {place.actual}, {place.expected} before{place.pattern_suffix}"

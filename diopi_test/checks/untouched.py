@@ -1,4 +1,4 @@
-"""A call that fails leaves its results unchanged."""
+"""The check that a call that fails leaves its results unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from diopi_proto.messages import pluralize
 from diopi_proto.parameters import Role
 from diopi_test.checks import location
-from diopi_test.execution.call_record import CallRecord, is_same
+from diopi_test.execution.call_record import CallRecord, are_bits_equal
 from diopi_test.execution.verdict import CheckResult
 
 
@@ -20,7 +20,7 @@ def check(run: CallRecord) -> CheckResult:
             continue
         if record.before is None:
             problems.append(f"{record.name} was handed back")
-        elif not is_same(record.before, record.after):
+        elif not are_bits_equal(record.before, record.after):
             changed = np.flatnonzero(record.before != record.after)
             problems.append(f"{pluralize(changed.size, 'byte')} of {record.name} changed, the first at {changed[0]}")
             places += location.changed_elements(run, record)

@@ -1,4 +1,4 @@
-"""Result validity: if several results are valid, the actual result is one of them."""
+"""The check of functions with several valid results: the actual result must be one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diopi_test.oracle.validators import CompletedCall, find_validator
 
 
 def check(run: CallRecord) -> CheckResult | None:
-    """Check that the function's validator accepts the results; None if each result has only one valid value."""
+    """Check that the function's validator accepts the results; return None if each result has only one valid value."""
     results = list(run.results())
     if not any(expected.needs_validator for _, expected in results):
         return None
@@ -26,7 +26,7 @@ def check(run: CallRecord) -> CheckResult | None:
 
 
 def _completed_call(run: CallRecord) -> CompletedCall:
-    """Return the arguments and results of a call in the reference's arithmetic."""
+    """Return the arguments and results of a call in the reference's arithmetic, for the validator."""
     results, expected = {}, {}
     for record, wanted in run.results():
         with np.errstate(invalid="ignore"):  # poison is a signalling NaN

@@ -1,4 +1,4 @@
-"""Values of the results: exact where the standard requires it, else within the error budget."""
+"""The check of the values of results: exact where the standard requires it, else within the error budget."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ def check(run: CallRecord) -> CheckResult:
     ratios: list[float] = []
     means: list[float] = []
     flushed = 0
-    for result in _results(run):
+    for result in _comparable_results(run):
         if result.actual.size != result.expected.values.size:
             problems.append(f"{result.name} has {result.actual.size} elements, expected {result.expected.values.size}")
             ratios.append(math.inf)
             continue
         comparison = compare(result.shaped, result.expected)
         flushed += comparison.flushed
-        ratios += [ratio] if (ratio := _beyond_budget(comparison)) is not None else []
+        ratios += [ratio] if (ratio := _largest_ratio(comparison)) is not None else []
         means += [comparison.rms] if comparison.rms is not None else []
         if comparison.is_wrong.any():
-            places.append(_locate(run, result, comparison.is_wrong, "are wrong"))
+            places.append(_locate_wrong(run, result, comparison.is_wrong, "are wrong"))
             problems.append(_describe(places[-1]))
         if comparison.rms is not None and comparison.rms > R:
             if not comparison.is_wrong.any():
-                places.append(_locate(run, result, _far(result), f"have errors above {R:g} unit"))
+                places.append(_locate_wrong(run, result, _outliers(result), f"have errors above {R:g} unit"))
             mean = f"root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
             problems.append(f"the errors of {result.name} have {mean}")
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
@@ -86,14 +86,14 @@ def check(run: CallRecord) -> CheckResult:
     )
 
 
-def _beyond_budget(comparison: ResultComparison) -> float | None:
-    """Return the largest error / budget; without a budget, infinity if an element is wrong and else None."""
+def _largest_ratio(comparison: ResultComparison) -> float | None:
+    """Return the largest error / budget; without a budget, return infinity if an element is wrong, else None."""
     return math.inf if comparison.ratio is None and comparison.is_wrong.any() else comparison.ratio
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Result:
+class _ComparableResult:
     """A result of a call with a single valid value: actual and expected elements, and the strides of its tensor."""
 
     name: str
@@ -107,34 +107,36 @@ class _Result:
         return self.actual.reshape(self.expected.values.shape)
 
 
-def _results(run: CallRecord) -> Iterator[_Result]:
+def _comparable_results(run: CallRecord) -> Iterator[_ComparableResult]:
+    """Yield the results of a call that do not need a validator: tensors, and values returned through pointers."""
     for record, expected in run.results():
         if not expected.needs_validator:
             strides = record.strides if record.shape == expected.values.shape else ()
-            yield _Result(name=record.name, actual=record.values, expected=expected, strides=strides)
+            yield _ComparableResult(name=record.name, actual=record.values, expected=expected, strides=strides)
     for value in run.values:
-        yield _Result(name=value.name, actual=np.asarray(value.actual), expected=value.expected)
+        yield _ComparableResult(name=value.name, actual=np.asarray(value.actual), expected=value.expected)
 
 
 @np.errstate(invalid="ignore")  # poison is a signalling NaN
 def compare(actual: NDArray[Any], expected: Expected) -> ResultComparison:
     """Compare a result with its expectation, element by element, where the standard specifies it."""
     if (is_specified := expected.specified) is None:
-        return _compare_all(actual, expected)
-    comparison = _compare_all(actual[is_specified], _part(expected, is_specified))
+        return _compare_elements(actual, expected)
+    comparison = _compare_elements(actual[is_specified], _select_specified(expected, is_specified))
     is_wrong = np.zeros(is_specified.shape, bool)
     is_wrong[is_specified] = comparison.is_wrong
     return replace(comparison, is_wrong=is_wrong)
 
 
-def _part(expected: Expected, is_specified: Mask) -> Expected:
+def _select_specified(expected: Expected, is_specified: Mask) -> Expected:
     """Return the expectation of the elements that `is_specified` selects."""
     budget = None if expected.budget is None else expected.budget.select(is_specified)
     flushed = None if expected.flushed is None else expected.flushed[is_specified]
     return replace(expected, values=expected.values[is_specified], budget=budget, flushed=flushed, specified=None)
 
 
-def _compare_all(actual: NDArray[Any], expected: Expected) -> ResultComparison:
+def _compare_elements(actual: NDArray[Any], expected: Expected) -> ResultComparison:
+    """Compare all elements of a result, by the budget or exactly; flushed subnormal numbers are not wrong."""
     if expected.budget is None and expected.dtype in COMPONENT:
         return _compare_parts(actual, expected)
     if expected.values.dtype.kind not in "fc":
@@ -144,20 +146,20 @@ def _compare_all(actual: NDArray[Any], expected: Expected) -> ResultComparison:
         flushed = is_wrong & (actual == expected.flushed)
         return ResultComparison(is_wrong=is_wrong & ~flushed, flushed=int(flushed.sum()))
     if expected.budget is None:
-        is_wrong = ~_same(actual, _narrow(expected.values, expected))
+        is_wrong = ~_are_equal(actual, _to_result_type(expected.values, expected))
         if not is_wrong.any():
             return ResultComparison(is_wrong=is_wrong)
         flushed = is_wrong & _is_flushed_exactly(actual, expected)
         return ResultComparison(is_wrong=is_wrong & ~flushed, flushed=int(flushed.sum()))
     actual = actual.astype(np.complex128 if actual.dtype.kind == "c" else np.float64)
-    units = _units(actual, expected)
+    units = _errors_in_units(actual, expected)
     far = units > R
     if not far.any():
-        return ResultComparison(is_wrong=far, ratio=_ratio(units), rms=_rms(units, expected))
+        return ResultComparison(is_wrong=far, ratio=_ratio_to_budget(units), rms=_rms_error(units, expected))
     flushed = far & _is_flushed(actual, expected)
     units = np.where(flushed, 0, units)
     return ResultComparison(
-        is_wrong=units > K, ratio=_ratio(units), rms=_rms(units, expected), flushed=int(flushed.sum())
+        is_wrong=units > K, ratio=_ratio_to_budget(units), rms=_rms_error(units, expected), flushed=int(flushed.sum())
     )
 
 
@@ -165,45 +167,50 @@ def _compare_parts(actual: NDArray[Any], expected: Expected) -> ResultComparison
     """Compare real and imaginary parts of an exact complex result separately, ignoring the signs of zero parts."""
 
     def compare_part(part: Any) -> ResultComparison:
+        """Compare the real or the imaginary parts, which `part` extracts."""
         flushed = None if expected.flushed is None else part(expected.flushed) + 0.0
         values, dtype = part(expected.values) + 0.0, COMPONENT[expected.dtype]
-        return _compare_all(part(actual) + 0.0, replace(expected, values=values, dtype=dtype, flushed=flushed))
+        return _compare_elements(part(actual) + 0.0, replace(expected, values=values, dtype=dtype, flushed=flushed))
 
     real, imaginary = compare_part(np.real), compare_part(np.imag)
     return ResultComparison(is_wrong=real.is_wrong | imaginary.is_wrong, flushed=real.flushed + imaginary.flushed)
 
 
-def _narrow(values: NDArray[Any], expected: Expected) -> NDArray[Any]:
+def _to_result_type(values: NDArray[Any], expected: Expected) -> NDArray[Any]:
+    """Convert values to the element type of the expected result."""
     with np.errstate(all="ignore"):
         return values.astype(to_numpy(expected.dtype))
 
 
-def _same(actual: NDArray[Any], expected: NDArray[Any]) -> Mask:
-    """Return which elements are equal, including the sign of zero, or both NaN."""
-    return ((actual == expected) & _same_sign(actual, expected)) | (np.isnan(actual) & np.isnan(expected))
+def _are_equal(actual: NDArray[Any], expected: NDArray[Any]) -> Mask:
+    """Return a mask of the elements that are equal, including the sign of zero, or both NaN."""
+    return ((actual == expected) & _has_same_sign(actual, expected)) | (np.isnan(actual) & np.isnan(expected))
 
 
 def _is_flushed_exactly(actual: NDArray[Any], expected: Expected) -> Mask:
+    """Return a mask of the elements of an exact result that are wrong only because a subnormal was flushed."""
     tiny = np.abs(expected.values) < format_of(expected.dtype).tiny
-    alternative = False if expected.flushed is None else _same(actual, _narrow(expected.flushed, expected))
+    alternative = False if expected.flushed is None else _are_equal(actual, _to_result_type(expected.flushed, expected))
     return (tiny & (actual == 0) & (expected.values != 0)) | alternative
 
 
 def _is_flushed(actual: NDArray[Any], expected: Expected) -> Mask:
-    """Return which elements are zero where a subnormal number, or a result of subnormal inputs, is expected."""
-    restored, is_restored = _restored(actual, expected.values, format_of(expected.dtype).tiny + _budget(expected).limit)
-    flushed = is_restored & (_units(restored, expected) <= K)
+    """Return a mask of the elements that are zero where a subnormal or a result of subnormal inputs is expected."""
+    restored, is_restored = _restore_flushed(
+        actual, expected.values, format_of(expected.dtype).tiny + _required_budget(expected).limit
+    )
+    flushed = is_restored & (_errors_in_units(restored, expected) <= K)
     if expected.flushed is None:
         return flushed
-    budget = _budget(expected).rescale(expected.values, expected.flushed, expected.dtype)
-    return flushed | (_units(actual, replace(expected, values=expected.flushed, budget=budget)) <= K)
+    budget = _required_budget(expected).rescale(expected.values, expected.flushed, expected.dtype)
+    return flushed | (_errors_in_units(actual, replace(expected, values=expected.flushed, budget=budget)) <= K)
 
 
-def _restored(actual: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> tuple[NDArray[Any], Mask]:
-    """Return `actual` with the expected values in place of zeros below a limit, and which elements this changes."""
+def _restore_flushed(actual: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> tuple[NDArray[Any], Mask]:
+    """Replace zeros below a limit by the expected values; return the result and a mask of the changed elements."""
     if np.iscomplexobj(actual) or np.iscomplexobj(values):
-        real, is_real = _restored(actual.real, values.real, limit)
-        imaginary, is_imaginary = _restored(actual.imag, values.imag, limit)
+        real, is_real = _restore_flushed(actual.real, values.real, limit)
+        imaginary, is_imaginary = _restore_flushed(actual.imag, values.imag, limit)
         restored = actual.astype(np.complex128)
         restored.real, restored.imag = real, imaginary
         return restored, is_real | is_imaginary
@@ -212,31 +219,31 @@ def _restored(actual: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> 
     return np.where(is_restored, values, actual), is_restored
 
 
-def _budget(expected: Expected) -> Budget:
+def _required_budget(expected: Expected) -> Budget:
     """Return the budget of a result that may be rounded."""
     assert expected.budget is not None
     return expected.budget
 
 
-def _units(actual: NDArray[Any], expected: Expected) -> FloatArray:
+def _errors_in_units(actual: NDArray[Any], expected: Expected) -> FloatArray:
     """Return the error of each element in units of s + ulp + eps·m.
 
     The error is infinite if a NaN, an infinity or the sign of a zero is wrong. A zero that results from a cancellation
     of normal numbers, as its budget shows, may have either sign.
     """
-    reference, budget = expected.values, _budget(expected)
+    reference, budget = expected.values, _required_budget(expected)
     with np.errstate(all="ignore"):
-        units = budget.in_units(np.abs(_difference(actual, reference)))
+        units = budget.in_units(np.abs(_subtract(actual, reference)))
         if not np.isfinite(units).all():
-            units = _units_beyond_numbers(units, actual, expected)
+            units = _with_special_values(units, actual, expected)
         zeros = (actual == 0) & (reference == 0)
         if zeros.any():
             cancelled = budget.covers_subnormals(expected.dtype)
-            units = np.where(zeros & ~cancelled & ~_same_sign(actual, reference), np.inf, units)
+            units = np.where(zeros & ~cancelled & ~_has_same_sign(actual, reference), np.inf, units)
     return units
 
 
-def _units_beyond_numbers(units: FloatArray, actual: NDArray[Any], expected: Expected) -> FloatArray:
+def _with_special_values(units: FloatArray, actual: NDArray[Any], expected: Expected) -> FloatArray:
     """Return `units` with the errors of elements where the actual or expected value is an infinity or a NaN."""
     reference = expected.values
     infinite = (
@@ -245,13 +252,13 @@ def _units_beyond_numbers(units: FloatArray, actual: NDArray[Any], expected: Exp
     overflowed = (
         infinite
         & np.isfinite(reference)
-        & (np.abs(reference) + _budget(expected).limit >= format_of(expected.dtype).overflow)
+        & (np.abs(reference) + _required_budget(expected).limit >= format_of(expected.dtype).overflow)
     )
-    is_correct = _same(actual, reference) | (overflowed & _same_sign(actual, reference))
+    is_correct = _are_equal(actual, reference) | (overflowed & _has_same_sign(actual, reference))
     return np.where(is_correct, 0, np.where(np.isfinite(units), units, np.inf))
 
 
-def _difference(actual: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
+def _subtract(actual: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
     """Return actual − reference; zero for a part of a complex number that is the same infinity or a NaN in both."""
     difference = np.asarray(actual - reference)
     if np.iscomplexobj(difference):
@@ -262,18 +269,19 @@ def _difference(actual: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
     return difference
 
 
-def _same_sign(actual: NDArray[Any], reference: NDArray[Any]) -> Mask:
-    """Return which signs agree; complex numbers have no sign, and the signs of their zero parts do not matter."""
+def _has_same_sign(actual: NDArray[Any], reference: NDArray[Any]) -> Mask:
+    """Return a mask of the elements with equal signs; complex numbers have no sign."""
     if np.iscomplexobj(actual) or np.iscomplexobj(reference):
         return np.ones(reference.shape, bool)
     return np.signbit(actual) == np.signbit(reference)
 
 
-def _ratio(units: FloatArray) -> float | None:
+def _ratio_to_budget(units: FloatArray) -> float | None:
+    """Return the largest error / budget; None if there are no elements."""
     return float(units.max()) / K if units.size else None
 
 
-def _rms(units: FloatArray, expected: Expected) -> float | None:
+def _rms_error(units: FloatArray, expected: Expected) -> float | None:
     """Return the root mean square of the errors of elements that may be rounded; None for few elements.
 
     Elements that are computed from equal numbers have equal errors. Therefore, if the root mean square is above R,
@@ -282,7 +290,7 @@ def _rms(units: FloatArray, expected: Expected) -> float | None:
     Returns:
         The root mean square in units.
     """
-    rounded = ~_budget(expected).is_exact(expected.values, expected.dtype)
+    rounded = ~_required_budget(expected).is_exact(expected.values, expected.dtype)
     squares = np.square(units[rounded])
     if squares.size >= R_ELEMENTS and np.mean(squares) > R**2:
         _, places = np.unique(expected.values[rounded], return_inverse=True)
@@ -290,7 +298,7 @@ def _rms(units: FloatArray, expected: Expected) -> float | None:
     return float(np.sqrt(np.mean(squares))) if squares.size >= R_ELEMENTS else None
 
 
-def _locate(run: CallRecord, result: _Result, is_wrong: Mask, problem: str) -> Difference:
+def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, problem: str) -> Difference:
     """Return where a result is wrong, with its budgets."""
     expected = result.expected
     budget = None if expected.budget is None else expected.budget.limit
@@ -308,15 +316,16 @@ def _locate(run: CallRecord, result: _Result, is_wrong: Mask, problem: str) -> D
 
 
 @np.errstate(invalid="ignore")
-def _far(result: _Result) -> Mask:
-    """Return the elements without which the root mean square would be at most R."""
+def _outliers(result: _ComparableResult) -> Mask:
+    """Return a mask of the elements without which the root mean square would be at most R."""
     expected = result.expected
-    far = _units(result.shaped.astype(expected.values.dtype), expected) > R
+    far = _errors_in_units(result.shaped.astype(expected.values.dtype), expected) > R
     return far if expected.specified is None else far & expected.specified
 
 
 def _describe(place: Difference) -> str:
-    """`out: 3 of 15 elements are wrong, the worst at (0, 2): 1.25, expected 1.5 ± 1e-07 (exactly [0, :])`."""
+    """Return a text such as `out: 3 of 15 elements are wrong, the worst at (0, 2): 1.25, expected 1.5 ± 1e-07`."""
     margin = f" ± {place.budget:.2g}" if place.budget is not None else ""
     is_wrong = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
-    return f"{is_wrong}, the worst at {place.index}: {place.actual}, expected {place.expected}{margin}{place.common}"
+    elements = f"{place.actual}, expected {place.expected}{margin}"
+    return f"{is_wrong}, the worst at {place.index}: {elements}{place.pattern_suffix}"

@@ -1,4 +1,4 @@
-"""The call writes every specified element of every result: no poison is left."""
+"""The check that a call writes every specified element of every result, so that no poison remains."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def check(run: CallRecord) -> CheckResult:
         if expected.specified is not None:
             left &= expected.specified
         if left.any():
-            place = location.locate_in(run, record, "were not written", left, expected.values)
+            place = location.locate_in_record(run, record, "were not written", left, expected.values)
             count = f"{place.wrong_count} of {place.total} elements"
-            problems.append(f"{count} of {record.name} {place.problem}, the first at {place.index}{place.common}")
+            problems.append(
+                f"{count} of {record.name} {place.problem}, the first at {place.index}{place.pattern_suffix}"
+            )
             places.append(place)
     return CheckResult(
         check="written",

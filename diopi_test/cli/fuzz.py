@@ -83,7 +83,7 @@ def fuzz(
     from diopi_test.cases.selection import select_cases
     from diopi_test.fuzz.findings import FindingsWriter
     from diopi_test.fuzz.search import Search
-    from diopi_test.fuzz.trial import Trials
+    from diopi_test.fuzz.trial import TrialRunner
     from diopi_test.waivers.rules import Waivers
 
     functions = select_functions(selection, lambda name: bool(select_cases(name, "full")))
@@ -95,9 +95,9 @@ def fuzz(
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     with _convert_errors():
-        writer.check()
+        writer.check_is_new()
         command_line_waivers = Waivers.read(waivers)
-        with Trials(vendor, timeout) as trials:
+        with TrialRunner(vendor, timeout) as trials:
             description = trials.describe()
             search = Search(trials=trials, seed=seed, until=time.monotonic() + 60 * minutes, report=report)
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
@@ -138,11 +138,11 @@ def _run(search: Search, functions: list[str], rounds: int | None) -> None:
 
 def _print_summary(search: Search, writer: FindingsWriter, statistics: bool, vendor: str) -> None:
     """Print how many calls were run and what they found; raise UnusableError if no call was run."""
-    from diopi_test.fuzz.statistics import show, summary
+    from diopi_test.fuzz.statistics import print_statistics, summarize
 
     if statistics:
-        show(search.statistics, console)
-    console.print(summary(search.statistics.values()), highlight=False)
+        print_statistics(search.statistics, console)
+    console.print(summarize(search.statistics.values()), highlight=False)
     if not any(statistic.legal for statistic in search.statistics.values()):
         raise UnusableError("no call was run")
     number = len(writer.found)

@@ -24,9 +24,9 @@ def list_functions(selection: Selection, as_json: bool) -> None:
     For each function, the table shows its header, its family, whether it has a reference, its number of cases, and the
     vendors that implement it. With --dtype, only functions that accept tensors of this element type are listed.
     """
-    from diopi_test.quality.inventory import inventory
+    from diopi_test.quality.inventory import list_functions
 
-    rows = inventory(selection.wants_prototype)
+    rows = list_functions(selection.wants_prototype)
     if as_json:
         click.echo(json.dumps(rows, indent=1))
         return

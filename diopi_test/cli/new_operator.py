@@ -34,9 +34,9 @@ def new_operator(
     NAME is the function's name in C, such as diopiHardsigmoid. The command writes what follows from the name and from
     the options, and lists the places that you fill in.
     """
-    from diopi_test.quality.scaffold import Request, places_to_fill_in, scaffold
+    from diopi_test.quality.scaffold import ScaffoldRequest, places_to_fill_in, scaffold
 
-    request = Request(name=name, family=family, module=module, like=like, aten=aten, no_gradient=no_gradient)
+    request = ScaffoldRequest(name=name, family=family, module=module, like=like, aten=aten, no_gradient=no_gradient)
     try:
         contents = scaffold(tree, request)
     except ValueError as error:

@@ -29,7 +29,8 @@ def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
     """
 
     def applies(case: BaselineCase, target: tuple[str, str]) -> bool:
-        return _can_be_one(prototype, case, *target) and _is_laid_out_alike(case, *target)
+        """Return whether the argument and the result of a stored case can be the same tensor."""
+        return _can_share_tensor(prototype, case, *target) and _has_equal_layout(case, *target)
 
     return find_bases(aliased_targets(prototype), cases, applies)
 
@@ -37,7 +38,7 @@ def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
 def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> BaselineCase:
     """Derive the case called `label` from `case`, with a single call; raise KeyError if that is not possible."""
     result, argument = aliased_targets(prototype)[label]
-    if not _can_be_one(prototype, case, result, argument):
+    if not _can_share_tensor(prototype, case, result, argument):
         raise KeyError(f"{label} can't be derived from {case.id}")
     return replace(case, label=label, smoke=False, case_class=CaseClass.callers, aliases={result: argument})
 
@@ -52,13 +53,13 @@ def aliased_targets(prototype: Prototype) -> Mapping[str, tuple[str, str]]:
     }
 
 
-def _is_laid_out_alike(case: BaselineCase, result: str, argument: str) -> bool:
+def _has_equal_layout(case: BaselineCase, result: str, argument: str) -> bool:
     """Return whether an argument's tensor has the layout that the case expects of the result."""
     tensor, expected = case.arguments[argument], case.expected[result]
     return isinstance(expected, Expected) and bool(tensor.layout == expected.layout)
 
 
-def _can_be_one(prototype: Prototype, case: BaselineCase, result: str, argument: str) -> bool:
+def _can_share_tensor(prototype: Prototype, case: BaselineCase, result: str, argument: str) -> bool:
     """Return whether an argument and a result of the case can be the same tensor."""
     tensor, expected = case.arguments[argument], case.expected[result]
     if not isinstance(tensor, BaselineTensor) or not isinstance(expected, Expected) or not is_ordinary(prototype, case):

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from lib_rt import CallError, Device
 from lib_rt.stream import Stream
 
-BALLAST, TIMES = 2**20, 8
+COPY_BYTES, COPY_COUNT = 2**20, 8
 """The size in bytes and the number of the copies that precede the inputs in the queue. They take about a millisecond
 on a host, and some hundredths of a millisecond on a chip: longer than a function that does not wait takes to read
 its inputs."""
@@ -18,14 +18,14 @@ its inputs."""
 ATTEMPTS = 3
 """The number of measurements that must show immediate copies before the device is considered to copy immediately."""
 
-LONG = 1e-4
-"""Seconds that the calls which enqueue the copies take at least where they are what does the copying: at 80 GB/s. Where
-it takes less, the ballast costs too little to be saved."""
+MIN_COPY_SECONDS = 1e-4
+"""Minimum duration in seconds of the calls that enqueue the copies if these calls execute the copies, at 80 GB/s. If
+the calls take less time, omitting the copies would save too little."""
 
-REMAINDER = 0.05
-"""The share of that time which waiting for the stream may take at most if it has nothing left to do."""
+MAX_WAIT_SHARE = 0.05
+"""Maximum duration of waiting for an idle stream, relative to the duration of the calls."""
 
-_at_once: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
+_copies_immediately_by_device: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
 
 
 @final
@@ -40,16 +40,18 @@ class Ballast:
         self._device = device
         self._memory = 0
 
-    def put_on(self, stream: Stream) -> None:
+    def keep_busy(self, stream: Stream) -> None:
         """Keep an idle stream busy, if there is memory to copy and a way to copy it."""
-        if _at_once.get(self._device, False):
+        if _copies_immediately_by_device.get(self._device, False):
             return
         with suppress(CallError):
-            self._memory = self._memory or self._device.malloc(2 * BALLAST)
-            if self._device not in _at_once:
-                _at_once[self._device] = all(self._is_done_at_once(stream) for _ in range(ATTEMPTS))
-            if not _at_once[self._device]:
-                self._enqueue(stream)
+            self._memory = self._memory or self._device.malloc(2 * COPY_BYTES)
+            if self._device not in _copies_immediately_by_device:
+                _copies_immediately_by_device[self._device] = all(
+                    self._copies_immediately(stream) for _ in range(ATTEMPTS)
+                )
+            if not _copies_immediately_by_device[self._device]:
+                self._enqueue_copies(stream)
 
     def release(self) -> None:
         """Free the memory; the stream must have finished the copies."""
@@ -57,14 +59,15 @@ class Ballast:
             self._device.free(self._memory)
             self._memory = 0
 
-    def _enqueue(self, stream: Stream) -> None:
-        for _ in range(TIMES):
-            stream.d2d(self._memory + BALLAST, self._memory, BALLAST)
+    def _enqueue_copies(self, stream: Stream) -> None:
+        """Enqueue all copies on the stream."""
+        for _ in range(COPY_COUNT):
+            stream.d2d(self._memory + COPY_BYTES, self._memory, COPY_BYTES)
 
-    def _is_done_at_once(self, stream: Stream) -> bool:
-        """Return whether the copies seem to be synchronous."""
+    def _copies_immediately(self, stream: Stream) -> bool:
+        """Return whether every copy seems to be complete when the call that enqueues it returns."""
         start = perf_counter()
-        self._enqueue(stream)
+        self._enqueue_copies(stream)
         enqueued = perf_counter()
         stream.synchronize()
-        return enqueued - start > LONG and perf_counter() - enqueued < REMAINDER * (enqueued - start)
+        return enqueued - start > MIN_COPY_SECONDS and perf_counter() - enqueued < MAX_WAIT_SHARE * (enqueued - start)

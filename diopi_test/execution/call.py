@@ -28,14 +28,14 @@ from lib_rt.dtypes import poisoned_array, to_numpy
 from lib_rt.errors import GuardError
 from lib_rt.layout import storage_image
 
-SHIFT = 256
-"""Bytes by which tensors lie elsewhere in their storages: no vendor's kernels ask for a larger alignment."""
+SHIFT_BYTES = 256
+"""Additional offset in bytes of tensors at other addresses; no vendor's kernels require a larger alignment."""
 
-FURTHER = 2**20
+OFFSET_INCREASE = 2**20
 """The distance by which the offset of a generator is increased to get another state."""
 
-SETTLING = 0.005
-"""Seconds in which a function that did not wait for its own work gets it done."""
+SETTLING_SECONDS = 0.005
+"""Seconds after which a function that does not wait for its own work has usually finished it."""
 
 
 @final
@@ -57,7 +57,7 @@ class CallMode:
 PLAIN = CallMode()
 
 
-class RefusedError(Exception):
+class RejectedCallError(Exception):
     """The function returned an error code."""
 
     def __init__(self, code: Error) -> None:
@@ -68,7 +68,7 @@ class RefusedError(Exception):
 @final
 @dataclass(kw_only=True)
 class _PlacedTensor:
-    """A tensor of the call with the contents of its storage before the call."""
+    """A tensor of the call, with the bytes of its storage before the call and the expected result."""
 
     name: str
     role: Role
@@ -80,7 +80,7 @@ class _PlacedTensor:
 @final
 @dataclass
 class _OutputBox:
-    """The place of a result that the callee returns by pointer: a number, or a tensor that it allocates."""
+    """A result that the callee returns through a pointer: a number, or a tensor that it allocates."""
 
     name: str
     box: Box
@@ -119,25 +119,25 @@ class Call:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self.context.close()  # all guards are compared with one wait
+            self.context.close()  # compares all guard zones after waiting once
         except GuardError as error:
             self.damage.append(error)
         self._ballast.release()
 
     def run(self) -> CallRecord:
-        """Call the function and return the record of the call; raise RefusedError if it returns an error code."""
-        run = self._call_once()
+        """Call the function and return the record of the call; raise RejectedCallError if it returns an error code."""
+        run = self._run_once()
         if not self.case.draws:
             return run
-        other_draws = self._other_draws()
+        other_draws = self._run_other_draws()
         if not self._generators:
             return replace(run, other_draws=other_draws)
         self._reset_generators(difference=1)
-        other_draws["another seed"] = self._call_once()
+        other_draws["another seed"] = self._run_once()
         self._reset_generators()
-        return replace(run, other_draws=other_draws, again=self._call_once())
+        return replace(run, other_draws=other_draws, again=self._run_once())
 
-    def _other_draws(self) -> dict[str, CallRecord]:
+    def _run_other_draws(self) -> dict[str, CallRecord]:
         """Call the function with another state of its generators and return the record by its description.
 
         The state is the one after the first call. Gradients do not advance generators, so their offset is increased.
@@ -146,44 +146,45 @@ class Call:
             The record, by what the call is.
         """
         if not self.prototype.is_gradient:
-            return {"the next call": self._call_once()}
+            return {"the next call": self._run_once()}
         for generator in self._generators.values():
-            generator.offset += FURTHER
-        return {"a later state": self._call_once()}
+            generator.offset += OFFSET_INCREASE
+        return {"a later state": self._run_once()}
 
-    def refused(self) -> tuple[Error, str, CallRecord]:
+    def run_rejected(self) -> tuple[Error, str, CallRecord]:
         """Call the function once, expecting an error; return the error code, the last error and the record."""
         code, before = self._perform()
         last_error = "" if code is Error.Success else self.vendor.last_error()
         return code, last_error, self._record_call(before)
 
-    def late(self) -> list[str]:
+    def find_late_results(self) -> list[str]:
         """Return the names of results whose memory changed after it was read, although the stream had finished."""
-        time.sleep(SETTLING)
-        pairs = zip(self._placed, self._read_first, self._read(), strict=True)
+        time.sleep(SETTLING_SECONDS)
+        pairs = zip(self._placed, self._read_first, self._read_storages(), strict=True)
         return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
 
-    def _call_once(self) -> CallRecord:
+    def _run_once(self) -> CallRecord:
+        """Call the function and return the record; raise RejectedCallError if it returns an error code."""
         code, before = self._perform()
         if code is not Error.Success:
             self.context.stream.synchronize()
-            raise RefusedError(code)
+            raise RejectedCallError(code)
         return self._record_call(before)
 
-    def prepared(self) -> Callable[[], Error]:
+    def prepare(self) -> Callable[[], Error]:
         """Return a function that makes the call with new tensors, whose inputs must be sent before."""
         if is_case_taker(self.vendor):
             self.vendor.take_case(self.case)
         self._earlier += self._placed
         self._placed, self._boxes, self._overwritten = [], [], {}
-        values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
+        values = [self._argument_value(parameter) for parameter in self.prototype.parameters[1:]]
         return partial(self.vendor.call, self.case.function, self.context, *values)
 
     def _perform(self) -> tuple[Error, dict[str, tuple[int, int]]]:
         """Call the function and return its error code, and the states of the generators before."""
-        call = self.prepared()
-        before = self._states()
-        self.send()
+        call = self.prepare()
+        before = self._generator_states()
+        self.send_inputs()
         code = call()
         end_copies()
         return code, before
@@ -191,9 +192,9 @@ class Call:
     def _record_call(self, before: dict[str, tuple[int, int]]) -> CallRecord:
         """Return the record of the call; the results are copied back as soon as the stream reaches the copies."""
         values, missing = self._collect_boxes()
-        self._read_first = self._read()
-        tensors = [self._record(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
-        after = self._states()
+        self._read_first = self._read_storages()
+        tensors = [self._record_tensor(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
+        after = self._generator_states()
         generators = [GeneratorRecord(name, before[name], after[name]) for name in before]
         return CallRecord(
             prototype=self.prototype,
@@ -205,7 +206,8 @@ class Call:
             generators=generators,
         )
 
-    def _states(self) -> dict[str, tuple[int, int]]:
+    def _generator_states(self) -> dict[str, tuple[int, int]]:
+        """Return the seed and offset of every generator, by parameter name."""
         return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
 
     def _reset_generators(self, difference: int = 0) -> None:
@@ -214,14 +216,14 @@ class Call:
             generator.seed = self._seeds[name] ^ difference
             generator.offset = 0
 
-    def send(self) -> None:
+    def send_inputs(self) -> None:
         """Copy the inputs to the device; the host does not wait for the copies if the call is queued.
 
         What lies in host memory is there at once.
         """
         if self.mode.queued:
             self.context.stream.synchronize()
-            self._ballast.put_on(self.context.stream)
+            self._ballast.keep_busy(self.context.stream)
         for placed in self._placed:
             if placed.role is Role.output or placed.before is None:
                 continue
@@ -233,7 +235,8 @@ class Call:
             self.context.stream.synchronize()
 
     @staticmethod
-    def _record(placed: _PlacedTensor, contents: Bytes) -> TensorRecord:
+    def _record_tensor(placed: _PlacedTensor, contents: Bytes) -> TensorRecord:
+        """Return the record of a tensor with these bytes after the call."""
         tensor = placed.tensor
         return TensorRecord(
             name=placed.name,
@@ -247,7 +250,7 @@ class Call:
             expected=placed.expected,
         )
 
-    def _read(self) -> list[Bytes]:
+    def _read_storages(self) -> list[Bytes]:
         """Return the storages of all tensors after the stream has finished.
 
         Host memory of the caller is read at once.
@@ -284,67 +287,70 @@ class Call:
                 )
         return values, missing
 
-    def _box(self, name: str, expected: Any, value: Any = None) -> Box:
+    def _make_box(self, name: str, expected: Any, value: Any = None) -> Box:
         """Return the place for a number or tensor that is returned by pointer."""
         self._boxes.append(_OutputBox(name, Box(value), expected))
         return self._boxes[-1].box
 
-    def _value(self, parameter: Parameter) -> Any:
+    def _argument_value(self, parameter: Parameter) -> Any:
         """Return the value that is passed for `parameter`."""
         for result, argument in self.case.aliases.items():
             if parameter.name in (result, argument):
                 return self._overwritten_tensor(result, argument)
         if parameter.role is Role.count:
-            return self.case.arguments.get(parameter.name, self._count())
+            return self.case.arguments.get(parameter.name, self._array_length())
         if parameter.role is Role.output:
-            return self._result(parameter)
+            return self._make_result(parameter)
         argument = self.case.arguments[parameter.name]
         expected = self.case.expected.get(parameter.name)
         if isinstance(argument, BaselineTensor):
             if parameter.annotation is kinds.Pointer:
-                return self._argument(parameter.name, Role.input, argument, None).data_ptr
-            return self._argument(parameter.name, parameter.role, argument, expected)
+                return self._make_argument(parameter.name, Role.input, argument, None).data_ptr
+            return self._make_argument(parameter.name, parameter.role, argument, expected)
         if parameter.annotation is kinds.SparseIn and isinstance(argument, list):
-            return self._sparse(parameter, argument)
+            return self._sparse_matrix(parameter, argument)
         if parameter.is_tensor_array and isinstance(argument, list):
             wanted = expected if isinstance(expected, list) else [None] * len(argument)
             return [
-                self._argument(f"{parameter.name}.{number}", parameter.role, entry, wanted_entry) if entry else None
+                self._make_argument(f"{parameter.name}.{number}", parameter.role, entry, wanted_entry)
+                if entry
+                else None
                 for number, (entry, wanted_entry) in enumerate(zip(argument, wanted, strict=True))
             ]
         if parameter.annotation is kinds.Generator and argument is not None:
-            return self._generator(parameter.name, argument)
+            return self._find_generator(parameter.name, argument)
         if parameter.annotation is kinds.Generators and argument is not None:
-            return [self._generator(f"{parameter.name}.{number}", seed) for number, seed in enumerate(argument)]
+            return [self._find_generator(f"{parameter.name}.{number}", seed) for number, seed in enumerate(argument)]
         if parameter.annotation is kinds.InOutSize and argument is not None:
-            return self._box(parameter.name, expected, argument)
+            return self._make_box(parameter.name, expected, argument)
         return convert_attribute(parameter, argument)
 
     def _overwritten_tensor(self, result: str, argument: str) -> Tensor:
         """Return the tensor of an argument that is passed for a result as well."""
         if result not in self._overwritten:
             argument_tensor, expected = self.case.arguments[argument], self.case.expected[result]
-            self._overwritten[result] = self._argument(result, Role.inout, argument_tensor, expected)
+            self._overwritten[result] = self._make_argument(result, Role.inout, argument_tensor, expected)
         return self._overwritten[result]
 
-    def _sparse(self, parameter: Parameter, parts: list[Any]) -> Tensor:
+    def _sparse_matrix(self, parameter: Parameter, parts: list[Any]) -> Tensor:
         """Return a sparse matrix of these parts, with a column per row of the matrix that it is multiplied by."""
         crow, col, values = (
-            self._argument(f"{parameter.name}.{number}", Role.input, part, None) for number, part in enumerate(parts)
+            self._make_argument(f"{parameter.name}.{number}", Role.input, part, None)
+            for number, part in enumerate(parts)
         )
         following = self.prototype.arguments[self.prototype.arguments.index(parameter) + 1]
         following_tensor = self.case.arguments[following.name]
         columns = following_tensor.values.shape[0] if following_tensor is not None else 0
         return Tensor.sparse_csr(crow, col, values, (crow.shape[0] - 1, columns))
 
-    def _generator(self, name: str, seed: int) -> Generator:
+    def _find_generator(self, name: str, seed: int) -> Generator:
         """Return the generator with the case's seed, the same one for all rounds of the call."""
         if name not in self._generators:
             self._generators[name] = Generator(self.context, seed)
             self._seeds[name] = seed
         return self._generators[name]
 
-    def _count(self) -> int:
+    def _array_length(self) -> int:
         """Return the common length of the call's arrays of tensors."""
         return max(
             len(value)
@@ -352,41 +358,45 @@ class Call:
             if isinstance(value, list)
         )
 
-    def _argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
+    def _make_argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
+        """Create the tensor of an argument in the mode's layout, and record its initial bytes."""
         shape = argument.values.shape
         is_relaid = self.mode.relaid and role is Role.input
-        place = self._place(
+        place = self._placement(
             different_layout(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype
         )
         image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
-        return self._register(name, role, self._empty(name, shape, argument.dtype, place), image, expected)
+        return self._record_initial(name, role, self._empty_tensor(name, shape, argument.dtype, place), image, expected)
 
-    def _result(self, parameter: Parameter) -> Any:
+    def _make_result(self, parameter: Parameter) -> Any:
+        """Create what the caller passes for a result: poisoned tensors, boxes, or None."""
         expected = self.case.expected[parameter.name]
         if expected is None:
             return None
         if parameter.annotation is kinds.NewOuts and isinstance(expected, list):
-            return [self._box(f"{parameter.name}.{number}", entry) for number, entry in enumerate(expected)]
+            return [self._make_box(f"{parameter.name}.{number}", entry) for number, entry in enumerate(expected)]
         if parameter.is_callee_allocated or parameter.annotation in kinds.OUT_VALUES:
-            return self._box(parameter.name, expected)
+            return self._make_box(parameter.name, expected)
         if isinstance(expected, list):
             return [
-                self._poisoned(f"{parameter.name}.{number}", entry) if entry else None
+                self._poisoned_tensor(f"{parameter.name}.{number}", entry) if entry else None
                 for number, entry in enumerate(expected)
             ]
-        return self._poisoned(parameter.name, expected)
+        return self._poisoned_tensor(parameter.name, expected)
 
-    def _poisoned(self, name: str, expected: Expected) -> Tensor:
-        place = self._place(expected.layout, expected.values.shape, expected.dtype)
+    def _poisoned_tensor(self, name: str, expected: Expected) -> Tensor:
+        """Create a tensor for a result, filled with poison."""
+        place = self._placement(expected.layout, expected.values.shape, expected.dtype)
         image = poisoned_array(place.storage_elements, expected.dtype)
-        tensor = self._empty(name, expected.values.shape, expected.dtype, place)
-        return self._register(name, Role.output, tensor, image, expected)
+        tensor = self._empty_tensor(name, expected.values.shape, expected.dtype, place)
+        return self._record_initial(name, Role.output, tensor, image, expected)
 
-    def _place(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
+    def _placement(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
         """Return the positions of the elements for `layout`, `SHIFT` bytes further on if the mode says so."""
-        return _place_elements(layout, shape, SHIFT // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
+        return _place_elements(layout, shape, SHIFT_BYTES // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
 
-    def _empty(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
+    def _empty_tensor(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
+        """Create an uninitialized tensor with this placement, in the memory that the parameter requires."""
         return Tensor.empty(
             self.context,
             shape,
@@ -397,7 +407,8 @@ class Call:
             memory_kind=self._device_of.get(name, types.Device.device),
         )
 
-    def _register(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
+    def _record_initial(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
+        """Record a tensor of the call with its initial bytes, and return the tensor."""
         self._placed.append(
             _PlacedTensor(name=name, role=role, tensor=tensor, before=image.view(np.uint8), expected=expected)
         )

@@ -21,8 +21,8 @@ from lib_rt.errors import GuardError
 Bytes = NDArray[np.uint8]
 
 
-def is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Return whether two arrays have equal bits; this is faster than finding where they differ."""
+def are_bits_equal(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Return whether two arrays have equal bits, which is faster than finding the differences."""
     return first.tobytes() == second.tobytes()
 
 
@@ -51,17 +51,17 @@ class TensorRecord:
 
     @cached_property
     def values(self) -> NDArray[Any]:
-        """Return the elements after the call."""
+        """The elements after the call."""
         return self._elements(self.after, to_numpy(self.dtype))
 
     @property
     def earlier(self) -> NDArray[Any] | None:
-        """Return the elements before the call; None for a tensor that the callee allocated."""
+        """The elements before the call; None for a tensor that the callee allocated."""
         return None if self.before is None else self._elements(self.before, to_numpy(self.dtype))
 
     @cached_property
     def has_gaps(self) -> bool:
-        """Return whether the storage has bytes that belong to no element."""
+        """Whether the storage has bytes that belong to no element."""
         elements = prod(self.shape) * self._item_size
         if elements < len(self.after):
             return True
@@ -75,13 +75,14 @@ class TensorRecord:
 
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:
-        """Return a mask of the bytes of the storage that belong to no element."""
+        """A mask of the bytes of the storage that belong to no element."""
         gaps = np.ones(len(self.after), bool)
         self._elements(gaps, np.dtype((np.void, self._item_size)))[...] = bytes(self._item_size)
         return gaps
 
     @property
     def _is_row_major(self) -> bool:
+        """Whether the elements are contiguous in row-major order; axes of length 1 don't matter."""
         step = 1
         for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if length != 1 and stride != step:
@@ -91,9 +92,11 @@ class TensorRecord:
 
     @property
     def _item_size(self) -> int:
+        """The size of an element in bytes."""
         return to_numpy(self.dtype).itemsize
 
     def _elements(self, storage: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return a view of the elements in a storage with this element type."""
         if 0 in self.shape:
             return np.empty(self.shape, dtype)
         steps = tuple(stride * dtype.itemsize for stride in self.strides)

@@ -27,7 +27,7 @@ OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class CallAttempt:
     """One call of a case and its results.
 
     Attributes:
@@ -46,24 +46,24 @@ class Attempt:
 
     @property
     def is_successful(self) -> bool:
-        """Return whether the call succeeded and every check passed."""
+        """Whether the call succeeded and every check passed."""
         return self.run is not None and all(finding.passed for finding in self.check_results)
 
     @property
     def problem(self) -> str:
-        """Return what is wrong with the results, or why there are none; empty if nothing is wrong."""
+        """The reason why the results are wrong or missing; empty if every check passed."""
         if self.run is None:
             return f"{self.code.name}: {self.message}"
-        return "; ".join(f"{finding.check}: {finding.message}" for finding in self._of_results)
+        return "; ".join(f"{finding.check}: {finding.message}" for finding in self._failed_result_checks)
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """Return where the results differ from the expected ones."""
-        return tuple(place for finding in self._of_results for place in finding.differences)
+        """The differences between the results and the expected results."""
+        return tuple(place for finding in self._failed_result_checks for place in finding.differences)
 
     @property
-    def _of_results(self) -> Sequence[CheckResult]:
-        """Return the failed check results that concern results."""
+    def _failed_result_checks(self) -> Sequence[CheckResult]:
+        """The failed check results that concern results."""
         return [finding for finding in self.check_results if not finding.passed and finding.check not in OF_MEMORY]
 
 
@@ -83,22 +83,22 @@ class CallSequence:
             form; None if `queued` is None or the vendor does not implement that form.
     """
 
-    first: Attempt
-    queued: Attempt | None = None
-    waited: Attempt | None = None
-    relaid: Attempt | None = None
+    first: CallAttempt
+    queued: CallAttempt | None = None
+    waited: CallAttempt | None = None
+    relaid: CallAttempt | None = None
     plain: CallRecord | None = None
 
     @property
     def records(self) -> dict[str, CallRecord]:
-        """Return the records of the successful calls by name: first, second, waited, relaid, plain."""
+        """The records of the successful calls by name: first, second, waited, relaid, plain."""
         attempts = {"first": self.first, "second": self.queued, "waited": self.waited, "relaid": self.relaid}
         runs = {name: attempt.run for name, attempt in attempts.items() if attempt is not None}
         return {name: run for name, run in {**runs, "plain": self.plain}.items() if run is not None}
 
     @property
     def check_results(self) -> list[CheckResult]:
-        """Return the check results of the first call, and the results of further calls that concern memory."""
+        """The check results of the first call, and the results of further calls that concern memory."""
         lines = {finding.check: finding for finding in self.first.check_results}
         for call, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
             for finding in attempt.check_results if attempt is not None else ():

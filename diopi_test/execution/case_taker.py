@@ -1,4 +1,4 @@
-"""Vendors for tests whose results are derived from the case."""
+"""The protocol of test vendors that receive each case before the call, to derive results from it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class CaseTaker(Protocol):
 
 def is_case_taker(vendor: BaseVendor) -> TypeGuard[CaseTaker]:
     """Return whether `vendor` receives the case before each call."""
-    return _is_case_taker(type(vendor))
+    return _implements_case_taker(type(vendor))
 
 
 @cache
-def _is_case_taker(kind: type[BaseVendor]) -> bool:
+def _implements_case_taker(kind: type[BaseVendor]) -> bool:
+    """Return whether a class of vendors has the methods of the protocol; cached, because the check is slow."""
     return issubclass(kind, CaseTaker)  # cached, since protocols are slow to ask

@@ -1,6 +1,7 @@
-"""Conversions of cases for chips that need other layouts or element types than the stored ones.
+"""Convert cases for chips that need other layouts or element types than the stored ones.
 
-The call is another one that the standard has, with the same truth: expected results and budgets stay as they are.
+The standard also specifies the converted calls, and their results are the same. Therefore expected results and budgets
+stay unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
 """The families whose tensors are (N, C, spatial axes), except functions with arguments that name axes."""
 
-TOLD_AXES = frozenset({"normalized_shape"})
+AXES_ARGUMENTS = frozenset({"normalized_shape"})
 """Arguments that say which axes a function works on, beside those that name axes."""
 
 WITHOUT_CHANNELS = frozenset({"grid"})
@@ -48,11 +49,12 @@ def channels_last(case: BaselineCase) -> BaselineCase:
     if not _has_channels(lookup(case.function)):
         return case
 
-    def relaid(name: str, entry: StoredTensor) -> StoredTensor:
-        is_meant = entry.layout == "contiguous" and entry.values.ndim in _ranks(case.function)
+    def to_channels_last(name: str, entry: StoredTensor) -> StoredTensor:
+        """Return a tensor in the channels-last layout, if it has channels and is contiguous."""
+        is_meant = entry.layout == "contiguous" and entry.values.ndim in _channel_ranks(case.function)
         return replace(entry, layout="channels_last") if is_meant and name not in WITHOUT_CHANNELS else entry
 
-    return _changed(case, relaid)
+    return _change_tensors(case, to_channels_last)
 
 
 def int32_indices(case: BaselineCase) -> BaselineCase:
@@ -64,18 +66,19 @@ def int32_indices(case: BaselineCase) -> BaselineCase:
     Returns:
         The converted case; the same case if it has no such index, or an index exceeds int32.
     """
-    narrowed = _narrowed(case.function)
+    narrowed = _index_names(case.function)
 
     def narrow(name: str, entry: StoredTensor) -> StoredTensor:
+        """Return a tensor of indices with the element type int32."""
         if name not in narrowed or entry.dtype is not Dtype.int64:
             return entry
         if isinstance(entry, BaselineTensor):
             return replace(entry, values=entry.values.astype(np.int32), dtype=Dtype.int32)
         return replace(entry, dtype=Dtype.int32)
 
-    stored = [entry for value in (*case.arguments.items(), *case.expected.items()) for entry in _entries(*value)]
-    fits = all(_fits(entry.values) for name, entry in stored if name in narrowed and entry.dtype is Dtype.int64)
-    return _changed(case, narrow) if fits else case
+    stored = [entry for value in (*case.arguments.items(), *case.expected.items()) for entry in _named_tensors(*value)]
+    fits = all(_fit_int32(entry.values) for name, entry in stored if name in narrowed and entry.dtype is Dtype.int64)
+    return _change_tensors(case, narrow) if fits else case
 
 
 CONVERSIONS: dict[str, Callable[[BaselineCase], BaselineCase]] = {"nhwc": channels_last, "int32_indices": int32_indices}
@@ -104,19 +107,19 @@ def _has_channels(prototype: Prototype) -> bool:
         Whether axis 1 is the channel axis.
     """
     arguments = prototype.arguments
-    is_told = any(p.name in TOLD_AXES or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
+    is_told = any(p.name in AXES_ARGUMENTS or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
     return prototype.family in WITH_CHANNELS and not is_told
 
 
 @cache
-def _ranks(function: str) -> frozenset[int]:
+def _channel_ranks(function: str) -> frozenset[int]:
     """Return the ranks at which a tensor has a batch axis, channels, and two or three spatial axes."""
     spatial = re.search("([123])d", function)
     return frozenset({4, 5} & {int(spatial[1]) + 2}) if spatial else frozenset({4, 5})
 
 
 @cache
-def _narrowed(function: str) -> frozenset[str]:
+def _index_names(function: str) -> frozenset[str]:
     """Return the names of arguments and results that contain indices as int64 or int32."""
     prototype = lookup(function)
     index_arguments = {name for name, accepted in prototype.argument_dtypes.items() if _are_indices(accepted)}
@@ -133,30 +136,33 @@ def _is_position(prototype: Prototype, result: Parameter) -> bool:
     return result.annotation is Out and prototype.rule_of(result.name) is dtypes.position
 
 
-def _entries(name: str, value: Any) -> list[tuple[str, BaselineTensor | Expected]]:
+def _named_tensors(name: str, value: Any) -> list[tuple[str, BaselineTensor | Expected]]:
     """Return the tensors or expected results in an argument or result, each with its name."""
     entries = value if isinstance(value, list) else [value]
     return [(name, entry) for entry in entries if isinstance(entry, BaselineTensor | Expected)]
 
 
-def _fits(values: NDArray[Any]) -> bool:
+def _fit_int32(values: NDArray[Any]) -> bool:
+    """Return whether int32 can represent all values."""
     return not values.size or (values.min() >= RANGE.min and values.max() <= RANGE.max)
 
 
-def _changed(case: BaselineCase, change: Callable[[str, Any], Any]) -> BaselineCase:
+def _change_tensors(case: BaselineCase, change: Callable[[str, Any], Any]) -> BaselineCase:
     """Return the case with every tensor and expected result changed; the same case if none changes."""
 
-    def of_value(name: str, value: Any) -> Any:
+    def change_value(name: str, value: Any) -> Any:
+        """Return an argument or result with its tensors changed."""
         if not isinstance(value, list):
             return change(name, value) if isinstance(value, BaselineTensor | Expected) else value
-        entries = [of_value(name, entry) for entry in value]
+        entries = [change_value(name, entry) for entry in value]
         return entries if any(new is not old for new, old in zip(entries, value, strict=True)) else value
 
-    def of_all(values: Mapping[str, Any]) -> dict[str, Any]:
-        changed = {name: of_value(name, value) for name, value in values.items()}
+    def changed_values(values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments or results that change, by name."""
+        changed = {name: change_value(name, value) for name, value in values.items()}
         return {name: value for name, value in changed.items() if value is not values[name]}
 
-    arguments, expected = of_all(case.arguments), of_all(case.expected)
+    arguments, expected = changed_values(case.arguments), changed_values(case.expected)
     if not arguments and not expected:
         return case
     return replace(case, arguments={**case.arguments, **arguments}, expected={**case.expected, **expected})

@@ -8,11 +8,11 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.execution.call_record import CallRecord
 
-LONG = 200
-"""Characters of an attribute that are shown."""
+MAX_CHARACTERS = 200
+"""Maximum number of characters in the description of an attribute."""
 
-ENTRIES = 8
-"""Entries of an array of tensors that are described."""
+MAX_TENSORS = 8
+"""Maximum number of tensors of an array that are described."""
 
 
 def describe_tensor(dtype: Dtype, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> str:
@@ -22,23 +22,28 @@ def describe_tensor(dtype: Dtype, shape: Sequence[int], strides: Sequence[int], 
 
 
 def describe_attribute(value: Any) -> str:
-    """Return an attribute as text; NULL if it is left out."""
+    """Return an attribute as text; return NULL if the argument is omitted."""
     if value is None:
         return "NULL"
     text = repr(list(value) if isinstance(value, tuple) else value)
-    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
 
 
 def describe_arguments(run: CallRecord) -> dict[str, str]:
     """Return a text for each argument of a call and each result, by name, in the prototype's order."""
-    return {name: text for parameter in run.prototype.parameters[1:] for name, text in _argument(run, parameter.name)}
+    return {
+        name: text
+        for parameter in run.prototype.parameters[1:]
+        for name, text in _describe_argument(run, parameter.name)
+    }
 
 
-def _argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
+def _describe_argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the description of an argument, or of each tensor of an array."""
     found = [record for record in run.tensors if record.name == name or record.name.startswith(f"{name}.")]
-    for record in found[:ENTRIES]:
+    for record in found[:MAX_TENSORS]:
         yield record.name, describe_tensor(record.dtype, record.shape, record.strides, record.offset)
-    if len(found) > ENTRIES:
+    if len(found) > MAX_TENSORS:
         yield f"{name}.…", f"{len(found)} tensors in all"
     for result, argument in run.case.aliases.items():
         if argument == name:

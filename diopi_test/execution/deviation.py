@@ -11,7 +11,7 @@ _OPTIONAL = {"omit_default": True}
 
 
 class DeviationKind(StrEnum):
-    """The way in which an element differs from its expected value."""
+    """The way in which an element differs from the expected value."""
 
     wrong_value = "wrong_value"
     """A number of another size or sign, or a wrong integer, truth value or index."""
@@ -97,7 +97,7 @@ class Region:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Deviation:
-    """How the wrong elements of a tensor differ from the expected ones.
+    """The way in which the wrong elements of a tensor differ from the expected elements.
 
     Attributes:
         kinds: the number of wrong elements of each kind, by the kind's name.

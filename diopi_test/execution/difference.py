@@ -14,7 +14,7 @@ OPTIONAL = {"omit_default": True}
 
 
 class PatternKind(StrEnum):
-    """The kind of places that a pattern describes."""
+    """The kind of a pattern of wrong elements; `Pattern` describes each kind."""
 
     everything = "everything"
     slice = "slice"
@@ -105,23 +105,24 @@ class Difference:
 
     @property
     def ratio(self) -> float | None:
-        """Return error / budget; None if either is missing."""
+        """The ratio error / budget; None if either is missing."""
         return self.error / self.budget if self.error is not None and self.budget else None
 
     @property
-    def common(self) -> str:
-        """Return the patterns for the end of a message: empty, or in parentheses after a space."""
+    def pattern_suffix(self) -> str:
+        """The patterns for the end of a message: empty, or in parentheses after a space."""
         return f" ({'; '.join(pattern.text for pattern in self.patterns)})" if self.patterns else ""
 
     @property
-    def element(self) -> str:
-        """Return the worst element as a line: `out[0, 2] in a second call: 1.25, expected 1.5 ± 1e-07, error 0.25`."""
+    def worst_element(self) -> str:
+        """The worst element as text: `out[0, 2] in a second call: 1.25, expected 1.5 ± 1e-07, error 0.25`."""
         in_call_text = f" in {self.call}" if self.call else ""
         place = f"{self.tensor}[{', '.join(map(str, self.index))}]{in_call_text}"
-        return f"{place}: {self.actual}, expected {self.expected}{self._measured}"
+        return f"{place}: {self.actual}, expected {self.expected}{self._describe_error}"
 
     @property
-    def _measured(self) -> str:
+    def _describe_error(self) -> str:
+        """The budget, the error and their ratio as text; empty if all are missing."""
         margin = f" ± {self.budget:.2g}" if self.budget is not None else ""
         if self.error is None or not math.isfinite(self.error):
             return margin

@@ -11,11 +11,11 @@ from typing import final
 
 @final
 class ForkWatch:
-    """A detector of copies of the process that return from a vendor's functions.
+    """Detects copies of the process that return from a vendor's functions.
 
-    A copy that returns says so in memory it shares with the process, and ends, at once: it has none of the threads
-    that the process has, and would wait for them. Processes that are new after a case are
-    waited for, a while, and once: they may be ones that do some work for the vendor and never return.
+    A copy that returns records this in memory that it shares with the process, and ends immediately. It must end
+    because it lacks the threads of the process and would wait for them forever. The watch waits for processes that are
+    new after a case, for a limited time and only once: they may work for the vendor and never return.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class ForkWatch:
     def has_returned(self) -> bool:
         """Return whether a copy has returned since the last query."""
         new = list_children() - self._known
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + MAX_COPY_SECONDS
         while not self._returned[0] and new & list_children() and time.monotonic() < end:
             time.sleep(0.001)
         self._known |= new
@@ -41,8 +41,8 @@ class ForkWatch:
         return returned
 
 
-PATIENCE = 2.0
-"""Seconds in which a copy of the process gets its case done."""
+MAX_COPY_SECONDS = 2.0
+"""Seconds after which a copy of the process has usually finished its case."""
 
 
 def list_children() -> set[int]:
@@ -57,6 +57,7 @@ def list_children() -> set[int]:
 
 
 def _has_ended(process: int) -> bool:
+    """Return whether a child process has ended."""
     if not process:
         return False
     try:

@@ -50,14 +50,14 @@ def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
         Pairs of label and base label.
     """
     ordinary = filter(partial(is_ordinary, prototype), cases)
-    return find_bases(_targets(prototype), ordinary, lambda case, target: _can_be_made(prototype, case, *target))
+    return find_bases(_ignored_targets(prototype), ordinary, lambda case, target: _can_derive(prototype, case, *target))
 
 
 def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
     """Derive the case called `label` from `case`; raise KeyError if that is not possible."""
     prototype = lookup(case.function)
-    change, parameter = _targets(prototype)[label]
-    if not _can_be_made(prototype, case, change, parameter):
+    change, parameter = _ignored_targets(prototype)[label]
+    if not _can_derive(prototype, case, change, parameter):
         raise KeyError(f"{label} can't be derived from {case.id}")
     changed = change(prototype, parameter, case.arguments[parameter.name])
     arguments, expected = {**case.arguments, parameter.name: changed}, case.expected
@@ -72,39 +72,41 @@ def _unchanged_result(value: BaselineTensor | None) -> Expected | None:
 
 
 @cache
-def _targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
+def _ignored_targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
     """Return every change with a parameter to which it applies, by label."""
     ignored = {name for fact in prototype.ignored if fact.read is Read.nothing for name in fact.arguments}
     return {
         f"{PREFIX}-{parameter.c_name}-{name}": (change, parameter)
         for parameter in prototype.arguments
         if parameter.name in ignored
-        for name, change in _changes(parameter).items()
+        for name, change in _changes_for(parameter).items()
     }
 
 
-def _can_be_made(prototype: Prototype, case: BaselineCase, change: Change, parameter: Parameter) -> bool:
+def _can_derive(prototype: Prototype, case: BaselineCase, change: Change, parameter: Parameter) -> bool:
+    """Return whether a case ignores the parameter and the change replaces the value."""
     if parameter.name not in prototype.unread_arguments(case.arguments):
         return False
     value = case.arguments[parameter.name]
     return change(prototype, parameter, value) is not value
 
 
-def _changes(parameter: Parameter) -> Mapping[str, Change]:
+def _changes_for(parameter: Parameter) -> Mapping[str, Change]:
     """Return the changes for a parameter, by the end of the case's label."""
     if parameter.is_tensor:
-        return {"null": _null, "dtype": _other_dtype, "shape": _other_shape}
+        return {"null": _pass_null, "dtype": _use_unsupported_dtype, "shape": _add_axis}
     if issubclass(parameter.annotation, kinds.Generator):
-        return {"null": _null, "generator": _some_generator}
+        return {"null": _pass_null, "generator": _pass_generator}
     has_null = parameter.optional or issubclass(parameter.annotation, kinds.Size)
-    return {"null": _null, "value": _other_value} if has_null else {"value": _other_value}
+    return {"null": _pass_null, "value": _invalid_value} if has_null else {"value": _invalid_value}
 
 
-def _null(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
+def _pass_null(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
+    """Return None, which is passed as NULL."""
     return None
 
 
-def _some_generator(prototype: Prototype, parameter: Parameter, value: int | None) -> int:
+def _pass_generator(prototype: Prototype, parameter: Parameter, value: int | None) -> int:
     """Return a seed for a generator that was missing."""
     return 1 if value is None else value
 
@@ -113,21 +115,28 @@ _UNUSUAL = (Dtype.float64, Dtype.int64)
 """Element types to try, the first that the standard does not have there being taken."""
 
 
-def _other_dtype(prototype: Prototype, parameter: Parameter, value: BaselineTensor | None) -> BaselineTensor | None:
+def _use_unsupported_dtype(
+    prototype: Prototype, parameter: Parameter, value: BaselineTensor | None
+) -> BaselineTensor | None:
+    """Return a tensor of an element type that the parameter does not accept."""
     accepted = prototype.dtypes_of(parameter.name)
     unusual = next((dtype for dtype in _UNUSUAL if dtype not in accepted), None)
-    return value if unusual is None else _nonsense(_shape(value), unusual)
+    return value if unusual is None else _corrupting_tensor(_shape_or_default(value), unusual)
 
 
-def _other_shape(prototype: Prototype, parameter: Parameter, value: BaselineTensor | None) -> BaselineTensor:
-    return _nonsense((*_shape(value), 3), value.dtype if value else prototype.dtypes_of(parameter.name)[0])
+def _add_axis(prototype: Prototype, parameter: Parameter, value: BaselineTensor | None) -> BaselineTensor:
+    """Return a tensor with an additional last axis of length 3."""
+    return _corrupting_tensor(
+        (*_shape_or_default(value), 3), value.dtype if value else prototype.dtypes_of(parameter.name)[0]
+    )
 
 
-def _shape(value: BaselineTensor | None) -> tuple[int, ...]:
+def _shape_or_default(value: BaselineTensor | None) -> tuple[int, ...]:
+    """Return the shape of a tensor, or a default shape for an omitted tensor."""
     return value.values.shape if value else (2,)
 
 
-def _nonsense(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
+def _corrupting_tensor(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
     """Return a tensor that corrupts every result computed from it: NaN, or numbers far beyond all positions."""
     array = np.zeros(shape, to_numpy(dtype))
     array[...] = math.nan if array.dtype.kind != "i" else np.iinfo(array.dtype).max
@@ -138,7 +147,7 @@ _VALUES: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan
 """Meaningless numbers, by annotation of the parameter."""
 
 
-def _other_value(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
+def _invalid_value(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
     """Return a number out of range, a list that is too long, or the other truth value."""
     if issubclass(parameter.annotation, kinds.Size):
         return (*(value or ()), -7)

@@ -119,6 +119,7 @@ def _pad_too_far(mode: str, beyond: int) -> Any:
     """Return a mutation that pads by the last axis's size plus `beyond`, and crops the other end as much."""
 
     def flaw(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+        """Return the flaw of a padding that exceeds the size of the last axis."""
         margins = _fact(parameter, facts.Margins)
         if case.arguments[margins.mode] != mode:
             return None

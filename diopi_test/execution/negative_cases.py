@@ -67,17 +67,18 @@ def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list
     """
 
     def applies(case: BaselineCase, target: tuple[Mutation, Parameter]) -> bool:
+        """Return whether a mutation makes a stored case invalid."""
         mutation, parameter = target
-        return _flaw(mutation, prototype, parameter, case) is not None
+        return _find_flaw(mutation, prototype, parameter, case) is not None
 
-    return find_bases(_targets(prototype), filter(partial(is_ordinary, prototype), cases), applies)
+    return find_bases(_mutation_targets(prototype), filter(partial(is_ordinary, prototype), cases), applies)
 
 
 def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
     """Derive the negative test called `label` from `case`; raise KeyError if that is not possible."""
     prototype = lookup(case.function)
-    mutation, parameter = _targets(prototype)[label]
-    flaw = _flaw(mutation, prototype, parameter, case)
+    mutation, parameter = _mutation_targets(prototype)[label]
+    flaw = _find_flaw(mutation, prototype, parameter, case)
     if flaw is None:
         raise KeyError(f"{label} can't be derived from {case.id}")
     arguments, expected = {**case.arguments, **flaw.arguments}, {**case.expected, **flaw.expected}
@@ -86,7 +87,7 @@ def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
 
 
 @cache
-def _targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
+def _mutation_targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
     """Return all pairs of a mutation and a parameter that it concerns, by the label of the negative test."""
     return {
         f"{PREFIX}-{parameter.c_name}-{mutation.name}": (mutation, parameter)
@@ -96,7 +97,7 @@ def _targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
     }
 
 
-def _flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _find_flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Return the flaw of a mutated case; None if the mutation does not apply or the parameter is not read."""
     if parameter.name in prototype.unread_arguments(case.arguments):
         return None
@@ -128,7 +129,7 @@ def _has_determined_dtype(prototype: Prototype, parameter: Parameter) -> bool:
     return is_allocated_by_caller and has_inputs and prototype.result is not caller_chosen
 
 
-def _with_first(value: Any, change: Callable[[Any], Any]) -> Any:
+def _change_first(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return the changed value; in an array, change only the first entry."""
     return [change(value[0]), *value[1:]] if isinstance(value, list) else change(value)
 
@@ -149,7 +150,7 @@ def _pass_null(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
     if not value:
         return None
     is_array = isinstance(value, list) and parameter.annotation is not kinds.SparseIn
-    changed = {parameter.name: _with_first(value, lambda tensor: None) if is_array else None}
+    changed = {parameter.name: _change_first(value, lambda tensor: None) if is_array else None}
     text = f"{parameter.c_name}{'[0]' if is_array else ''} is NULL"
     return Flaw(text, expected=changed) if parameter.role is Role.output else Flaw(text, changed)
 
@@ -177,10 +178,10 @@ def _use_invalid_dtype(prototype: Prototype, parameter: Parameter, case: Baselin
     """
     value, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
     invalid_dtype = next((dtype for dtype in _OTHER_DTYPES if dtype not in accepted), None)
-    if not tensors_in(_first(value)) or not accepted or invalid_dtype is None:
+    if not tensors_in(_first_entry(value)) or not accepted or invalid_dtype is None:
         return None
     is_sparse = parameter.annotation is kinds.SparseIn  # the last tensor contains the values
-    changed = _with_first(
+    changed = _change_first(
         value[::-1] if is_sparse else value,
         lambda tensor: make_zeros(tensor.values.shape, invalid_dtype, tensor.layout),
     )
@@ -188,7 +189,7 @@ def _use_invalid_dtype(prototype: Prototype, parameter: Parameter, case: Baselin
     return Flaw(f"{parameter.c_name} is of type {invalid_dtype.name}", {parameter.name: changed})
 
 
-def _first(value: Any) -> Any:
+def _first_entry(value: Any) -> Any:
     """Return the value, or the first entry of an array; None if the array is empty."""
     return next(iter(value), None) if isinstance(value, list) else value
 
@@ -229,10 +230,10 @@ def _precede_first(prototype: Prototype, parameter: Parameter, case: BaselineCas
 
 def _position_count(parameter: Parameter, case: BaselineCase) -> int:
     """Return an upper bound of the number of axes or indices."""
-    return _rank(case) if parameter.fact(facts.NamesAxis) else _largest_size(case)
+    return _largest_rank(case) if parameter.fact(facts.NamesAxis) else _largest_size(case)
 
 
-def _rank(case: BaselineCase) -> int:
+def _largest_rank(case: BaselineCase) -> int:
     """Return the highest rank of the call's tensors and results, at least 1."""
     arguments = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
     results = [entry.values for value in case.expected.values() for entry in expected_arrays(value)]
@@ -332,12 +333,12 @@ def _use_wrong_shape(prototype: Prototype, parameter: Parameter, case: BaselineC
         The flaw; None if the result is absent or has no elements.
     """
     results = case.expected[parameter.name]
-    first = _first(results)
+    first = _first_entry(results)
     if first is None or not first.values.size:
         return None
     valid = first.values.shape
     invalid = (*valid[:-1], valid[-1] + 1) if valid else (2,)
-    changed = _with_first(results, lambda result: _zero_result(invalid, result.dtype, result.layout))
+    changed = _change_first(results, lambda result: _zero_result(invalid, result.dtype, result.layout))
     return Flaw(f"{parameter.c_name} has shape {invalid} instead of {valid}", expected={parameter.name: changed})
 
 
@@ -350,11 +351,11 @@ def _use_wrong_dtype(prototype: Prototype, parameter: Parameter, case: BaselineC
         The flaw; None if the result is absent, or if the prototype allows the type in `_TOO_NARROW` for it.
     """
     results = case.expected[parameter.name]
-    first, entry = _first(results), 0 if isinstance(results, list) else None
+    first, entry = _first_entry(results), 0 if isinstance(results, list) else None
     invalid = None if first is None else _TOO_NARROW.get(category(first.dtype))
     if first is None or invalid is None or prototype.can_hold(parameter.name, invalid, case.arguments, entry):
         return None
-    changed = _with_first(results, lambda result: _zero_result(result.values.shape, invalid, result.layout))
+    changed = _change_first(results, lambda result: _zero_result(result.values.shape, invalid, result.layout))
     text = f"{parameter.c_name} is of type {invalid.name} instead of {first.dtype.name}"
     return Flaw(text, expected={parameter.name: changed})
 

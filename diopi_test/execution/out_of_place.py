@@ -1,4 +1,4 @@
-"""The out-of-place call with which an in-place case must agree."""
+"""Derive the out-of-place call with which an in-place case must agree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def derive_out_of_place_case(case: BaselineCase) -> BaselineCase | None:
         The case; None if there is no such form, or several results are valid.
     """
     prototype = lookup(case.function)
-    plain = _plain_form(prototype)
+    plain = _out_of_place_form(prototype)
     if plain is None or prototype.guarantee not in ("exact", "rounded"):
         return None
     updated, (result,) = prototype.results[0].name, plain.results
@@ -34,22 +34,23 @@ def derive_out_of_place_case(case: BaselineCase) -> BaselineCase | None:
         case,
         function=plain.name,
         expected={
-            result.name: [_as_result(plain, case, e, number) for number, e in enumerate(expected)]
+            result.name: [_expected_result(plain, case, e, number) for number, e in enumerate(expected)]
             if isinstance(expected, list)
-            else _as_result(plain, case, expected, None)
+            else _expected_result(plain, case, expected, None)
         },
         smoke=False,
     )
 
 
 @cache
-def _plain_form(prototype: Prototype) -> Prototype | None:
+def _out_of_place_form(prototype: Prototype) -> Prototype | None:
+    """Return the out-of-place form of an in-place function; return None if there is none."""
     form = _FORMS.get(prototype.form)
     forms = (candidate for candidate in prototypes().values() if candidate.base == prototype.base)
     return next((candidate for candidate in forms if candidate.form == form), None)
 
 
-def _as_result(plain: Prototype, case: BaselineCase, expected: Any, number: int | None) -> Any:
+def _expected_result(plain: Prototype, case: BaselineCase, expected: Any, number: int | None) -> Any:
     """Return the expected result of the in-place form for the out-of-place form."""
     if not isinstance(expected, Expected):
         return None

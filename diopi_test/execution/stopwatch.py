@@ -11,7 +11,7 @@ from typing import Any
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.execution.call import Call, RefusedError
+from diopi_test.execution.call import Call, RejectedCallError
 from diopi_test.execution.timing import Timing
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt import Context, Device
@@ -30,7 +30,7 @@ MIN_REPEATS = 3
 MAX_SECONDS = 0.5
 """Seconds after which no further call is timed."""
 
-ROOM = 2**28
+MAX_CONTEXT_BYTES = 2**28
 """When the tensors that calls have allocated in the context exceed this number of bytes, no further call is timed."""
 
 COPIED = 64 * 2**20
@@ -53,18 +53,18 @@ def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth:
         The median duration of the call.
 
     Raises:
-        RefusedError: The function returned an error code.
+        RejectedCallError: The function returned an error code.
     """
     seconds: list[float] = []
     with Call(vendor, device, case) as call:
-        make = call.prepared()
+        make = call.prepare()
         for _ in range(WARMUP_CALLS):
-            _seconds(call, make)
-        full = device.live_bytes + ROOM
+            _time_once(call, make)
+        full = device.live_bytes + MAX_CONTEXT_BYTES
         while len(seconds) < MIN_REPEATS or (
             len(seconds) < MAX_REPEATS and sum(seconds) < MAX_SECONDS and device.live_bytes < full
         ):
-            seconds.append(_seconds(call, make))
+            seconds.append(_time_once(call, make))
     return Timing(
         seconds=round(median(seconds), 9),
         repeats=len(seconds),
@@ -74,7 +74,7 @@ def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth:
     )
 
 
-def _seconds(call: Call, make: Callable[[], Error]) -> float:
+def _time_once(call: Call, make: Callable[[], Error]) -> float:
     """Return the seconds from the call until its stream has finished; the inputs are sent before.
 
     Args:
@@ -85,21 +85,21 @@ def _seconds(call: Call, make: Callable[[], Error]) -> float:
         The duration in seconds.
 
     Raises:
-        RefusedError: The function returned an error code.
+        RejectedCallError: The function returned an error code.
     """
-    call.send()
+    call.send_inputs()
     start = perf_counter()
     code = make()
     call.context.stream.synchronize()
     seconds = perf_counter() - start
     if code is not Error.Success:
-        raise RefusedError(code)
+        raise RejectedCallError(code)
     return seconds
 
 
 def count_bytes(case: BaselineCase) -> int:
     """Return the bytes of all tensors of a call; a tensor that is updated counts twice."""
-    tensors = [*_tensors(case.arguments.values()), *_tensors(case.expected.values())]
+    tensors = [*_iterate_tensors(case.arguments.values()), *_iterate_tensors(case.expected.values())]
     return sum(prod(tensor.values.shape) * to_numpy(tensor.dtype).itemsize for tensor in tensors)
 
 
@@ -107,13 +107,14 @@ def count_operations(case: BaselineCase) -> int | None:
     """Return one operation per element of the results of an element-wise function; None for other functions."""
     if not lookup(case.function).elementwise:
         return None
-    return sum(prod(tensor.values.shape) for tensor in _tensors(case.expected.values()))
+    return sum(prod(tensor.values.shape) for tensor in _iterate_tensors(case.expected.values()))
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expected]:
+def _iterate_tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expected]:
+    """Yield the tensors and expected results among arguments or results, also in lists."""
     for value in values:
         if isinstance(value, list):
-            yield from _tensors(value)
+            yield from _iterate_tensors(value)
         elif isinstance(value, BaselineTensor | Expected):
             yield value
 
@@ -136,6 +137,7 @@ def measure_copy_bandwidth(device: Device, nbytes: int = COPIED) -> float | None
 
 
 def _copy_seconds(context: Context, destination: int, source: int, nbytes: int) -> float:
+    """Return the seconds that a copy within the device takes."""
     start = perf_counter()
     context.stream.d2d(destination, source, nbytes)
     context.stream.synchronize()

@@ -29,6 +29,6 @@ class Timing:
     bandwidth: float | None = field(default=None, metadata=OPTIONAL)
 
     @property
-    def distance(self) -> float | None:
-        """Return the duration relative to a copy that moves as many bytes; None if the bandwidth is unknown."""
+    def relative_to_copy(self) -> float | None:
+        """The duration relative to a copy that moves as many bytes; None if the bandwidth is unknown."""
         return self.seconds * self.bandwidth / self.bytes if self.bandwidth and self.bytes else None

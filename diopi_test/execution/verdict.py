@@ -26,14 +26,14 @@ class Verdict(StrEnum):
     not_run = "not_run"
 
 
-LOST = frozenset({Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory})
-"""The verdicts of cases that took their process with them."""
+PROCESS_LOST = frozenset({Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory})
+"""The verdicts of cases during which the worker process ended."""
 
-UNSUCCESSFUL = LOST | {Verdict.failed, Verdict.flaky}
+UNSUCCESSFUL = PROCESS_LOST | {Verdict.failed, Verdict.flaky}
 """The verdicts that count against a vendor."""
 
 EXECUTED = UNSUCCESSFUL | {Verdict.passed, Verdict.waived}
-"""The verdicts of cases that were really run."""
+"""The verdicts of cases that were executed."""
 
 
 OPTIONAL = {"omit_default": True}

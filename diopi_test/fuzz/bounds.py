@@ -10,26 +10,29 @@ from contextlib import contextmanager
 
 from diopi_test.run.isolation.ending import STATISTICS
 
-LONGEST = 10.0
-"""Seconds, which stop no call but by mistake: sizes are drawn so that it takes less."""
+MAX_SECONDS = 10.0
+"""Time limit in seconds. The drawn sizes are small enough that a call normally takes much less."""
 
-LARGEST = 4 * 2**30
-"""Bytes, the same."""
+MAX_BYTES = 4 * 2**30
+"""Memory limit in bytes, which a call normally does not reach either."""
 
 
 @contextmanager
-def bounded(seconds: float = LONGEST, memory: int = LARGEST) -> Iterator[None]:
+def limit_resources(seconds: float = MAX_SECONDS, memory: int = MAX_BYTES) -> Iterator[None]:
     """Raise TimeoutError if the body takes longer than the limit, or MemoryError if it needs too much memory."""
-    with _at_most(seconds), _with_at_most(memory):
+    with _limit_time(seconds), _limit_memory(memory):
         yield
 
 
 @contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    def ring(*_: object) -> None:
+def _limit_time(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in the main thread if the body takes longer than this many seconds."""
+
+    def raise_timeout(*_: object) -> None:
+        """Raise TimeoutError when the timer's signal arrives."""
         raise TimeoutError(f"not done after {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -39,8 +42,9 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def _with_at_most(memory: int) -> Iterator[None]:
-    if not STATISTICS.exists():  # the system does not tell what was taken
+def _limit_memory(memory: int) -> Iterator[None]:
+    """Let allocations fail with MemoryError if the body needs more than this many additional bytes."""
+    if not STATISTICS.exists():  # the system does not report the memory in use
         yield
         return
     before, hard = resource.getrlimit(resource.RLIMIT_AS)

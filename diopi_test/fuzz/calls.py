@@ -1,4 +1,4 @@
-"""Strategies of Hypothesis: calls of a function, and sequences of them in one process."""
+"""Hypothesis strategies that draw calls of a function, also as successors of an earlier call."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from hypothesis.strategies import DrawFn
 
 from diopi_proto.types import MemoryFormat
 from diopi_test.cases.case import Case, CaseClass
-from diopi_test.fuzz.changes import changes_for, fits
-from diopi_test.fuzz.known import Known
+from diopi_test.fuzz.changes import changes_for, is_small_enough
+from diopi_test.fuzz.known import ValidCallKnowledge
 from diopi_test.fuzz.legal import IllegalError, with_forward_shapes
 
-LONGEST = 4
-"""Calls of a sequence at most."""
+MAX_CALLS = 4
+"""Maximum number of calls in a sequence."""
 
-Take = st.sampled_from([False, True])
+IncludeChange = st.sampled_from([False, True])
 
 
 @st.composite
-def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
+def cases(draw: DrawFn, known: ValidCallKnowledge, earlier: Case | None = None) -> Case:
     """Draw a case with some changes, or an `earlier` call with one change; raise IllegalError if it is invalid."""
     case = draw(st.sampled_from(known.cases)) if earlier is None else earlier
     changes = changes_for(known)
-    applied = [change for change in changes if draw(Take)] if earlier is None else [draw(st.sampled_from(changes))]
+    applied = (
+        [change for change in changes if draw(IncludeChange)] if earlier is None else [draw(st.sampled_from(changes))]
+    )
     for change in applied:
         case = change(draw, known, case)
     origin = case.label.partition("-")[2].partition("#")[0]
-    if not fits(known, case):
+    if not is_small_enough(known, case):
         raise IllegalError("it has too many elements")
     case = with_forward_shapes(known, case)
     label = f"{case.dtype.name}-{origin}#{draw(st.integers(0, 999))}"
-    called_again = draw(st.booleans()) and not _keeps_layout(known, case)
+    called_again = draw(st.booleans()) and not _result_follows_layout(known, case)
     return replace(
         case, label=label, exact=False, smoke=called_again, case_class=CaseClass.basic, non_discriminating=""
     )
 
 
-def _keeps_layout(known: Known, case: Case) -> bool:
-    """Return whether the result must have the layout of an input, so that inputs in another layout change it."""
+def _result_follows_layout(known: ValidCallKnowledge, case: Case) -> bool:
+    """Return whether the result must have the layout of an input, so that another layout changes the result."""
     orders = [case.arguments[p.name] for p in known.attributes if p.annotation is MemoryFormat]
     return MemoryFormat.Preserve in orders

@@ -18,14 +18,19 @@ from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.trial import LEVEL, write_calls
 from diopi_test.oracle.records import BaselineCase, BaselineTensor
 
-ENTRIES = 4
+MAX_PRINTED_ENTRIES = 4
 """The maximum number of tensors of an array that are printed."""
 
 
 @final
 @dataclass(frozen=True)
 class FuzzFinding:
-    """Calls of one function, executed in this order by one process. The last one fails.
+    """A sequence of calls of one function that one process executes in this order; the last call fails.
+
+    Attributes:
+        calls: the calls.
+        outcome: the outcome of the last call.
+        attempts: the number of smaller sequences that were tried.
 
     Attributes:
         outcome: the outcome of the last call.
@@ -38,28 +43,31 @@ class FuzzFinding:
 
     @property
     def function(self) -> str:
-        """The function that is called."""
+        """The name of the function."""
         return self.calls[-1].function
 
     def lines(self) -> Iterator[str]:
-        """The finding for people to read."""
+        """Yield the lines that describe the finding to a user."""
         earlier_calls = len(self.calls) - 1
         after = f" after {earlier_calls} other call{'s' if earlier_calls > 1 else ''}" if earlier_calls else ""
         yield f"{self.calls[-1].id}: {self.outcome.verdict}{after}: {self.outcome.message}"
         for call in self.calls:
-            yield f"  {in_words(call)}"
+            yield f"  {describe_call(call)}"
 
 
-def in_words(call: BaselineCase) -> str:
-    """A call with the types, shapes and layouts of its tensors, and its attributes."""
-    arguments = ", ".join(f"{p.c_name} {_argument(call.arguments[p.name])}" for p in lookup(call.function).arguments)
+def describe_call(call: BaselineCase) -> str:
+    """Return a description of a call: the types, shapes and layouts of its tensors, and its attributes."""
+    arguments = ", ".join(
+        f"{p.c_name} {_describe_argument(call.arguments[p.name])}" for p in lookup(call.function).arguments
+    )
     return f"{call.function}({arguments})"
 
 
-def _argument(value: object) -> str:
+def _describe_argument(value: object) -> str:
+    """Return a description of an argument; long lists are shortened."""
     if isinstance(value, list):
-        more = f", … {len(value)} in all" if len(value) > ENTRIES else ""
-        return f"[{', '.join(map(_argument, value[:ENTRIES]))}{more}]"
+        more = f", … {len(value)} in all" if len(value) > MAX_PRINTED_ENTRIES else ""
+        return f"[{', '.join(map(_describe_argument, value[:MAX_PRINTED_ENTRIES]))}{more}]"
     if isinstance(value, BaselineTensor):
         layout = "" if value.layout == "contiguous" else f" {value.layout}"
         return f"{value.dtype.name}{list(value.values.shape)}{layout}"
@@ -68,9 +76,10 @@ def _argument(value: object) -> str:
 
 @final
 class CallsWriter:
-    """Writes calls into a folder of baselines as they come: level smoke, a file a function, a manifest.
+    """Writes calls to a folder in the form of a baseline: level smoke, one file per function, and a manifest.
 
-    `run --data FOLDER` and `show --data FOLDER` take it.
+    The commands `run --data FOLDER` and `show --data FOLDER` read such a folder. The folder is complete after each
+    addition.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -78,24 +87,27 @@ class CallsWriter:
         self._level = folder / LEVEL
         self._calls: dict[str, list[BaselineCase]] = defaultdict(list)
 
-    def check(self, remedy: str) -> None:
-        """FileExistsError, which ends in what is to be done, if there is a baseline in the folder already."""
+    def check_is_new(self, remedy: str) -> None:
+        """Raise FileExistsError if the folder already contains a baseline; the message ends with the remedy."""
         if (self._level / MANIFEST_NAME).exists():
             raise FileExistsError(f"{self._level} has a baseline already; {remedy}")
 
     def add(self, function: str, calls: Sequence[BaselineCase]) -> None:
-        """Write calls of a function, behind those that were written; BaselineError or OSError if that fails."""
+        """Append calls to the file of a function and update the manifest; raise BaselineError or OSError on failure."""
         self._calls[function] += calls
         self._level.mkdir(parents=True, exist_ok=True)
         write_calls(baseline_file(self._level, function), self._calls[function])
         manifest = ManifestWriter(self._level, LEVEL, list_stored_cases)
-        manifest.enter(function)
+        manifest.add_file(function)
         manifest.save()
 
 
 @final
 class FindingsWriter:
-    """A writer that adds findings to a folder of baselines during the search.
+    """Adds findings to a folder of baselines during the search.
+
+    Attributes:
+        found: the findings in the order in which they were written.
 
     Attributes:
         found: the findings in the order in which they were written.
@@ -106,12 +118,12 @@ class FindingsWriter:
         self.found: list[FuzzFinding] = []
         self._writer = CallsWriter(folder)
 
-    def check(self) -> None:
-        """FileExistsError if there is a baseline in the folder already."""
-        self._writer.check("name another folder with --output")
+    def check_is_new(self) -> None:
+        """Raise FileExistsError if the folder already contains a baseline."""
+        self._writer.check_is_new("name another folder with --output")
 
     def add(self, finding: FuzzFinding) -> FuzzFinding:
-        """Write a finding as cases: `fuzz-n`, and the calls before the last one with their place.
+        """Write a finding as cases: the failing call as `fuzz-n`, and the calls before it with their positions.
 
         Args:
             finding: the finding.

@@ -21,31 +21,31 @@ from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
-from diopi_test.fuzz.bounds import bounded
-from diopi_test.fuzz.known import Known, as_tuple, is_choice
-from diopi_test.fuzz.relations import FAILURES, relations
-from diopi_test.fuzz.unheld import is_refused
+from diopi_test.fuzz.bounds import limit_resources
+from diopi_test.fuzz.known import ValidCallKnowledge, as_tuple, is_choice
+from diopi_test.fuzz.relations import FAILURES, relations_of
+from diopi_test.fuzz.unheld import is_rejected
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.oracle.reference import Reference, find_reference
 from lib_rt.formats import is_inexact
 
-MOST_ELEMENTS = 200_000
-"""Elements of all tensors of a call, results included."""
+MAX_TOTAL_ELEMENTS = 200_000
+"""Maximum number of elements of all tensors of a call, including results."""
 
 OUT_OF_RANGE = "a number is out of the range of the element type"
-UNRELATED = "a relation does not hold that does in all cases of the function"
+UNRELATED = "a relation that holds in all cases of the function is violated"
 
-NUMBERS = (kinds.Scalar, kinds.f64, kinds.f32)
-"""The kinds of attributes that meet the elements of tensors."""
+NUMBER_KINDS = (kinds.Scalar, kinds.f64, kinds.f32)
+"""The kinds of numeric parameters that are combined with the elements of tensors."""
 
 
 class IllegalError(Exception):
     """A random call is invalid, or has no reference result; the message is the reason, equal for similar calls."""
 
 
-def compute_legal_case(known: Known, case: Case) -> BaselineCase:
-    """A drawn call with its data and what must come of it; IllegalError if it is none."""
+def compute_legal_case(known: ValidCallKnowledge, case: Case) -> BaselineCase:
+    """Return a drawn call with its data and expected results; raise IllegalError if the call is invalid."""
     if reason_open(known.prototype, case):
         raise IllegalError("PyTorch leaves it open")
     _check_arguments(known, case)
@@ -53,7 +53,7 @@ def compute_legal_case(known: Known, case: Case) -> BaselineCase:
     if function is None:
         raise IllegalError("there is no reference")
     try:
-        with bounded():
+        with limit_resources():
             computed = compute_baseline_case(known.prototype, case)
             _check_elements(known, case, computed)
             _check_results(known, case, computed)
@@ -70,20 +70,21 @@ def compute_legal_case(known: Known, case: Case) -> BaselineCase:
         raise IllegalError(f"the reference refuses it: {type(error).__name__}") from error
 
 
-def _check_arguments(known: Known, case: Case) -> None:
-    if not known.prototype.elementwise and not relations(known).hold(case.arguments, []):
+def _check_arguments(known: ValidCallKnowledge, case: Case) -> None:
+    """Raise IllegalError if the arguments violate a relation, an element type's range, or the choices of the cases."""
+    if not known.prototype.elementwise and not relations_of(known).are_satisfied(case.arguments, []):
         raise IllegalError(UNRELATED)
-    if is_refused(known.prototype, case):
+    if is_rejected(known.prototype, case):
         raise IllegalError(OUT_OF_RANGE)
     for p in known.attributes:
         value = case.arguments[p.name]
-        if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.choices:
-            raise IllegalError("a choice that no case makes for a type of this kind")
-        if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_fixed_for(p.name, case):
+        if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.observed_choices:
+            raise IllegalError("no case has this choice for a type of this kind")
+        if issubclass(p.annotation, NUMBER_KINDS) and value is not None and not known.is_number_allowed(p.name, case):
             raise IllegalError(OUT_OF_RANGE)
 
 
-def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
+def _check_elements(known: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
     """Raise IllegalError if a value becomes infinite in the type of the call but not in the original case's type."""
     for name, value in case.arguments.items():
         tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
@@ -97,13 +98,14 @@ def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
                     raise IllegalError(OUT_OF_RANGE)
 
 
-def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
+def _check_results(known: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
+    """Raise IllegalError if the call is too large, or if its results violate a fact or relation of the function."""
     results = [entry.values for value in computed.expected.values() for entry in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
-    if sum(array.size for array in (*tensors, *results)) > MOST_ELEMENTS:
+    if sum(array.size for array in (*tensors, *results)) > MAX_TOTAL_ELEMENTS:
         raise IllegalError("it has too many elements")
     ranks = max((array.ndim for array in (*tensors, *results)), default=0)
-    if not all(_is_meant(p, case, max(ranks, 1)) for p in known.prototype.arguments):
+    if not all(_satisfies_facts(p, case, max(ranks, 1)) for p in known.prototype.arguments):
         raise IllegalError("a fact of the prototype does not hold")
     for p in known.prototype.parameters:
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
@@ -111,11 +113,11 @@ def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
             if actual_shapes != [entry.values.shape for entry in expected_arrays(computed.expected[p.name])]:
                 raise IllegalError("a result in place has another shape")
     shapes = [array.shape for array in results]
-    if not known.prototype.elementwise and not relations(known).hold(case.arguments, shapes):
+    if not known.prototype.elementwise and not relations_of(known).are_satisfied(case.arguments, shapes):
         raise IllegalError(UNRELATED)
 
 
-def _is_meant(parameter: Parameter, case: Case, ranks: int) -> bool:
+def _satisfies_facts(parameter: Parameter, case: Case, ranks: int) -> bool:
     """Return whether an argument satisfies the prototype's facts, where `axes` is the highest rank of the tensors."""
     value = case.arguments[parameter.name]
     if parameter.fact(facts.NamesAxis) and value is not None:
@@ -124,10 +126,13 @@ def _is_meant(parameter: Parameter, case: Case, ranks: int) -> bool:
     return needed is None or value is not None or not case.arguments[needed.argument]
 
 
-def with_forward_shapes(known: Known, case: Case) -> Case:
-    """A call of a gradient with `grad_output` in the shape of the forward result; IllegalError if there is none."""
+def with_forward_shapes(known: ValidCallKnowledge, case: Case) -> Case:
+    """Return a gradient's call with `grad_output` in the forward result's shape; raise IllegalError if impossible."""
     gradient = case.arguments.get("grad_output")
-    forward, function = known.forward, find_reference(known.forward.name) if known.forward else None
+    forward, function = (
+        known.forward_function,
+        find_reference(known.forward_function.name) if known.forward_function else None,
+    )
     if forward is None or function is None or gradient is None or forward.results[0].is_callee_allocated:
         return case
     arguments = {p.name: case.arguments.get(p.name) for p in forward.arguments}
@@ -135,7 +140,7 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
     if any(forward.has_effect(p.name, arguments) for p in missing):
         return case
     try:
-        with bounded():
+        with limit_resources():
             shape = _forward_shape(forward, function, replace(case, arguments=arguments))
     except (*FAILURES, TimeoutError, MemoryError) as error:
         raise IllegalError(f"the forward function refuses it: {type(error).__name__}") from error
@@ -153,13 +158,14 @@ def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple
     undecided = {p.name: ResultOverride() for p in forward.results}
     evaluation = Evaluation(forward, function, replace(case, results=undecided))
     with np.errstate(all="ignore"):
-        result = evaluation.arrays({name: _plain(value) for name, value in case.arguments.items()})[0]
+        result = evaluation.arrays({name: _constant_argument(value) for name, value in case.arguments.items()})[0]
     return tuple(int(size) for size in result.shape)
 
 
-def _plain(value: Any) -> Any:
+def _constant_argument(value: Any) -> Any:
+    """Return an argument with each tensor replaced by ones or zeros, except for tensors with literal numbers."""
     if isinstance(value, list):
-        return [_plain(entry) for entry in value]
+        return [_constant_argument(entry) for entry in value]
     if not isinstance(value, TensorSpec):
         return value
     if isinstance(value.compute, Literal) and value.compute.array.shape == value.shape:

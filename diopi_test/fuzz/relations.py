@@ -28,17 +28,17 @@ from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.data import decode_masks, materialize, plain_values
-from diopi_test.fuzz.known import WHOLE, Known
+from diopi_test.fuzz.known import INTEGER_KINDS, ValidCallKnowledge
 from diopi_test.oracle.evaluation import Evaluation, compute_result
 from diopi_test.oracle.reference import find_reference
 
-Numbers = Mapping[str, float]
-"""The whole numbers of a call by name: `size input 0`, `rank weight`, `number groups`."""
+CallNumbers = Mapping[str, float]
+"""The integers of a call by name: `size input 0`, `rank weight`, `number groups`."""
 
 Shape = Sequence[int]
 
 MIN_CASES = 3
-"""Cases that a relation must be seen in, with numbers that differ."""
+"""Minimum number of cases with different numbers in which a relation must hold."""
 
 FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The exceptions that a reference raises if arguments don't match."""
@@ -46,14 +46,14 @@ FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeEr
 
 @final
 @dataclass(frozen=True)
-class Relation:
-    """A relation between the numbers with these names, in calls that meet a condition; it holds if one is absent."""
+class CallRelation:
+    """A relation between the numbers of a call with these names; it holds if one of the numbers is absent."""
 
     kind: str
     names: tuple[str, ...]
     constant: float = 0.0
 
-    def holds(self, numbers: Numbers) -> bool:
+    def holds(self, numbers: CallNumbers) -> bool:
         """Return whether the relation holds in a call."""
         if any(name not in numbers for name in self.names):
             return True
@@ -71,21 +71,21 @@ KINDS: dict[str, Callable[..., Any]] = {
 
 
 @final
-class Relations:
-    """The relations that hold in all cases of a function, by condition."""
+class CallRelations:
+    """The relations that hold in all cases of a function, grouped by the condition under which they hold."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: ValidCallKnowledge) -> None:
         self._prototype = known.prototype
-        groups: dict[str, list[Numbers]] = defaultdict(list)
+        groups: dict[str, list[CallNumbers]] = defaultdict(list)
         for case in known.cases:
-            if (numbers := _numbers_of_case(known.prototype, case)) is not None:
+            if (numbers := _case_numbers(known.prototype, case)) is not None:
                 for condition in _conditions(known.prototype, case.arguments):
                     groups[condition].append(numbers)
-        self._by_condition = {condition: list(_found(seen)) for condition, seen in groups.items()}
+        self._by_condition = {condition: list(_find_relations(seen)) for condition, seen in groups.items()}
 
-    def hold(self, arguments: Mapping[str, Any], results: Sequence[Shape]) -> bool:
+    def are_satisfied(self, arguments: Mapping[str, Any], results: Sequence[Shape]) -> bool:
         """Return whether all relations hold in a call, and the call uses only choices that occur in the cases."""
-        numbers = numbers_of(self._prototype, arguments, results)
+        numbers = call_numbers(self._prototype, arguments, results)
         conditions = list(_conditions(self._prototype, arguments))
         if any(condition not in self._by_condition and not condition.startswith("rank") for condition in conditions):
             return False
@@ -98,12 +98,12 @@ class Relations:
 
 
 @cache
-def relations(known: Known) -> Relations:
-    """The relations of a function."""
-    return Relations(known)
+def relations_of(known: ValidCallKnowledge) -> CallRelations:
+    """Return the relations that hold in the cases of a function."""
+    return CallRelations(known)
 
 
-def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
+def _case_numbers(prototype: Prototype, case: Case) -> CallNumbers | None:
     """Return the numbers of a case of the function, including those of its results; None if it has none."""
     function = find_reference(prototype.name)
     if function is None:
@@ -116,11 +116,11 @@ def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
         results = Evaluation(prototype, function, case).arrays(plain)
     except FAILURES:  # of numbers that are to be converted first
         results = []
-    return numbers_of(prototype, case.arguments, [array.shape for array in results])
+    return call_numbers(prototype, case.arguments, [array.shape for array in results])
 
 
-def numbers_of(prototype: Prototype, arguments: Mapping[str, Any], results: Sequence[Shape]) -> Numbers:
-    """The whole numbers of a call, with the shapes of its results, or none if they are not known yet."""
+def call_numbers(prototype: Prototype, arguments: Mapping[str, Any], results: Sequence[Shape]) -> CallNumbers:
+    """Return the integers of a call by name, with the shapes of its results; `results` may be empty if unknown."""
     numbers: dict[str, float] = {}
     shapes: dict[str, Shape] = {f"result {number}": shape for number, shape in enumerate(results)}
     for p in prototype.arguments:
@@ -130,21 +130,25 @@ def numbers_of(prototype: Prototype, arguments: Mapping[str, Any], results: Sequ
             shapes |= {f"{p.name} {place}": value[place].shape for place in (0, -1) if value and value[place]}
         elif isinstance(value, TensorSpec):
             shapes[p.name] = value.shape
-        elif p.annotation in WHOLE and value is not None:
-            numbers |= dict(_of_axes(p.name, value) if p.fact(facts.NamesAxis) else _of_attribute(p.name, value))
+        elif p.annotation in INTEGER_KINDS and value is not None:
+            numbers |= dict(
+                _axes_numbers(p.name, value) if p.fact(facts.NamesAxis) else _attribute_numbers(p.name, value)
+            )
     for name, shape in shapes.items():
         numbers[f"rank {name}"] = len(shape)
         for axis, size in enumerate(shape):
             numbers[f"size {name} {axis}"] = numbers[f"size {name} {axis - len(shape)}"] = size
-    return numbers | dict(_along_axes(prototype, arguments, shapes))
+    return numbers | dict(_sizes_along_axes(prototype, arguments, shapes))
 
 
-def _of_axes(name: str, value: Any) -> Iterator[tuple[str, float]]:
+def _axes_numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    """Yield the number of axes that a list of axes has."""
     if isinstance(value, tuple | list | range):
         yield f"length {name}", len(value)
 
 
-def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, float]]:
+def _attribute_numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers that describe an attribute: its value, or the length, product, sum and entries of a list."""
     if isinstance(value, tuple | list | range):
         yield f"length {name}", len(value)
         yield f"number {name}", math.prod(map(float, value))
@@ -156,10 +160,10 @@ def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, float]]:
         yield f"number {name}", float(value)
 
 
-def _along_axes(
+def _sizes_along_axes(
     prototype: Prototype, arguments: Mapping[str, Any], shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, float]]:
-    """The sizes along the axes that attributes name."""
+    """Yield the sizes of tensors along the axes that attributes name."""
     for p in prototype.arguments:
         axis = arguments[p.name]
         if p.fact(facts.NamesAxis) and isinstance(axis, int):
@@ -169,7 +173,7 @@ def _along_axes(
 
 
 def _conditions(prototype: Prototype, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Return the conditions under which relations are sought: choices, omitted arguments, ranks, and no condition."""
+    """Yield the conditions under which relations are sought: choices, omitted arguments, ranks, and no condition."""
     yield ""
     for p in prototype.arguments:
         value = arguments[p.name]
@@ -181,46 +185,47 @@ def _conditions(prototype: Prototype, arguments: Mapping[str, Any]) -> Iterator[
             yield f"{p.name} {value}"
 
 
-def _found(seen: Sequence[Numbers]) -> Iterator[Relation]:
-    """Return the relations that hold in all of these calls."""
+def _find_relations(seen: Sequence[CallNumbers]) -> Iterator[CallRelation]:
+    """Yield the relations that hold in all of these calls."""
     names = sorted({name for numbers in seen for name in numbers})
     table = {name: np.array([numbers.get(name, np.nan) for numbers in seen]) for name in names}
     varied: dict[bytes, str] = {}
     for name in names:
         present = table[name][~np.isnan(table[name])]
         if len(present) >= MIN_CASES and len(set(present)) == 1:
-            yield Relation("is", (name,), present[0])
+            yield CallRelation("is", (name,), present[0])
         else:
             varied.setdefault(table[name].tobytes(), name)  # of equal columns one: sizes from both ends, mostly
         if present.min() >= 0:
-            yield Relation("at least", (name,), min(present.min(), 1.0))
-    yield from _equal(names, table)
-    yield from _binary(list(varied.values()), table)
-    yield from _products(list(varied.values()), table)
+            yield CallRelation("at least", (name,), min(present.min(), 1.0))
+    yield from _equalities(names, table)
+    yield from _comparisons(list(varied.values()), table)
+    yield from _product_relations(list(varied.values()), table)
 
 
-def _equal(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
-    """Numbers that are the same wherever either is given, each with the first of its kind."""
+def _equalities(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[CallRelation]:
+    """Yield pairs of numbers that are equal in all calls that have both; each number is paired once."""
     first: dict[bytes, str] = {}
     for name in names:
         same_name = first.setdefault(table[name].tobytes(), name)
         if same_name != name:
-            yield Relation("equals but for", (name, same_name))
+            yield CallRelation("equals but for", (name, same_name))
 
 
-def _binary(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
+def _comparisons(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[CallRelation]:
+    """Yield the relations between two numbers: a constant difference, an upper bound, or a multiple."""
     for i, first in enumerate(names):
         for second in names[:i]:
-            x, y = _present(table, first, second)
+            x, y = _rows_with_all(table, first, second)
             if len(set(zip(x, y, strict=True))) < MIN_CASES:
                 continue
             if len(differences := set(x - y)) == 1 and abs(difference := differences.pop()) <= 1:
-                yield Relation("equals but for", (first, second), difference)
+                yield CallRelation("equals but for", (first, second), difference)
             for left, larger, a, b in ((first, second, x, y), (second, first, y, x)):
                 if _may_be_bounded(left, larger) and (a <= b).all():
-                    yield Relation("at most", (left, larger))
+                    yield CallRelation("at most", (left, larger))
                 if larger.startswith("number") and left.startswith("size") and b.all() and not (a % b).any():
-                    yield Relation("a multiple of", (left, larger))
+                    yield CallRelation("a multiple of", (left, larger))
 
 
 def _may_be_bounded(first: str, second: str) -> bool:
@@ -229,18 +234,18 @@ def _may_be_bounded(first: str, second: str) -> bool:
     return (first.startswith(("number", "entry")) or of_one_axis) and second.startswith("size")
 
 
-def _products(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
-    """Sizes that are the product of another size and an attribute."""
+def _product_relations(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[CallRelation]:
+    """Yield the relations in which a size is the product of another size and an attribute."""
     sizes, factors = ([name for name in names if name.startswith(word)] for word in ("size", "number"))
     for factor in factors:
         for size in sizes:
             for product in sizes:
-                x, y, z = _present(table, product, size, factor)
+                x, y, z = _rows_with_all(table, product, size, factor)
                 if product != size and len(set(zip(x, y, z, strict=True))) >= MIN_CASES and (x == y * z).all():
-                    yield Relation("the product of", (product, size, factor))
+                    yield CallRelation("the product of", (product, size, factor))
 
 
-def _present(table: Mapping[str, NDArray[Any]], *names: str) -> list[NDArray[Any]]:
-    """The numbers of these names in the calls that have them all."""
+def _rows_with_all(table: Mapping[str, NDArray[Any]], *names: str) -> list[NDArray[Any]]:
+    """Return the values of these numbers in the calls that have all of them."""
     columns = np.array([table[name] for name in names])
     return list(columns[:, ~np.isnan(columns).any(axis=0)])

@@ -25,38 +25,38 @@ from hypothesis.strategies import DataObject
 from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.case import Case
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
-from diopi_test.fuzz.calls import LONGEST, cases
+from diopi_test.fuzz.calls import MAX_CALLS, cases
 from diopi_test.fuzz.findings import FuzzFinding
-from diopi_test.fuzz.known import known
+from diopi_test.fuzz.known import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
-from diopi_test.fuzz.smaller import smaller
-from diopi_test.fuzz.statistics import Statistics
-from diopi_test.fuzz.trial import Trials, collected
+from diopi_test.fuzz.smaller import smaller_calls
+from diopi_test.fuzz.statistics import SearchStatistics
+from diopi_test.fuzz.trial import TrialRunner, to_collected
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.waivers.rules import Waivers
 
-EXAMPLES = 12
-"""Sequences of calls that are drawn of a function in a round."""
+EXAMPLES_PER_ROUND = 12
+"""Number of call sequences that are drawn per function and round."""
 
-SHRINKS = 250
-"""Attempts to make a finding smaller: so many by Hypothesis, and as many by size and layout."""
+MAX_SHRINKS = 250
+"""Maximum number of attempts to shrink a finding, by Hypothesis and again by size and layout."""
 
-REMEMBERED = 200
-"""Calls of a process that may be to blame for a later one."""
-
-
-class WrongError(Exception):
-    """A sequence of calls failed."""
+MAX_HISTORY = 200
+"""Maximum number of earlier calls of a process that are considered as the cause of a failure."""
 
 
-class EndError(BaseException):
-    """The search of a function ends. Hypothesis would catch an Exception and continue."""
+class SequenceFailedError(Exception):
+    """A sequence of calls failed; Hypothesis receives this exception and shrinks the sequence."""
+
+
+class EndSearchError(BaseException):
+    """Ends the search of a function. It is no Exception, because Hypothesis would catch an Exception and continue."""
 
 
 Signature = tuple[str, ...]
 
 
-def signature(outcome: Outcome) -> Signature:
+def failure_signature(outcome: Outcome) -> Signature:
     """Return what two outcomes of the same defect have in common: the verdict and the failed checks.
 
     Args:
@@ -69,12 +69,11 @@ def signature(outcome: Outcome) -> Signature:
     return verdict.value, *sorted(finding.check for finding in outcome.check_results if not finding.passed)
 
 
-def drawing_by_the_seed_alone() -> AbstractContextManager[object]:
+def deterministic_hypothesis() -> AbstractContextManager[object]:
     """Return a context in which only the seed determines what Hypothesis generates.
 
     Hypothesis also uses numbers from the source of imported modules and has no setting to prevent this. The same seed
-    would
-    generate other calls in another process.
+    would generate other calls in another process.
 
     Returns:
         The context.
@@ -94,16 +93,16 @@ class Search:
         statistics: the statistics by function.
     """
 
-    trials: Trials
+    trials: TrialRunner
     seed: int
     until: float
     report: Callable[[FuzzFinding], None]
     check: Callable[[], None] = lambda: None
     waivers: Waivers = field(default_factory=Waivers)
-    statistics: dict[str, Statistics] = field(default_factory=lambda: defaultdict(Statistics))
+    statistics: dict[str, SearchStatistics] = field(default_factory=lambda: defaultdict(SearchStatistics))
 
     def run(self, functions: Sequence[str], rounds: int | None = None) -> None:
-        """Search in these functions until the time is up, or for so many rounds; VendorError if the vendor dies."""
+        """Search in functions until the time is up or for `rounds` rounds; raise VendorError if the vendor fails."""
         absent: set[str] = set()
         found: dict[str, set[Signature]] = defaultdict(set)
         for number in islice(count(1), rounds):
@@ -111,51 +110,52 @@ class Search:
             for function in order:
                 if time.monotonic() >= self.until:
                     return
-                hunt = Hunt(self, function, found[function])
-                hunt.go(self._seed_of(function, number))
+                hunt = FunctionSearch(self, function, found[function])
+                hunt.run(self._derive_seed(function, number))
                 if set(self.statistics[function].verdicts) == {Verdict.not_implemented}:
                     absent.add(function)
             if not order:
                 return
 
-    def _seed_of(self, function: str, number: int) -> int:
+    def _derive_seed(self, function: str, number: int) -> int:
+        """Return the seed for a round of a function, derived from the seed of the search."""
         digest = hashlib.sha256(f"{self.seed}\0{function}\0{number}".encode()).digest()
         return int.from_bytes(digest[:8], "little")
 
 
 @final
-class Hunt:
-    """One round for a function: run sequences of calls until one fails, then search for smaller ones that fail."""
+class FunctionSearch:
+    """One round of the search in a function: run call sequences until one fails, then shrink the failure."""
 
     def __init__(self, search: Search, function: str, found: set[Signature]) -> None:
         self._search = search
-        self._known = known(function)
+        self._known = knowledge_of(function)
         self._statistics = search.statistics[function]
         self._found = found
         self._history: list[BaselineCase] = []
         self._smallest: FuzzFinding | None = None
         self._smallest_case: Case
         self._signature: Signature = ()
-        self._anew = False
+        self._uses_new_worker = False
         self._attempts = 0
 
-    def go(self, number: int) -> None:
+    def run(self, number: int) -> None:
         """Search with the seed `number`, and report the finding."""
         try:
-            with drawing_by_the_seed_alone():
-                self._search_from(number)
+            with deterministic_hypothesis():
+                self._run_hypothesis(number)
             self._shrink_further()
         finally:
             if self._smallest is not None:  # when it is interrupted, too
                 self._found.add(self._signature)
                 self._search.report(replace(self._smallest, attempts=self._attempts))
 
-    def _search_from(self, number: int) -> None:
-        """Have Hypothesis draw calls, and smaller ones of those that go wrong."""
+    def _run_hypothesis(self, number: int) -> None:
+        """Let Hypothesis draw call sequences with this seed, and shrink a sequence that fails."""
 
         @seed(number)
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=EXAMPLES_PER_ROUND,
             database=None,
             deadline=None,
             phases=(Phase.generate, Phase.shrink),
@@ -166,26 +166,27 @@ class Hunt:
         )
         @given(st.data())
         def attempt(data: DataObject) -> None:
+            """Run one call sequence that Hypothesis draws."""
             self._attempt(data)
 
         try:
             attempt()
-        except (WrongError, Flaky, Unsatisfiable):
+        except (SequenceFailedError, Flaky, Unsatisfiable):
             pass
-        except EndError as end:
+        except EndSearchError as end:
             if end.__cause__ is not None:
                 raise end.__cause__ from None
 
     def _shrink_further(self) -> None:
         """Shrink a failing call for as long as one of the `smaller` calls fails as well."""
-        while self._smallest is not None and not self._anew:
-            if not any(self._goes_wrong_too(case) for case in smaller(self._known, self._smallest_case)):
+        while self._smallest is not None and not self._uses_new_worker:
+            if not any(self._fails_alike(case) for case in smaller_calls(self._known, self._smallest_case)):
                 return
 
-    def _goes_wrong_too(self, case: Case) -> bool:
+    def _fails_alike(self, case: Case) -> bool:
         """Return whether a smaller call fails in the same way as the finding, and make it the smallest one."""
         self._search.check()
-        if time.monotonic() >= self._search.until or self._attempts >= 2 * SHRINKS:
+        if time.monotonic() >= self._search.until or self._attempts >= 2 * MAX_SHRINKS:
             return False
         try:
             call = compute_legal_case(self._known, case)
@@ -199,13 +200,14 @@ class Hunt:
         return True
 
     def _attempt(self, data: DataObject) -> None:
+        """Draw and run a call sequence; record a new failure, which raises SequenceFailedError."""
         self._search.check()
-        if time.monotonic() >= self._search.until or self._attempts >= SHRINKS:
-            raise EndError
+        if time.monotonic() >= self._search.until or self._attempts >= MAX_SHRINKS:
+            raise EndSearchError
         pairs = list(self._draw_calls(data))
         assume(pairs)
         calls = [call for _, call in pairs]
-        outcomes = self._run(calls, anew=self._anew)
+        outcomes = self._run(calls, new_worker=self._uses_new_worker)
         failed = next((i for i, outcome in enumerate(outcomes) if self._is_new(calls[i], outcome)), None)
         if not self._signature:
             self._statistics.verdicts.update(outcome.verdict for outcome in outcomes)
@@ -213,15 +215,15 @@ class Hunt:
         else:
             self._attempts += 1
         if {outcome.verdict for outcome in outcomes} == {Verdict.not_implemented}:
-            raise EndError
+            raise EndSearchError
         if failed is not None:
             self._smallest_case = pairs[failed][0]
-            self._take(calls[: failed + 1], outcomes[failed])
+            self._record_failure(calls[: failed + 1], outcomes[failed])
 
     def _draw_calls(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
         """Yield the legal calls of a generated sequence: each is a new call, or the previous one with some changes."""
         earlier: Case | None = None
-        for place in range(data.draw(st.integers(1, LONGEST))):
+        for place in range(data.draw(st.integers(1, MAX_CALLS))):
             try:
                 again = earlier if earlier is not None and data.draw(st.booleans()) else None
                 earlier = data.draw(cases(self._known, again))
@@ -231,66 +233,67 @@ class Hunt:
                     self._statistics.discarded[str(error)] += 1
                 continue
             if self._smallest is None:
-                self._statistics.count(call)
+                self._statistics.count_legal(call)
             yield earlier, call
 
     def _is_new(self, call: BaselineCase, outcome: Outcome) -> bool:
         """Return whether a call fails in a new way; while shrinking, in the same way as the finding."""
         if outcome.verdict not in UNSUCCESSFUL:
             return False
-        if self._search.waivers.apply(collected(call).record(outcome, 0.0)).verdict is Verdict.waived:
+        if self._search.waivers.apply(to_collected(call).record(outcome, 0.0)).verdict is Verdict.waived:
             return False
-        new_signature = signature(outcome)
+        new_signature = failure_signature(outcome)
         return new_signature == self._signature if self._signature else new_signature not in self._found
 
-    def _take(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
-        """Record calls of which the last failed; raise WrongError so that Hypothesis searches for smaller ones."""
+    def _record_failure(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
+        """Record calls, the last of which failed, and raise SequenceFailedError so that Hypothesis shrinks them."""
         if not self._signature:
-            self._signature = signature(outcome)
-            self._look_for_cause(calls, outcome)
-        self._smallest = FuzzFinding(calls if self._anew else calls[-1:], outcome)
-        raise WrongError
+            self._signature = failure_signature(outcome)
+            self._find_cause(calls, outcome)
+        self._smallest = FuzzFinding(calls if self._uses_new_worker else calls[-1:], outcome)
+        raise SequenceFailedError
 
-    def _look_for_cause(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
+    def _find_cause(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
         """Find out in new processes which calls the last call needs to fail.
 
         The last call may fail on its own, after the calls of its sequence, or after earlier calls.
 
         Raises:
-            EndError: if the last call fails only after earlier calls.
+            EndSearchError: if the last call fails only after earlier calls.
         """
         self._smallest = FuzzFinding(calls[-1:], outcome)
-        if self._goes_wrong(calls[-1:]):
+        if self._fails_in_new_worker(calls[-1:]):
             return
-        self._anew = True
-        if not self._goes_wrong(calls):
-            self._smallest = FuzzFinding(self._needed(calls[-1]), outcome)
-            raise EndError
+        self._uses_new_worker = True
+        if not self._fails_in_new_worker(calls):
+            self._smallest = FuzzFinding(self._minimize_history(calls[-1]), outcome)
+            raise EndSearchError
 
-    def _needed(self, last: BaselineCase) -> list[BaselineCase]:
+    def _minimize_history(self, last: BaselineCase) -> list[BaselineCase]:
         """Return the last call and those earlier calls of this process without which it would pass."""
-        before = [call for call in self._history if call is not last][-REMEMBERED:]
+        before = [call for call in self._history if call is not last][-MAX_HISTORY:]
         size = max(len(before) // 2, 1)
         while before and size:
             for start in range(0, len(before), size):
                 remaining = before[:start] + before[start + size :]
-                if self._goes_wrong([*remaining, last]):
+                if self._fails_in_new_worker([*remaining, last]):
                     before = remaining
                     break
             else:
                 size //= 2
         return [*before, last]
 
-    def _goes_wrong(self, calls: Sequence[BaselineCase]) -> bool:
+    def _fails_in_new_worker(self, calls: Sequence[BaselineCase]) -> bool:
+        """Return whether the last of these calls fails in a new worker; return False after too many attempts."""
         self._attempts += 1
-        if self._attempts > SHRINKS or time.monotonic() >= self._search.until:
+        if self._attempts > MAX_SHRINKS or time.monotonic() >= self._search.until:
             return False
         unique = [replace(call, label=f"{call.label}.{place}") for place, call in enumerate(calls)]
-        return self._run(unique, anew=True)[-1].verdict in UNSUCCESSFUL
+        return self._run(unique, new_worker=True)[-1].verdict in UNSUCCESSFUL
 
-    def _run(self, calls: Sequence[BaselineCase], *, anew: bool) -> list[Outcome]:
+    def _run(self, calls: Sequence[BaselineCase], *, new_worker: bool) -> list[Outcome]:
         """Return the outcomes of the calls; raise EndError if they can't run, which is not a failure of the vendor."""
         try:
-            return self._search.trials.run(calls, anew=anew)
+            return self._search.trials.run(calls, new_worker=new_worker)
         except Exception as error:
-            raise EndError from error
+            raise EndSearchError from error

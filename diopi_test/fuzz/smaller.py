@@ -1,4 +1,4 @@
-"""Smaller calls that may fail like a given one; Hypothesis does not shrink shapes."""
+"""Propose smaller calls that may fail like a failing call, because Hypothesis does not shrink shapes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import replace
 
 from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous
-from diopi_test.fuzz.changes.sizes import free_sizes, resized
-from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+from diopi_test.fuzz.changes.sizes import changeable_sizes, resize_case
+from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs, named_tensors
 
 
-def smaller(known: Known, case: Case) -> Iterator[Case]:
+def smaller_calls(known: ValidCallKnowledge, case: Case) -> Iterator[Case]:
     """Yield calls that are smaller than this one, the smallest first: with one axis, with shorter axes, row-major."""
     shapes = {spec.shape for _, spec in named_tensors(case)}
     if known.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
-        yield replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))
-    for size in reversed(free_sizes(known, case)):
-        for shorter in below(size):
-            yield resized(known, case, {size: shorter})
+        yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))
+    for size in reversed(changeable_sizes(known, case)):
+        for shorter in smaller_sizes(size):
+            yield resize_case(known, case, {size: shorter})
     if any(spec.layout is not contiguous for _, spec in named_tensors(case)):
-        yield replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, layout=contiguous)))
+        yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, layout=contiguous)))
 
 
-def below(size: int) -> Iterator[int]:
-    """Yield sizes below a size, from 1 to the size less 1; each halves the distance to the size."""
+def smaller_sizes(size: int) -> Iterator[int]:
+    """Yield smaller sizes, from 1 to the size less 1; each halves the distance to the size."""
     step = size - 1
     while step > 0:
         yield size - step

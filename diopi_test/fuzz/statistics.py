@@ -18,7 +18,7 @@ from diopi_test.oracle.records import BaselineCase, tensors_in
 
 @final
 @dataclass(kw_only=True)
-class Statistics:
+class SearchStatistics:
     """The statistics of the calls that were generated for a function.
 
     Attributes:
@@ -39,7 +39,7 @@ class Statistics:
     layouts: set[object] = field(default_factory=set)
     attributes: set[object] = field(default_factory=set)
 
-    def count(self, call: BaselineCase) -> None:
+    def count_legal(self, call: BaselineCase) -> None:
         """Count a legal call and record its shapes, types, layouts and attributes."""
         tensors = [tensor for value in call.arguments.values() for tensor in tensors_in(value)]
         self.legal += 1
@@ -60,7 +60,7 @@ class Statistics:
         return self.legal / self.generated if self.generated else 0.0
 
 
-def show(statistics: Mapping[str, Statistics], console: Console) -> None:
+def print_statistics(statistics: Mapping[str, SearchStatistics], console: Console) -> None:
     """Print a table and the reasons of discarded calls.
 
     The table has a row per function: the number of generated calls, the share of legal calls, how many distinct shapes,
@@ -88,7 +88,7 @@ def show(statistics: Mapping[str, Statistics], console: Console) -> None:
         console.print(f"{pluralize(number, 'call')} discarded: {reason}", highlight=False)
 
 
-def summary(statistics: Iterable[Statistics]) -> str:
+def summarize(statistics: Iterable[SearchStatistics]) -> str:
     """Return one line with the numbers of generated and of legal calls of all functions."""
     found = list(statistics)
     generated, legal = sum(counts.generated for counts in found), sum(counts.legal for counts in found)

@@ -1,4 +1,4 @@
-"""Trials run generated calls on a vendor like stored cases: in workers, with all checks."""
+"""Run generated calls on a vendor like stored cases: in workers, with all checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.limits import Limits
 
 LEVEL = "smoke"
-"""The level that files of drawn calls say they are of, so that `run --data` and `show --data` take them as they are."""
+"""The level in the files of generated calls, so that `run --data` and `show --data` can read them."""
 
 
 def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
@@ -28,8 +28,8 @@ def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
 
 
 @final
-class Trials:
-    """Calls of one vendor that run in one worker, until the worker dies or is replaced."""
+class TrialRunner:
+    """Runs generated calls of one vendor in a worker, which is replaced if it dies or on request."""
 
     def __init__(self, vendor: str, timeout: float) -> None:
         self._stack = ExitStack()
@@ -37,7 +37,7 @@ class Trials:
         self._executor = self._stack.enter_context(Executor(vendor, 1, Limits(timeout, lost=2**62)))
         self._numbers = count()
 
-    def __enter__(self) -> Trials:
+    def __enter__(self) -> TrialRunner:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -47,11 +47,11 @@ class Trials:
         """Return the description of the vendor; raise VendorError with the reason if it does not start."""
         return self._executor.describe()
 
-    def renew(self) -> None:
+    def restart_worker(self) -> None:
         """End the worker: the next call runs in a new one."""
         self._executor.renew()
 
-    def run(self, calls: Sequence[BaselineCase], *, anew: bool = False) -> list[Outcome]:
+    def run(self, calls: Sequence[BaselineCase], *, new_worker: bool = False) -> list[Outcome]:
         """Run the calls of one function.
 
         If a call fails in a worker that has run other calls, it is repeated in a new worker. It is `flaky` if it passes
@@ -59,7 +59,7 @@ class Trials:
 
         Args:
             calls: the calls, in order.
-            anew: whether to start a new worker first.
+            new_worker: whether to start a new worker first.
 
         Returns:
             The outcome of each call.
@@ -67,8 +67,8 @@ class Trials:
         Raises:
             VendorError: if the vendor no longer starts.
         """
-        if anew:
-            self.renew()
+        if new_worker:
+            self.restart_worker()
         folder = self._folder / str(next(self._numbers))  # of its own: processes keep what they have read
         folder.mkdir()
         path = store.baseline_file(folder, calls[0].function)
@@ -76,13 +76,14 @@ class Trials:
         ended: dict[str, Outcome] = {}
 
         def report(case: Collected, outcome: Outcome, seconds: float) -> None:
+            """Store the outcome of a call by its label."""
             ended[case.label] = outcome
 
-        self._executor.run([[ScheduledCase(path, collected(call)) for call in calls]], report)
+        self._executor.run([[ScheduledCase(path, to_collected(call)) for call in calls]], report)
         shutil.rmtree(folder)
         return [ended[call.label] for call in calls]
 
 
-def collected(call: BaselineCase) -> Collected:
-    """Return a generated call as a run represents it."""
+def to_collected(call: BaselineCase) -> Collected:
+    """Return a generated call in the form in which a run handles a case."""
     return Collected(function=call.function, label=call.label, dtype=call.dtype.name, case_class=call.case_class)

@@ -10,7 +10,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import integer_range
 
-CHECKED: Mapping[str, Sequence[str]] = {
+OVERFLOW_CHECKED: Mapping[str, Sequence[str]] = {
     "diopiAdd": ["alpha"],
     "diopiSub": ["alpha"],
     "diopiAddcmul": ["value"],
@@ -40,7 +40,7 @@ BOOL_FACTORS = ("diopiAdd", "diopiSub")
 """Functions for which PyTorch rejects a truth value as `alpha` unless the results are truth values."""
 
 
-def is_refused(prototype: Prototype, case: Case) -> bool:
+def is_rejected(prototype: Prototype, case: Case) -> bool:
     """Return whether PyTorch rejects the call because of a number.
 
     A number "cannot be converted to type … without overflow", or a "Boolean alpha [is] only supported for Boolean
@@ -51,13 +51,13 @@ def is_refused(prototype: Prototype, case: Case) -> bool:
 
 def _has_bool_factor(prototype: Prototype, case: Case) -> bool:
     is_bool = isinstance(case.arguments.get("alpha"), bool) and prototype.base in BOOL_FACTORS
-    return is_bool and _converted_to(prototype, case) is not Dtype.bool
+    return is_bool and _conversion_target(prototype, case) is not Dtype.bool
 
 
 def _overflows(prototype: Prototype, case: Case) -> bool:
-    arguments = [case.arguments.get(name) for name in CHECKED.get(prototype.base, ())]
+    arguments = [case.arguments.get(name) for name in OVERFLOW_CHECKED.get(prototype.base, ())]
     numbers = [number for number in arguments if isinstance(number, float | int)]
-    dtype = _converted_to(prototype, case)
+    dtype = _conversion_target(prototype, case)
     if category(dtype) != category(Dtype.int64):
         return False
     low, high = integer_range(dtype)
@@ -65,7 +65,7 @@ def _overflows(prototype: Prototype, case: Case) -> bool:
     return not all((lowest if isinstance(number, int) else low) <= number <= high for number in numbers)
 
 
-def _converted_to(prototype: Prototype, case: Case) -> Dtype:
+def _conversion_target(prototype: Prototype, case: Case) -> Dtype:
     """Return the element type to which the numbers of a call are converted."""
     tensors = [spec.dtype for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     if not prototype.common_type:

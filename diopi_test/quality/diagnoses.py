@@ -75,13 +75,13 @@ def diagnose_mutants(function: str, limit: int, seed: int, level: str = "smoke")
     cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge]
     mutants = list(size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases))
     random.Random(f"{seed} {function}").shuffle(mutants)
-    found = (_diagnose(function, mutant, cases) for mutant in mutants)
+    found = (_diagnose_mutant(function, mutant, cases) for mutant in mutants)
     return [diagnosed for _, diagnosed in zip(range(limit), filter(None, found), strict=False)]
 
 
-def _diagnose(function: str, mutant: Mutant, cases: Sequence[BaselineCase]) -> DiagnosedMutant | None:
+def _diagnose_mutant(function: str, mutant: Mutant, cases: Sequence[BaselineCase]) -> DiagnosedMutant | None:
     """Return the diagnosis of a mutant; None if no case fails."""
-    _, causes = assign_groups(list(run_all(mutant, cases)))
+    _, causes = assign_groups(list(run_cases_on_mutant(mutant, cases)))
     if not causes:
         return None
     kind, main = mutant.kind or mutant.name, causes[0]
@@ -97,12 +97,12 @@ def _diagnose(function: str, mutant: Mutant, cases: Sequence[BaselineCase]) -> D
 
 
 def assign_groups(records: Sequence[CaseRecord]) -> tuple[Sequence[CaseRecord], Sequence[Cause]]:
-    """Return records with their causes, and the causes."""
+    """Group the failures of records by cause; return the records with their causes, and the causes."""
     assigned, groups = assign_causes(records)
     return assigned, list_causes(assigned, groups, lambda record: True)
 
 
-def run_all(mutant: Mutant, cases: Sequence[BaselineCase]) -> Iterator[CaseRecord]:
+def run_cases_on_mutant(mutant: Mutant, cases: Sequence[BaselineCase]) -> Iterator[CaseRecord]:
     """Yield the records of all cases on a mutant; a case that fails is repeated in a new process, as in a run."""
     vendor = MutantVendor(mutant, HostRuntime().functions())
     preceding = ""
@@ -151,6 +151,7 @@ def render_matrix(diagnosed: Sequence[DiagnosedMutant]) -> str:
 
 
 def _describe_counts(counts: Counter[str]) -> str:
+    """Return counts as text, the largest first, such as "drift 3, overflow 1"."""
     return ", ".join(f"{diagnosis} {number}" for diagnosis, number in counts.most_common())
 
 

@@ -11,7 +11,7 @@ from diopi_proto import headers
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.result_dependencies import FILE, render_dependencies
-from diopi_test.quality.inventory import inventory
+from diopi_test.quality.inventory import list_functions
 
 GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
 """The interface that released libraries rely on: one JSON record per function."""
@@ -40,7 +40,11 @@ def refresh(tree: Path) -> list[Path]:
             f"the packages that run are those of {headers.INCLUDE_DIR.parent.parent}, not of {tree.resolve()}; "
             "run `python -m diopi_test refresh` in the clone"
         )
-    new = {tree / GOLDEN: _golden(tree), tree / README: _readme(tree), tree / DEPENDENCIES: render_dependencies()}
+    new = {
+        tree / GOLDEN: _golden_interface(tree),
+        tree / README: _readme_with_counts(tree),
+        tree / DEPENDENCIES: render_dependencies(),
+    }
     written = [path for path, text in new.items() if path.read_text("utf-8") != text]
     before = _header_texts()
     headers.write(headers.INCLUDE_DIR)
@@ -50,19 +54,20 @@ def refresh(tree: Path) -> list[Path]:
 
 
 def _header_texts() -> dict[Path, str]:
+    """Return the text of every committed C header, by path."""
     return {path: path.read_text("utf-8") for path in sorted(headers.INCLUDE_DIR.rglob("*.h"))}
 
 
-def _golden(tree: Path) -> str:
-    """Return the golden interface with records of new functions; records of known functions stay as they are."""
+def _golden_interface(tree: Path) -> str:
+    """Return the golden interface with records of new functions; records of known functions stay unchanged."""
     lines = {json.loads(line)["name"]: line for line in (tree / GOLDEN).read_text("utf-8").splitlines()}
     known = {**runtime_prototypes(), **prototypes()}
     for header, names in header_order().items():
         for name in names:
-            record = _record(header, known[name])
+            record = _interface_record(header, known[name])
             if name not in lines:
                 lines[name] = json.dumps(record)
-            elif _signature(json.loads(lines[name])) != _signature(record):
+            elif _signature_of_record(json.loads(lines[name])) != _signature_of_record(record):
                 raise ValueError(
                     f"{name}: the prototype has another C signature than {GOLDEN}, which released libraries rely on; "
                     "restore the signature, or change the record by hand if the change is intended"
@@ -70,18 +75,20 @@ def _golden(tree: Path) -> str:
     return "".join(f"{lines[name]}\n" for names in header_order().values() for name in names)
 
 
-def _record(header: str, prototype: Prototype) -> dict[str, Any]:
+def _interface_record(header: str, prototype: Prototype) -> dict[str, Any]:
+    """Return the record of a function in the golden interface."""
     parameters = [{"type": parameter.c_type, "name": parameter.c_name} for parameter in prototype.parameters]
     return {"header": header, "name": prototype.name, "returns": prototype.returns, "params": parameters}
 
 
-def _signature(record: dict[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
+def _signature_of_record(record: dict[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return the header, the result type and the parameters of an interface record, for comparison."""
     return record["header"], record["returns"], [(p["type"], p["name"]) for p in record["params"]]
 
 
-def _readme(tree: Path) -> str:
-    """Return the README with the present numbers of functions."""
-    rows = inventory()
+def _readme_with_counts(tree: Path) -> str:
+    """Return the README with the current numbers of functions."""
+    rows = list_functions()
     references, cases, implementations = (
         sum(map(bool, column))
         for column in (

@@ -12,7 +12,7 @@ from diopi_test.cases.selection import INDEPENDENT_LEVELS, select_cases
 from diopi_test.oracle.reference import find_reference
 
 
-def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> list[dict[str, Any]]:
+def list_functions(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> list[dict[str, Any]]:
     """Return a record for each function that `wanted` selects, in header order.
 
     Args:

@@ -84,27 +84,27 @@ class ExaminedCase:
 
     @property
     def prototype(self) -> Prototype:
-        """Return the prototype of the function that the case calls."""
+        """The prototype of the function that the case calls."""
         return lookup(self.baseline_case.function)
 
     @cached_property
     def results(self) -> Mapping[str, list[Expected]]:
-        """Return the expected results by name, each as a list of tensors."""
+        """The expected results by name, each as a list of tensors."""
         return {name: expected_arrays(value) for name, value in self.baseline_case.expected.items()}
 
     @cached_property
     def expected(self) -> list[Expected]:
-        """Return all expected results in a list, in the reference's order."""
+        """All expected results in a list, in the reference's order."""
         return [entry for entries in self.results.values() for entry in entries]
 
     @cached_property
     def plain_arguments(self) -> dict[str, Any]:
-        """Return the arguments as the reference takes them, by name."""
+        """The arguments as the reference receives them, by name."""
         return self.baseline_case.plain_arguments()
 
     @property
     def has_truth_results(self) -> bool:
-        """Return whether the results are truth values; an in-place form stores them in its own element type."""
+        """Whether the results are truth values; an in-place form stores them in another element type."""
         return lookup(self.prototype.base).result is truth
 
     @property
@@ -118,16 +118,16 @@ class ExaminedCase:
         - cases in which a tensor that a result depends on has no elements: they test empty input;
         - cases in which all tensors are 0-d: they test the rank.
         """
-        if self.baseline_case.draws or not any(_specified(entry).size for entry in self.expected):
+        if self.baseline_case.draws or not any(_specified_elements(entry).size for entry in self.expected):
             return False
-        tensors = {name: _arrays(v) for name, v in self.plain_arguments.items() if isinstance(v, list | np.ndarray)}
+        tensors = {name: _arrays_in(v) for name, v in self.plain_arguments.items() if isinstance(v, list | np.ndarray)}
         effective = [arrays for name, arrays in tensors.items() if _has_effect(self, name)]
         has_empty_input = any(sum(array.size for array in arrays) == 0 for arrays in effective)
         ranks = {array.ndim for array in (*chain(*tensors.values()), *(e.values for e in self.expected))}
         return not has_empty_input and (not tensors or ranks != {0})
 
     def distinguishes(self, /, **changes: Any) -> bool | None:
-        """Return whether this case fails the results of changed arguments.
+        """Return whether this case would fail if the vendor computed the results of changed arguments.
 
         Args:
             **changes: the changed arguments by name, as the reference takes them.
@@ -144,23 +144,23 @@ class ExaminedCase:
             return None
         if [array.shape for array in arrays] != [e.values.shape for e in self.expected]:
             return True
-        return any(_fails(array, e) for array, e in zip(arrays, self.expected, strict=True))
+        return any(_fails_value_check(array, e) for array, e in zip(arrays, self.expected, strict=True))
 
 
-def _arrays(value: Any) -> list[Array]:
+def _arrays_in(value: Any) -> list[Array]:
     """Return the tensors in one argument."""
     entries = value if isinstance(value, list) else [value]
     return [entry for entry in entries if isinstance(entry, np.ndarray)]
 
 
-def _fails(array: Array, expected: Expected) -> bool:
-    """Return whether the check `values` fails the reference's `array` where `expected` is expected."""
+def _fails_value_check(array: Array, expected: Expected) -> bool:
+    """Return whether the check `values` fails for the results `array` if `expected` is expected."""
     with np.errstate(all="ignore"):
         comparison = compare(array.astype(to_numpy(expected.dtype)), expected)
     return bool(comparison.is_wrong.any()) or (comparison.rms is not None and comparison.rms > R)
 
 
-def _specified(expected: Expected) -> Array:
+def _specified_elements(expected: Expected) -> Array:
     """Return the elements that the standard specifies, flattened."""
     values = expected.values if expected.specified is None else expected.values[expected.specified]
     return values.reshape(-1)
@@ -180,6 +180,7 @@ def rule(name: str) -> Callable[[Rule], Rule]:
     """Return a decorator that registers a rule under this name."""
 
     def register(function: Rule) -> Rule:
+        """Register a rule and return it."""
         RULES[name] = function
         return function
 
@@ -190,10 +191,10 @@ def rule(name: str) -> Callable[[Rule], Rule]:
 
 
 def _iterate_results(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedCase, str, Array]]:
-    """Yield case, name and specified values of each result that has any; an array of tensors counts as one result."""
+    """Yield case, name and specified values of each result; an array of tensors counts as one result."""
     for case in cases:
         for name, entries in case.results.items():
-            values = [_specified(e) for e in entries]
+            values = [_specified_elements(e) for e in entries]
             if sum(v.size for v in values):
                 yield case, name, np.concatenate(values)
 
@@ -255,7 +256,7 @@ def find_wide_budgets(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedC
 
 def _has_wide_budget(expected: Expected) -> bool:
     """Return whether the median error budget covers the spread of the finite values."""
-    values = _specified(expected)
+    values = _specified_elements(expected)
     if expected.budget is None or not np.isfinite(values).any():
         return False
     budget = expected.budget if expected.specified is None else expected.budget.select(expected.specified)
@@ -284,10 +285,12 @@ def find_independent_of_tensor(cases: Sequence[ExaminedCase]) -> Iterator[tuple[
 
 
 def _omits_results(case: ExaminedCase) -> bool:
+    """Return whether the caller of a case omits a result."""
     return any(override is None for override in case.case.results.values())
 
 
 def _has_few_truth_results(case: ExaminedCase) -> bool:
+    """Return whether the results are truth values, and so few that they may be constant by chance."""
     return case.has_truth_results and sum(e.values.size for e in case.expected) < FEW_ELEMENTS
 
 
@@ -295,11 +298,11 @@ def _is_effective_tensor(case: ExaminedCase, parameter: Parameter) -> bool:
     """Return whether the case passes a tensor for the parameter and a result may depend on the tensor."""
     if not (parameter.is_tensor or parameter.is_tensor_array):
         return False
-    return bool(_arrays(case.plain_arguments[parameter.name])) and _has_effect(case, parameter.name)
+    return bool(_arrays_in(case.plain_arguments[parameter.name])) and _has_effect(case, parameter.name)
 
 
 def _is_independent(case: ExaminedCase, name: str) -> bool:
-    """Return whether the results are the same for every value tried in place of the tensor."""
+    """Return whether the results stay the same for every value that is substituted for the tensor."""
     has_same_results = False
     for substitute in _substitute_tensors(case, name):
         if differs := case.distinguishes(**{name: substitute}):
@@ -309,9 +312,9 @@ def _is_independent(case: ExaminedCase, name: str) -> bool:
 
 
 def _substitute_tensors(case: ExaminedCase, name: str) -> Iterator[Any]:
-    """Yield values to try in place of a tensor: modified ones, and other tensors of the same shape and element type."""
+    """Yield substitutes for a tensor: modified copies, and other tensors of the same shape and element type."""
     value = case.plain_arguments[name]
-    for change in (_rolled, np.ones_like, np.zeros_like, _negated):
+    for change in (_roll_elements, np.ones_like, np.zeros_like, _negate):
         yield [change(a) if a is not None else None for a in value] if isinstance(value, list) else change(value)
     if not isinstance(value, list):
         names = [p.name for p in case.prototype.arguments if p.is_tensor and p.name != name]
@@ -320,12 +323,13 @@ def _substitute_tensors(case: ExaminedCase, name: str) -> Iterator[Any]:
         yield from (a for a in alike if not np.array_equal(a, value))  # equal numbers would have equal results
 
 
-def _rolled(array: Array) -> Array:
-    """Return the array with every element moved to the next place in row-major order."""
+def _roll_elements(array: Array) -> Array:
+    """Return the array with every element moved to the next position in row-major order."""
     return np.roll(array.reshape(-1), 1).reshape(array.shape)
 
 
-def _negated(array: Array) -> Array:
+def _negate(array: Array) -> Array:
+    """Return the array with negated numbers or inverted truth values."""
     return ~array if array.dtype == bool else -array
 
 
@@ -349,6 +353,7 @@ _OPAQUE_ATTRIBUTES = (*kinds.GENERATORS, kinds.Pointer)
 
 
 def _find_indistinct_values(cases: Sequence[ExaminedCase], name: str) -> Iterator[tuple[ExaminedCase, str]]:
+    """Yield cases with a value of an attribute that no case distinguishes from the tried alternatives."""
     in_order = sorted(cases, key=lambda case: case.place)  # the place decides between equally frequent values
     frequency = Counter(repr(case.plain_arguments[name]) for case in in_order)
     values = {repr(case.plain_arguments[name]): case.plain_arguments[name] for case in in_order}
@@ -417,12 +422,15 @@ def find_in_function(function: str, level: str, folder: Path, seed: int | None =
     baseline = open_level_of_file(baseline_file(folder, function)).open(function)
     selected = enumerate(select_cases(function, level))
     cases = [ExaminedCase(case, baseline.case(case.label), place) for place, case in selected]
-    found = [pair for pair in apply_rules(shuffle_by_seed(cases, seed, _label)) if not pair[0].case.non_discriminating]
+    found = [
+        pair for pair in apply_rules(shuffle_by_seed(cases, seed, _label_of)) if not pair[0].case.non_discriminating
+    ]
     found.sort(key=lambda pair: (pair[0].place, list(RULES).index(pair[1].rule), pair[1].observation))
     return [result for _, result in found if level == "full" or result.rule not in RULES_OVER_ALL_CASES]
 
 
-def _label(case: ExaminedCase) -> str:
+def _label_of(case: ExaminedCase) -> str:
+    """Return the label of a case."""
     return case.case.label
 
 

@@ -51,7 +51,7 @@ NOT_PASSED = ("Context", "Out", "ChosenOut")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ScaffoldRequest:
     """What the author of an operator asks for.
 
     Attributes:
@@ -72,7 +72,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declaration:
+class ScaffoldDeclaration:
     """The declaration of a function's prototype.
 
     Attributes:
@@ -93,12 +93,12 @@ class Declaration:
 
     @property
     def python_name(self) -> str:
-        """Return the name of the functions that implement the prototype in Python."""
+        """The name of the functions that implement the prototype in Python."""
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", self.name.removeprefix("diopi"))
         return words.lower()
 
 
-def scaffold(tree: Path, request: Request) -> Mapping[Path, str]:
+def scaffold(tree: Path, request: ScaffoldRequest) -> Mapping[Path, str]:
     """Return the new contents of the files that a new operator changes.
 
     Args:
@@ -112,16 +112,16 @@ def scaffold(tree: Path, request: Request) -> Mapping[Path, str]:
         ValueError: The name is not that of a new function, or the family, the module or the function to copy from is
             unknown, or `tree` is not a source tree of the project.
     """
-    _check(tree, request)
-    plain, gradient = declarations(tree, request)
+    _check_request(tree, request)
+    plain, gradient = make_declarations(tree, request)
     functions = [plain, *([gradient] if gradient else [])]
     forms = re.findall(r'(?:inplace|scalar|inplace_scalar)="(\w+)"', "".join(f.source for f in functions))
     changed = {
         INTERFACE: _insert_into_interface(tree, request, [plain.name, *forms, *(f.name for f in functions[1:])]),
-        **_append(tree, request, PROTOTYPES, functions, _define_prototypes),
-        **_append(tree, request, REFERENCES, functions, _define_references),
-        **_append(tree, request, IMPLEMENTATIONS, functions, _define_implementations),
-        **_append(tree, request, CASES, functions, _define_cases),
+        **_append_to_module(tree, request, PROTOTYPES, functions, _define_prototypes),
+        **_append_to_module(tree, request, REFERENCES, functions, _define_references),
+        **_append_to_module(tree, request, IMPLEMENTATIONS, functions, _define_implementations),
+        **_append_to_module(tree, request, CASES, functions, _define_cases),
     }
     if request.aten:
         changed[ATEN_TABLE] = _insert_into_table(tree, request.aten, functions)
@@ -137,8 +137,8 @@ def places_to_fill_in(contents: Mapping[Path, str]) -> Iterator[tuple[Path, int,
                 yield path, number, line.partition(MARK)[2].strip(' :"().')
 
 
-def declarations(tree: Path, request: Request) -> tuple[Declaration, Declaration | None]:
-    """Return the declarations of a function and of its gradient function, None without a gradient."""
+def make_declarations(tree: Path, request: ScaffoldRequest) -> tuple[ScaffoldDeclaration, ScaffoldDeclaration | None]:
+    """Return the declaration of a function and of its gradient function; the latter is None without a gradient."""
     if request.like is None:
         source, like = ELEMENTWISE_PROTOTYPE, "diopiExample"
     else:
@@ -150,14 +150,15 @@ def declarations(tree: Path, request: Request) -> tuple[Declaration, Declaration
     plain_text = f"{MARK}: the result as a formula, the shapes and the errors. Source: {MARK}: its definition."
     if request.no_gradient:
         plain_text += f"\n\n    There is no gradient: {request.no_gradient.rstrip('.')}.\n    "
-    plain = _declare(source, nodes[like], request.name, plain_text, keeps_gradient=not request.no_gradient)
+    plain = _copy_declaration(source, nodes[like], request.name, plain_text, keeps_gradient=not request.no_gradient)
     if request.no_gradient or not backward or backward[1] not in nodes:
         return plain, None
     text = f"Gradient of `{request.name}`: {MARK}: its formula. Source: {MARK}: its definition."
-    return plain, _declare(source, nodes[backward[1]], f"{request.name}Backward", text)
+    return plain, _copy_declaration(source, nodes[backward[1]], f"{request.name}Backward", text)
 
 
-def _check(tree: Path, request: Request) -> None:
+def _check_request(tree: Path, request: ScaffoldRequest) -> None:
+    """Raise ValueError if the tree is no source tree of DIOPI, or if the name or the family is invalid."""
     if not (tree / INTERFACE).is_file() or not (tree / "pyproject.toml").is_file():
         raise ValueError(f"{tree} is not a source tree of DIOPI: it has no {INTERFACE}; run the command in a clone")
     if not re.fullmatch(r"diopi[A-Z]\w*", request.name):
@@ -170,11 +171,14 @@ def _check(tree: Path, request: Request) -> None:
 
 
 def _source_of(source: str, node: ast.FunctionDef) -> str:
+    """Return the source of a function definition, including its decorators."""
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
 
 
-def _declare(source: str, node: ast.FunctionDef, name: str, text: str, *, keeps_gradient: bool = True) -> Declaration:
+def _copy_declaration(
+    source: str, node: ast.FunctionDef, name: str, text: str, *, keeps_gradient: bool = True
+) -> ScaffoldDeclaration:
     """Return the declaration of function `name` with the parameters and facts of the function at `node`."""
     copied = _source_of(source, node).replace(ast.get_source_segment(source, node.body[0]) or "", f'"""{text}"""')
     copied = re.sub(rf"\b{node.name}(?=\b|Inp\b|Scalar\b|InpScalar\b|Backward\b)", name, copied)
@@ -183,7 +187,7 @@ def _declare(source: str, node: ast.FunctionDef, name: str, text: str, *, keeps_
     kinds = {argument.arg: ast.unparse(argument.annotation) for argument in node.args.args if argument.annotation}
     passed = {parameter: kind for parameter, kind in kinds.items() if kind.partition("[")[0] not in NOT_PASSED}
     decorators = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
-    return Declaration(
+    return ScaffoldDeclaration(
         name=name,
         source=copied,
         parameters=list(passed),
@@ -197,19 +201,19 @@ Definition = tuple[str, Mapping[str, Sequence[str]]]
 """The source of a definition, and the names that it imports, by module."""
 
 
-def _append(
+def _append_to_module(
     tree: Path,
-    request: Request,
+    request: ScaffoldRequest,
     part: str,
-    functions: Sequence[Declaration],
-    define: Callable[[Sequence[Declaration]], Definition],
+    functions: Sequence[ScaffoldDeclaration],
+    define: Callable[[Sequence[ScaffoldDeclaration]], Definition],
 ) -> dict[str, str]:
     """Return the new content of the module that a part of the project has for the family."""
-    name = _module(tree, request, part)
+    name = _module_path(tree, request, part)
     return {name: append_definition((tree / name).read_text("utf-8"), *define(functions))}
 
 
-def _module(tree: Path, request: Request, part: str) -> str:
+def _module_path(tree: Path, request: ScaffoldRequest, part: str) -> str:
     """Return the path of the family's module in a part of the project."""
     if (tree / f"{part}/{request.family}.py").is_file():
         return f"{part}/{request.family}.py"
@@ -220,20 +224,23 @@ def _module(tree: Path, request: Request, part: str) -> str:
     return f"{part}/{request.family}/{request.module}.py"
 
 
-def _define_prototypes(functions: Sequence[Declaration]) -> Definition:
+def _define_prototypes(functions: Sequence[ScaffoldDeclaration]) -> Definition:
+    """Return the definitions of the prototypes and the names that they import."""
     source = "\n\n\n".join(function.source for function in functions)
     return source, DEFAULT_IMPORTS if functions[0].is_default else {}
 
 
-def _define_references(functions: Sequence[Declaration]) -> Definition:
+def _define_references(functions: Sequence[ScaffoldDeclaration]) -> Definition:
+    """Return unfinished references of the functions and the names that they import."""
     return _define_functions("reference", functions, "in float64"), {"diopi_test.oracle.reference": ["reference"]}
 
 
-def _define_implementations(functions: Sequence[Declaration]) -> Definition:
+def _define_implementations(functions: Sequence[ScaffoldDeclaration]) -> Definition:
+    """Return unfinished implementations in `jax_cpu` and the names that they import."""
     return _define_functions("vendor.implements", functions, "with jax.numpy"), {"diopi_impl.jax_cpu": ["vendor"]}
 
 
-def _define_functions(decorator: str, functions: Sequence[Declaration], instruction: str) -> str:
+def _define_functions(decorator: str, functions: Sequence[ScaffoldDeclaration], instruction: str) -> str:
     """Return functions with a decorator that declare all parameters and raise an error until they are written."""
     return "\n\n\n".join(
         f'@{decorator}("{function.name}")\n'
@@ -243,7 +250,7 @@ def _define_functions(decorator: str, functions: Sequence[Declaration], instruct
     )
 
 
-def _define_cases(functions: Sequence[Declaration]) -> Definition:
+def _define_cases(functions: Sequence[ScaffoldDeclaration]) -> Definition:
     """Return a function that yields the cases of the operator and of its gradient."""
     names = ", ".join(f'"{function.name}"' for function in functions)
     tensors = list(dict.fromkeys(name for function in functions for name in function.tensors))
@@ -263,6 +270,7 @@ def _define_cases(functions: Sequence[Declaration]) -> Definition:
 
 
 def _elementwise_cases(tensors: Sequence[str]) -> Definition:
+    """Return the body of a case function for an element-wise function, and the names that it imports."""
     values = ", ".join(f'"{name}": normal()' for name in tensors)
     special = ", ".join(f'"{name}": special' for name in tensors)
     body = f"""\
@@ -286,6 +294,7 @@ def _elementwise_cases(tensors: Sequence[str]) -> Definition:
 
 
 def _template_cases(tensors: Sequence[str]) -> Definition:
+    """Return the body of a case function for other functions, and the names that it imports."""
     shapes = ", ".join(f'"{name}": tensor(4, 5)' for name in tensors)
     body = f"""\
 
@@ -300,15 +309,15 @@ def _template_cases(tensors: Sequence[str]) -> Definition:
     }
 
 
-def _insert_into_interface(tree: Path, request: Request, names: Sequence[str]) -> str:
-    """Return the table of contents with new names after the last function of the family."""
+def _insert_into_interface(tree: Path, request: ScaffoldRequest, names: Sequence[str]) -> str:
+    """Return the list of all function names with new names after the last function of the family."""
     family = set(re.findall(r"^def (diopi\w+)", (tree / PROTOTYPES / f"{request.family}.py").read_text("utf-8"), re.M))
     lines = (tree / INTERFACE).read_text("utf-8").splitlines()
     last = max(number for number, line in enumerate(lines) if line in family)
     return "\n".join([*lines[: last + 1], *names, *lines[last + 1 :], ""])
 
 
-def _insert_into_table(tree: Path, operator: str, functions: Sequence[Declaration]) -> str:
+def _insert_into_table(tree: Path, operator: str, functions: Sequence[ScaffoldDeclaration]) -> str:
     """Return the table of PyTorch's operators with lines for an operator and its gradient."""
     heading, *lines = (tree / ATEN_TABLE).read_text("utf-8").splitlines()
     rows = {name: f"{name}\t{f.name}" for name, f in zip([operator, f"{operator}_backward"], functions, strict=False)}
@@ -316,7 +325,7 @@ def _insert_into_table(tree: Path, operator: str, functions: Sequence[Declaratio
     return "\n".join([heading, *sorted(lines), ""])
 
 
-def _insert_renamed(tree: Path, functions: Sequence[Declaration]) -> str:
+def _insert_renamed(tree: Path, functions: Sequence[ScaffoldDeclaration]) -> str:
     """Return the module of renamed functions of torch_cpu with new names in the list."""
     before, names, after = re.split(
         r'(?s)(?<=RENAMED = """\n)(.*?)(?=""")', (tree / TORCH_FUNCTIONS).read_text("utf-8"), maxsplit=1

@@ -45,7 +45,7 @@ def import_names(source: str, module: str, names: Sequence[str]) -> str:
 
 def _insertion_line(tree: ast.Module, statements: Sequence[ast.ImportFrom], module: str) -> int:
     """Return the line before which an import of `module` keeps the imports of one section in alphabetical order."""
-    section = [node for node in statements if _is_own(node.module or "") == _is_own(module)]
+    section = [node for node in statements if _is_project_module(node.module or "") == _is_project_module(module)]
     later = [node for node in section if (node.module or "") > module]
     if later:
         return later[0].lineno - 1
@@ -56,16 +56,17 @@ def _insertion_line(tree: ast.Module, statements: Sequence[ast.ImportFrom], modu
 
 def _starts_section(lines: Sequence[str], first: int, statements: Sequence[ast.ImportFrom], module: str) -> bool:
     """Return whether a new import is the first of its section, which an empty line precedes."""
-    is_only = not any(_is_own(node.module or "") == _is_own(module) for node in statements)
+    is_only = not any(_is_project_module(node.module or "") == _is_project_module(module) for node in statements)
     return is_only and first > 0 and bool(lines[first - 1].strip())
 
 
-def _is_own(module: str) -> bool:
+def _is_project_module(module: str) -> bool:
+    """Return whether a module belongs to a package of this project."""
     return module.partition(".")[0].startswith(("diopi", "lib_rt"))
 
 
 def _import_statement(module: str, names: Sequence[str]) -> str:
-    """Return an import statement in the form that `ruff format` gives it."""
+    """Return an import statement formatted like `ruff format` does."""
     in_order = sorted(names, key=lambda name: (not name.isupper(), not name[:1].isupper(), name))
     line = f"from {module} import {', '.join(in_order)}\n"
     if len(line) <= LINE_LENGTH + 1:

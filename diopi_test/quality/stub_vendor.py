@@ -29,7 +29,7 @@ class StubVendor(Vendor):
     failure = ""
 
     def take_case(self, case: BaselineCase) -> None:
-        """Make `case` the current one."""
+        """Set the current case, whose expected results the next calls return."""
         self.case = case
 
     def has(self, name: str) -> bool:
@@ -54,6 +54,7 @@ class StubVendor(Vendor):
 
 
 def _write_result(context: Context, target: Any, expected: Expected | list[Expected] | None) -> None:
+    """Write an expected result to the tensor or box that the caller passes for it."""
     if isinstance(expected, list):
         for element, expected_element in zip(target, expected, strict=True):
             _write_result(context, element, expected_element)

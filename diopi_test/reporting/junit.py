@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import EXECUTED, PROCESS_LOST, UNSUCCESSFUL, Verdict
 from diopi_test.results.details import details
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
@@ -101,7 +101,7 @@ def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
         reason = f"does not count: {case.severity}: {case.verdict}: {case.message}"
         SubElement(element, "skipped", message=_text(reason))
     else:
-        kind = "error" if case.verdict in LOST else "failure"
+        kind = "error" if case.verdict in PROCESS_LOST else "failure"
         child = SubElement(element, kind, message=_text(case.message), type=case.verdict)
         child.text = _text("\n".join(_body(case)))
 

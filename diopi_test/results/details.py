@@ -24,7 +24,7 @@ def details(checks: Iterable[CheckResult]) -> Iterator[str]:
             places.setdefault((place.tensor, place.call), place)
     arguments: Mapping[str, str] = {}
     for place in places.values():
-        yield place.element
+        yield place.worst_element
         if place.inputs:
             yield f"computed from {_listed(place.inputs, ' = ')}"
         if place.arguments != arguments:

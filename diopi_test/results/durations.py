@@ -59,10 +59,10 @@ def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
     largest: dict[str, Distance] = {}
     for case in cases:
         timing = case.timing
-        if timing is None or timing.distance is None:
+        if timing is None or timing.relative_to_copy is None:
             continue
         if case.function not in largest or timing.bytes > largest[case.function].timing.bytes:
-            largest[case.function] = Distance(case.id, timing, timing.distance)
+            largest[case.function] = Distance(case.id, timing, timing.relative_to_copy)
     return sorted(largest.values(), key=lambda entry: (-entry.times, entry.id))
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from diopi_proto.messages import pluralize
 from diopi_test.cases.case import CaseClass
-from diopi_test.execution.verdict import EXECUTED, LOST, Verdict
+from diopi_test.execution.verdict import EXECUTED, PROCESS_LOST, Verdict
 from diopi_test.results import claims
 from diopi_test.results.causes.text import show_causes
 from diopi_test.results.durations import show_durations
@@ -125,7 +125,7 @@ def _show_classes(report: Report, console: Console) -> None:
         console.print(f"  {class_}: {_in_words(counts)}{not_counted}", highlight=False)
     if negative := classes.get(CaseClass.negative):
         rejected = f"negative tests: {negative.passed:,} of {negative.number(EXECUTED):,} invalid calls rejected"
-        lost = f", {number:,} ended or hung the process" if (number := negative.number(LOST)) else ""
+        lost = f", {number:,} ended or hung the process" if (number := negative.number(PROCESS_LOST)) else ""
         console.print(f"{rejected}{lost}", highlight=False)
 
 

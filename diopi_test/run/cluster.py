@@ -13,7 +13,7 @@ from uuid import uuid4
 from diopi_impl import VendorError, VendorNotFoundError
 from diopi_test.baseline.cluster import Cluster, ClusterError
 from diopi_test.baseline.codec import from_json, to_json
-from diopi_test.execution.verdict import LOST, Outcome, Verdict
+from diopi_test.execution.verdict import PROCESS_LOST, Outcome, Verdict
 from diopi_test.run.cluster_worker import Batch, BatchResult, abandon, close_devices, run_batch
 from diopi_test.run.collection import Collected
 from diopi_test.run.failure_policy import FailurePolicy
@@ -75,7 +75,7 @@ class ClusterExecutor:
     def describe(self) -> Description:
         """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
         questions = iter([_to_json(self._template)])
-        for _, reply in self._cluster.calls(run_batch, lambda: next(questions, None), self._on_killed):
+        for _, reply in self._cluster.run_calls(run_batch, lambda: next(questions, None), self._on_killed):
             result = _from_json(reply)
             self._check(result)
             if result.description is not None:
@@ -102,10 +102,10 @@ class ClusterExecutor:
         """
         self._report = report
         work = (self._batch(scheduled, policy or FailurePolicy()) for scheduled in split_by_function(batches))
-        for _, reply in self._cluster.calls(run_batch, lambda: self._next(work), self._on_killed):
+        for _, reply in self._cluster.run_calls(run_batch, lambda: self._next(work), self._on_killed):
             result = _from_json(reply)
             for ended in result.ended:
-                self._lost[ended.case.function] += ended.outcome.verdict in LOST
+                self._lost[ended.case.function] += ended.outcome.verdict in PROCESS_LOST
                 report(ended.case, ended.outcome, ended.seconds)
             self._note(result.worker, result.notes)
             self._check(result)

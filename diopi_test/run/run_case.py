@@ -11,9 +11,9 @@ from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
-from diopi_test.execution.call import PLAIN, Call, CallMode, RefusedError
+from diopi_test.execution.call import PLAIN, Call, CallMode, RejectedCallError
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.call_sequence import Attempt, CallSequence
+from diopi_test.execution.call_sequence import CallAttempt, CallSequence
 from diopi_test.execution.out_of_place import derive_out_of_place_case
 from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase
@@ -63,7 +63,7 @@ def run_case(
     return derive_outcome([*sequence.check_results, *compared], enabled_checks)
 
 
-def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> Attempt:
+def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> CallAttempt:
     """Call the case's function and check what the call left behind."""
     before = _allocated(device)
     try:
@@ -71,11 +71,11 @@ def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallM
             run = call.run()
             findings = [finding for check in CHECKS if (finding := check(run)) is not None]
             if case.smoke and not all(finding.passed for finding in findings):
-                run = replace(run, late=call.late())
-    except RefusedError as refused:
-        return Attempt(code=refused.code, message=vendor.last_error(), left=_more(device, before))
+                run = replace(run, late=call.find_late_results())
+    except RejectedCallError as refused:
+        return CallAttempt(code=refused.code, message=vendor.last_error(), left=_more(device, before))
     findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
-    return Attempt(code=Error.Success, message="", run=run, check_results=findings, left=_more(device, before))
+    return CallAttempt(code=Error.Success, message="", run=run, check_results=findings, left=_more(device, before))
 
 
 def _allocated(device: Device) -> tuple[int, int]:
@@ -90,7 +90,7 @@ def _more(device: Device, before: tuple[int, int]) -> tuple[int, int]:
     return tensors - before[0], pieces - before[1]
 
 
-def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: Attempt) -> CallSequence:
+def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: CallAttempt) -> CallSequence:
     """Return the sequence with the further calls, after the first call has succeeded."""
     queued = _attempt(vendor, device, case, CallMode(elsewhere=True, queued=True))
     waited = _attempt(vendor, device, case, CallMode(elsewhere=True)) if queued.problem else None
@@ -113,7 +113,7 @@ def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) ->
     plain = derive_out_of_place_case(case)
     if plain is None or not vendor.has(plain.function):
         return None
-    with suppress(RefusedError), Call(vendor, device, plain) as call:
+    with suppress(RejectedCallError), Call(vendor, device, plain) as call:
         return call.run()
     return None
 

@@ -27,7 +27,7 @@ def run_negative_case(
     if not vendor.has(case.function):
         return Outcome(verdict=Verdict.not_implemented, message=f"{vendor.name} does not implement {case.function}")
     with Call(vendor, device, case) as call:
-        code, last_error, run = call.refused()
+        code, last_error, run = call.run_rejected()
     if observe:
         observe({"refused": run})
     if code is Error.NoImplement:

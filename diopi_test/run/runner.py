@@ -17,7 +17,7 @@ from diopi_test.baseline.level import StoredLevel
 from diopi_test.baseline.readability import check_readable
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.runtime_cases import RUNTIME
-from diopi_test.execution.verdict import LOST, Outcome, Verdict
+from diopi_test.execution.verdict import PROCESS_LOST, Outcome, Verdict
 from diopi_test.results.claims import compare_claims
 from diopi_test.results.log import LogError, LogWriter
 from diopi_test.run.case_executor import CaseExecutor, executor_of
@@ -166,7 +166,7 @@ def _dump_lost(
     scheduled: Sequence[ScheduledCase], recorder: Recorder, conversions: Sequence[str], folder: Path
 ) -> None:
     """Write the dumps of cases whose process died before it could write them."""
-    lost = {case.id for case in recorder.content().cases.values() if case.verdict in LOST}
+    lost = {case.id for case in recorder.content().cases.values() if case.verdict in PROCESS_LOST}
     stored = [(item, item.sha256) for item in scheduled if item.case.id in lost and item.sha256 is not None]
     try:
         if stored:

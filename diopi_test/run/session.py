@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diopi_impl import BaseVendor
 from diopi_test.baseline.store import BaselineFile
-from diopi_test.execution.call import RefusedError
+from diopi_test.execution.call import RejectedCallError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
@@ -74,7 +74,7 @@ class Session:
         """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
         try:
             return replace(outcome, timing=time_call(self.vendor, self.device, case, self._bandwidth))
-        except RefusedError as refused:
+        except RejectedCallError as refused:
             message = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
             return Outcome(verdict=Verdict.failed, message=message, check_results=outcome.check_results)
 

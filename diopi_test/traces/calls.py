@@ -31,7 +31,7 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class TracedTensor:
-    """A tensor of a call.
+    """A tensor of a call, described without its elements.
 
     Attributes:
         shape: The sizes.
@@ -58,8 +58,8 @@ class TracedTensor:
         found = _TENSOR.fullmatch(text)
         if not found or found["dtype"] not in Dtype.__members__:
             raise TraceError(f"{location}: expected a tensor such as float32[2,3], found {text!r}")
-        shape = _numbers(found["shape"])
-        strides = dense_strides(shape) if found["strides"] is None else _numbers(found["strides"])
+        shape = _parse_integers(found["shape"])
+        strides = dense_strides(shape) if found["strides"] is None else _parse_integers(found["strides"])
         if len(strides) != len(shape):
             raise TraceError(f"{location}: {text!r} has {len(strides)} strides, expected {len(shape)}")
         bounds = None if found["least"] is None else (int(found["least"]), int(found["most"]))
@@ -77,13 +77,13 @@ class TracedTensor:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether the tensor is row-major without gaps."""
+        """Whether the tensor is row-major without gaps."""
         return self.strides == dense_strides(self.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TracedCall:
-    """One call of a function.
+    """One call of a function of the standard, without data.
 
     Attributes:
         function: The name of the function.
@@ -101,7 +101,7 @@ class TracedCall:
 
     @property
     def key(self) -> str:
-        """Return everything except the count as text, which identifies the call."""
+        """The text of the call without the count, which identifies the call."""
         values = {**self.arguments, **{f">{name}": value for name, value in self.results.items()}}
         return " ".join([self.function, *(f"{name}={as_text(value)}" for name, value in values.items())])
 
@@ -122,7 +122,7 @@ class NetworkTrace:
 
     @property
     def functions(self) -> Mapping[str, int]:
-        """Return the number of calls by function."""
+        """The number of calls by function."""
         counts: dict[str, int] = {}
         for call in self.calls:
             counts[call.function] = counts.get(call.function, 0) + call.count
@@ -136,5 +136,6 @@ def as_text(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _parse_integers(text: str) -> tuple[int, ...]:
+    """Return the integers in a text, which commas separate."""
     return tuple(int(number) for number in text.split(",") if number)

@@ -41,7 +41,7 @@ def load_shipped_trace(name: str) -> NetworkTrace:
 
 def write_trace(path: Path, model: NetworkTrace) -> None:
     """Write a trace file."""
-    calls = ",\n".join(f"  {json.dumps(_to_json(call))}" for call in model.calls)
+    calls = ",\n".join(f"  {json.dumps(_call_to_json(call))}" for call in model.calls)
     head = f'{{\n "format": {FORMAT},\n "model": {json.dumps(model.name)},\n "calls": [\n{calls}\n ],\n'
     not_mapped = json.dumps(dict(sorted(model.not_mapped.items())), indent=1).replace("\n", "\n ")
     path.write_text(f'{head} "not_mapped": {not_mapped}\n}}\n', "utf-8")
@@ -62,7 +62,8 @@ def read_trace(path: Path) -> NetworkTrace:
     return NetworkTrace(read["model"], calls, read["not_mapped"])
 
 
-def _to_json(call: TracedCall) -> Mapping[str, Any]:
+def _call_to_json(call: TracedCall) -> Mapping[str, Any]:
+    """Return a call as a JSON object."""
     return {
         "function": call.function,
         "count": call.count,
@@ -72,6 +73,7 @@ def _to_json(call: TracedCall) -> Mapping[str, Any]:
 
 
 def _value_to_json(value: Any) -> Any:
+    """Return an argument or result as JSON; tensors and non-finite numbers become text."""
     if isinstance(value, list | tuple):
         return [_value_to_json(entry) for entry in value]
     if isinstance(value, TracedTensor) or (isinstance(value, float) and not math.isfinite(value)):
@@ -80,6 +82,7 @@ def _value_to_json(value: Any) -> Any:
 
 
 def _check_keys(value: Any, keys: Mapping[str, type], location: str) -> None:
+    """Raise TraceError unless the value is an object with exactly these keys and types."""
     if type(value) is not dict:
         raise TraceError(f"{location}: expected an object, found {value!r}")
     for problem, names in (("unknown", value.keys() - keys.keys()), ("missing", keys.keys() - value.keys())):
@@ -91,11 +94,13 @@ def _check_keys(value: Any, keys: Mapping[str, type], location: str) -> None:
 
 
 def _check_count(count: Any, location: str) -> None:
+    """Raise TraceError unless the count is an integer of at least 1."""
     if type(count) is not int or count < 1:
         raise TraceError(f"{location}: the number of calls is {count!r}, expected 1 or more")
 
 
 def _parse_call(value: Any, location: str) -> TracedCall:
+    """Return the call that a JSON object describes; raise TraceError if it is invalid."""
     _check_keys(value, CALL_KEYS, location)
     _check_count(value["count"], location)
     if value["function"] not in prototypes():
@@ -117,9 +122,12 @@ def _parse_call(value: Any, location: str) -> TracedCall:
 
 
 def _parse_results(prototype: Prototype, value: Mapping[str, Any], location: str) -> Mapping[str, Any]:
+    """Return the results that a JSON object describes; raise TraceError for unknown names."""
     names = {parameter.name for parameter in prototype.results}
     if unknown := sorted(value.keys() - names):
-        raise TraceError(f"{location}: {', '.join(unknown)} is no result of it, those are {', '.join(sorted(names))}")
+        raise TraceError(
+            f"{location}: {', '.join(unknown)} is not a result; the results are {', '.join(sorted(names))}"
+        )
     return {name: _parse_tensors(entry, f"{location}, {name}") for name, entry in value.items()}
 
 
@@ -133,6 +141,7 @@ def _parse_tensors(value: Any, location: str) -> Any:
 
 
 def _parse_argument(parameter: Parameter, value: Any, location: str) -> Any:
+    """Return an argument that a JSON value describes; raise TraceError if it does not match the parameter."""
     if parameter.is_tensor or parameter.is_tensor_array:
         if (type(value) is list) is not parameter.is_tensor_array and value is not None:
             raise TraceError(f"{location}: expected {'a list of tensors' if parameter.is_tensor_array else 'a tensor'}")
@@ -145,6 +154,7 @@ def _parse_argument(parameter: Parameter, value: Any, location: str) -> Any:
 
 
 def _parse_attribute(parameter: Parameter, value: Any, location: str) -> Any:
+    """Return an attribute that a JSON value describes; raise TraceError if its type is wrong."""
     for kind, (allowed, described) in _ATTRIBUTES.items():
         if issubclass(parameter.annotation, kind):
             number = float(value) if allowed is not str and value in ("inf", "-inf", "nan") else value
@@ -157,6 +167,7 @@ def _parse_attribute(parameter: Parameter, value: Any, location: str) -> Any:
 
 
 def _is_allowed(value: Any, allowed: Any) -> bool:
+    """Return whether a JSON value is among the allowed values, or has one of the allowed types."""
     if isinstance(allowed, frozenset):
         return value in allowed
     if allowed is list:

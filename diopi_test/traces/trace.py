@@ -53,23 +53,23 @@ class Tracer(TorchDispatchMode):
     def __torch_dispatch__(
         self, operator: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        keywords, name = kwargs or {}, _name(operator)
+        keywords, name = kwargs or {}, _table_name(operator)
         row = find_row(name)
         if self.paused or operator.is_view or operator.namespace != "aten" or (row and row.function == NO_CALL):
             return operator(*args, **keywords)
         if row and row.function == DECOMPOSED:
             with self:
                 return decomposition_table[operator](*args, **keywords)
-        return self._record(operator, row, args, keywords)
+        return self._record_calls(operator, row, args, keywords)
 
-    def _record(self, operator: Any, row: Row | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    def _record_calls(self, operator: Any, row: Row | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """Call an operator and record the calls of functions that it maps to."""
         passed = _bind_arguments(operator, args, keywords)
         before = {name: _describe_tensors(value) for name, value in passed.items()}
         returned = operator(*args, **keywords)
         try:
             if row is None:
-                raise NotMappedError(_name(operator))
+                raise NotMappedError(_table_name(operator))
             for call in _function_calls(operator, row, before, _describe_tensors(_as_list(returned))):
                 self._by_key.setdefault(call.key, call)
                 self._calls[call.key] += 1
@@ -138,7 +138,7 @@ def trace_script(script: Path, arguments: Sequence[str], name: str) -> NetworkTr
     return tracer.network_trace(name)
 
 
-def _name(operator: Any) -> str:
+def _table_name(operator: Any) -> str:
     """Return the name of an operator in the form of the table."""
     name, overload = operator._schema.name.removeprefix("aten::"), operator._overloadname
     return name if overload == "default" else f"{name}.{overload}"
@@ -153,6 +153,7 @@ def _bind_arguments(operator: Any, args: Sequence[Any], keywords: Mapping[str, A
 
 
 def _as_list(value: Any) -> list[Any]:
+    """Return a list or tuple as a list, and any other value as a list with one element."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
@@ -204,7 +205,7 @@ _FACTORY = _TracedTensorFactory()
 def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
     """Yield the calls of functions that an operator maps to; raise NotMappedError if there are none."""
     described = AtenOperator(
-        name=_name(operator), arguments=named, inplace=bool(operator._schema.is_mutable), factory=_FACTORY
+        name=_table_name(operator), arguments=named, inplace=bool(operator._schema.is_mutable), factory=_FACTORY
     )
     for call in function_calls(described, row, returned):
         results = {name: _without_bounds(value) for name, value in call.results.items()}

@@ -17,8 +17,8 @@ from diopi_proto.types import Dtype, Reduction, RoundMode
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.execution.call_record import CallRecord, TensorRecord, ValueRecord
 from diopi_test.oracle.records import BaselineCase
-from diopi_torch.compare.contents import Content, infer_layout
-from diopi_torch.functions import Operand
+from diopi_torch.compare.contents import TensorContent, infer_layout
+from diopi_torch.functions import WatchedOperand
 from lib_rt import Generator
 
 
@@ -33,12 +33,12 @@ class RecordedCall:
     """
 
     call: FunctionCall
-    contents: Mapping[str, Content]
+    contents: Mapping[str, TensorContent]
 
     @classmethod
     def from_call(cls, call: FunctionCall) -> RecordedCall:
         """Return a recorded call with the current contents of its tensors."""
-        return cls(call, {name: Content.from_tensor(operand.tensor) for name, operand in _operands(call)})
+        return cls(call, {name: TensorContent.from_tensor(operand.tensor) for name, operand in _named_operands(call)})
 
     @property
     def prototype(self) -> Prototype:
@@ -47,31 +47,32 @@ class RecordedCall:
 
     def case(self, label: str) -> Case:
         """Return the case of these arguments; its label is the element type under test, a dash and `label`."""
-        arguments = {p.name: self._argument(p) for p in self.prototype.arguments}
-        dtype = self._tested()
-        results = {name: _override(value) for name, value in self.call.results.items()}
+        arguments = {p.name: self._case_argument(p) for p in self.prototype.arguments}
+        dtype = self._tested_dtype()
+        results = {name: _result_override(value) for name, value in self.call.results.items()}
         return Case(f"{dtype.name}-{label}", dtype, arguments, results=results, case_class=CaseClass.basic)
 
-    def _tested(self) -> Dtype:
+    def _tested_dtype(self) -> Dtype:
         """The element type under test: that of the first floating-point tensor, otherwise of the first tensor."""
-        dtypes = [operand.dtype for _, operand in _operands(self.call)]
+        dtypes = [operand.dtype for _, operand in _named_operands(self.call)]
         inexact = (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype))
         return next(inexact, next(iter(dtypes), Dtype.float32))
 
-    def _argument(self, parameter: Parameter) -> Any:
+    def _case_argument(self, parameter: Parameter) -> Any:
+        """Return the value of a parameter in the case: specifications of tensors, seeds and enumerators."""
         value = self.call.arguments[parameter.name]
-        if isinstance(value, Operand):
-            return self._spec(parameter.name)
+        if isinstance(value, WatchedOperand):
+            return self._tensor_spec(parameter.name)
         if isinstance(value, list):
             names = [f"{parameter.name}.{number}" for number in range(len(value))]
-            return [None if item is None else self._spec(name) for name, item in zip(names, value, strict=True)]
+            return [None if item is None else self._tensor_spec(name) for name, item in zip(names, value, strict=True)]
         if isinstance(value, Generator):
             return value.seed
         if issubclass(parameter.annotation, Reduction | RoundMode):
             return parameter.annotation[value]
         return value
 
-    def _spec(self, name: str) -> TensorSpec:
+    def _tensor_spec(self, name: str) -> TensorSpec:
         """Return the specification of a tensor whose elements are those of the call instead of generated ones."""
         data = self.contents[name].data
         return TensorSpec(data.spec.shape, data.dtype, layout=data.spec.layout, compute=lambda _: data.values)
@@ -86,14 +87,14 @@ class RecordedCall:
         Returns:
             The record with all tensors of the call.
         """
-        tensors = [self._record(case, name, content) for name, content in self.contents.items()]
+        tensors = [self._record_tensor(case, name, content) for name, content in self.contents.items()]
         values: list[ValueRecord] = []
         for name, value in results.items():
             expected = case.expected[name]
             if expected is None or isinstance(expected, list):
                 continue
             if isinstance(value, torch.Tensor):
-                after, role = Content.from_tensor(value), self.prototype.parameter(name).role
+                after, role = TensorContent.from_tensor(value), self.prototype.parameter(name).role
                 shape, steps = tuple(value.shape), tuple(value.stride())
                 tensors.append(
                     TensorRecord(
@@ -112,32 +113,34 @@ class RecordedCall:
                 values.append(ValueRecord(name=name, actual=value, expected=expected))
         return CallRecord(prototype=self.prototype, case=case, tensors=tensors, values=values, missing={}, damage=[])
 
-    def _record(self, case: BaselineCase, name: str, content: Content) -> TensorRecord:
+    def _record_tensor(self, case: BaselineCase, name: str, content: TensorContent) -> TensorRecord:
+        """Return the record of a tensor after the call, with the expected result."""
         parameter, _, number = name.partition(".")
-        expected, role = case.expected.get(parameter), self._role(name)
+        expected, role = case.expected.get(parameter), self._role_of(name)
         result = expected[int(number)] if isinstance(expected, list) else expected
-        written = [content for path, content in self.contents.items() if self._role(path) is not Role.input]
-        return content.record(name, role, content.read_again(written if role is Role.input else ()), result)
+        written = [content for path, content in self.contents.items() if self._role_of(path) is not Role.input]
+        return content.make_record(name, role, content.read_again(written if role is Role.input else ()), result)
 
-    def _role(self, name: str) -> Role:
+    def _role_of(self, name: str) -> Role:
+        """Return the role of the parameter to which a tensor belongs."""
         return self.prototype.parameter(name.partition(".")[0]).role
 
 
-def _operands(call: FunctionCall) -> list[tuple[str, Operand]]:
+def _named_operands(call: FunctionCall) -> list[tuple[str, WatchedOperand]]:
     """Return the tensors of a call by name; those for results come last."""
-    found: list[tuple[str, Operand]] = []
+    found: list[tuple[str, WatchedOperand]] = []
     for name, value in (*call.arguments.items(), *call.results.items()):
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
         found += [
             (name if number is None else f"{name}.{number}", operand)
             for number, operand in entries
-            if isinstance(operand, Operand)
+            if isinstance(operand, WatchedOperand)
         ]
     return found
 
 
-def _override(value: Any) -> ResultOverride | None:
+def _result_override(value: Any) -> ResultOverride | None:
     """Return the properties of a result that the caller decides; the tensors of an array have the default form."""
-    if not isinstance(value, Operand):
+    if not isinstance(value, WatchedOperand):
         return ResultOverride() if isinstance(value, list) else None
     return ResultOverride(value.dtype, infer_layout(value.shape, value.strides), value.shape)

@@ -44,7 +44,7 @@ class Capture(Observation):
     def __init__(self, folder: Path, operators: str, source: str) -> None:
         chosen = find_observable_operators(source, operators)
         self._writer = CallsWriter(folder)
-        self._writer.check("name another folder")
+        self._writer.check_is_new("name another folder")
         self._seen: set[str] = set()
         self._stored: dict[str, list[BaselineCase]] = defaultdict(list)
         self.left_out: Counter[str] = Counter()
@@ -52,18 +52,19 @@ class Capture(Observation):
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
         """Run an operator and store the calls of functions that it makes."""
-        with watch_calls(partial(self._watch, operator_name(operator))):
+        with watch_calls(partial(self._watch_call, operator_name(operator))):
             return serve()
 
-    def _watch(self, operator: str, call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
+    def _watch_call(self, operator: str, call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
+        """Perform a function's call and store it as a case of the operator."""
         recorded = RecordedCall.from_call(call)
         results = perform()
         with self._lock:
-            self._store(operator, recorded)
+            self._store_case(operator, recorded)
         return results
 
-    def _store(self, operator: str, recorded: RecordedCall) -> None:
-        """Store a call unless an equivalent one is stored."""
+    def _store_case(self, operator: str, recorded: RecordedCall) -> None:
+        """Store a call unless an equivalent call is already stored."""
         function, case = recorded.call.function, recorded.case(f"{operator}-{len(self._seen)}")
         likeness = _case_form(function, case)
         if likeness in self._seen:
@@ -74,7 +75,8 @@ class Capture(Observation):
         except NotComparableError as error:
             self.left_out[f"{function}: {error}"] += 1
 
-    def _write(self) -> None:
+    def _write_findings(self) -> None:
+        """Write all stored calls as cases."""
         for function, calls in self._stored.items():
             if calls:
                 self._writer.add(function, calls)
@@ -82,7 +84,7 @@ class Capture(Observation):
 
 def _case_form(function: str, case: Case) -> str:
     """Return a key that is equal for calls that differ only in their values."""
-    arguments = {name: _form(value) for name, value in case.arguments.items()}
+    arguments = {name: _value_form(value) for name, value in case.arguments.items()}
     results = {
         name: None if expected is None else (expected.dtype, expected.layout.__name__)
         for name, expected in case.results.items()
@@ -90,6 +92,6 @@ def _case_form(function: str, case: Case) -> str:
     return f"{function} {arguments} {results}"
 
 
-def _form(value: Any) -> Any:
+def _value_form(value: Any) -> Any:
     specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in TensorSpec.all_in(value)]
     return specs or value

@@ -59,19 +59,22 @@ def _allow_zeros_of_either_sign(case: BaselineCase) -> BaselineCase:
     their signs depend on the order of factors.
     """
     expected = {
-        name: [_unsigned(result) for result in value] if isinstance(value, list) else value and _unsigned(value)
+        name: [_with_unsigned_zeros(result) for result in value]
+        if isinstance(value, list)
+        else value and _with_unsigned_zeros(value)
         for name, value in case.expected.items()
     }
     return replace(case, expected=expected)
 
 
-def _unsigned(expected: Expected) -> Expected:
+def _with_unsigned_zeros(expected: Expected) -> Expected:
+    """Return an expected result whose budget allows zeros of either sign; exact results are unchanged."""
     if expected.budget is None:
         return expected
     return replace(expected, budget=expected.budget.with_unsigned_zeros(expected.values, expected.dtype))
 
 
 def derive_call_outcome(record: CallRecord) -> Outcome:
-    """Check a call and return its outcome."""
+    """Apply the checks to the record of a call and return the outcome."""
     checks = RANDOM_CHECKS if record.case.draws else CHECKS
     return derive_outcome([finding for check in checks if (finding := check(record)) is not None], None)

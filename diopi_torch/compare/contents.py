@@ -17,13 +17,13 @@ from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.data import TensorData
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.execution.call_record import Bytes, TensorRecord
-from diopi_torch.layout import DTYPES, contiguous_strides, extent
+from diopi_torch.layout import DTYPES, contiguous_strides, span_size
 from diopi_torch.tensors import is_on_device, read_to_host, stored_elements
 
 
 def read_span(tensor: torch.Tensor) -> Bytes:
     """Return a copy of the bytes from the first element of a tensor to the last, after waiting for the device."""
-    length = extent(tensor.shape, tensor.stride())
+    length = span_size(tensor.shape, tensor.stride())
     if not length:
         return np.empty(0, np.uint8)
     host = stored_elements(read_to_host(tensor) if is_on_device(tensor) else tensor)
@@ -39,7 +39,7 @@ def infer_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Content:
+class TensorContent:
     """The content of a tensor at one moment.
 
     Attributes:
@@ -61,7 +61,7 @@ class Content:
     is_negated: bool
 
     @classmethod
-    def from_tensor(cls, tensor: torch.Tensor) -> Content:
+    def from_tensor(cls, tensor: torch.Tensor) -> TensorContent:
         """Return the current content of a tensor of the device or the CPU."""
         return cls(
             tensor=tensor,
@@ -82,11 +82,11 @@ class Content:
     def data(self) -> TensorData:
         """The elements with their shape and layout."""
         spec = TensorSpec(self.shape, self.dtype, layout=infer_layout(self.shape, self.strides))
-        values = self.record("", Role.input, self.stored).values
+        values = self.make_record("", Role.input, self.stored).values
         values = np.conj(values) if self.is_conjugated else values
         return TensorData(-values if self.is_negated else values, spec)
 
-    def record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
+    def make_record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
         """Return the record of the tensor after a call."""
         return TensorRecord(
             name=name,
@@ -100,7 +100,7 @@ class Content:
             expected=expected,
         )
 
-    def read_again(self, written: Iterable[Content]) -> Bytes:
+    def read_again(self, written: Iterable[TensorContent]) -> Bytes:
         """Return the current bytes, with the elements of the written tensors replaced by their old values."""
         now = read_span(self.tensor)
         for content in written:
@@ -108,11 +108,11 @@ class Content:
             end = min(self.address + now.size, content.address + content.stored.size)
             if begin < end:
                 here, there = slice(begin - self.address, end - self.address), slice(begin - content.address, None)
-                is_its = ~content.record("", Role.output, content.stored).gaps[there][: end - begin]
-                now[here] = np.where(is_its, self.stored[here], now[here])
+                is_element = ~content.make_record("", Role.output, content.stored).gaps[there][: end - begin]
+                now[here] = np.where(is_element, self.stored[here], now[here])
         return now
 
-    def on_cpu(self) -> torch.Tensor:
+    def to_cpu(self) -> torch.Tensor:
         """Return a CPU tensor with the same elements and strides, lazily conjugated or negated as the tensor was."""
         if not self.stored.size:
             return torch.empty(self.shape, dtype=self.tensor.dtype)
@@ -123,7 +123,7 @@ class Content:
 
 def read_elements(tensor: torch.Tensor) -> NDArray[Any]:
     """Return the elements of a tensor of the device or the CPU as an array in the corresponding NumPy type."""
-    return Content.from_tensor(tensor.detach()).data.values
+    return TensorContent.from_tensor(tensor.detach()).data.values
 
 
 def map_tensors(change: Callable[[str, torch.Tensor], Any], value: Any, name: str) -> Any:

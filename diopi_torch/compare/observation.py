@@ -1,4 +1,4 @@
-"""Observation of operators until it is closed, when it writes its findings."""
+"""The base class of observers that collect findings about operator calls until they are closed, and then write them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Observation(ABC):
             return
         end()
         atexit.unregister(self.close)
-        self._write()
+        self._write_findings()
 
     @abstractmethod
-    def _write(self) -> None:
+    def _write_findings(self) -> None:
         """Write the findings."""

@@ -1,4 +1,4 @@
-"""Run an operator's call on the CPU in its own element types and in float64."""
+"""Run an operator's call on the CPU: with the element types of the call, and in float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.data import random_generator, widen
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget
-from diopi_torch.compare.contents import Content, iterate_tensors, map_tensors, read_elements
+from diopi_torch.compare.contents import TensorContent, iterate_tensors, map_tensors, read_elements
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
 from diopi_torch.layout import DTYPES
 from diopi_torch.operators import written_outputs
@@ -24,7 +24,7 @@ from lib_rt.formats import is_inexact
 
 @final
 class CpuCall:
-    """A call of an operator with copies of its arguments from before the call.
+    """A call of an operator that can be repeated on the CPU, with copies of its arguments from before the call.
 
     Args:
         operator: the operator.
@@ -37,14 +37,14 @@ class CpuCall:
     def __init__(self, operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> None:
         self.operator = operator
         self.named = named
-        self.contents = {name: Content.from_tensor(tensor) for name, tensor in iterate_tensors(named)}
+        self.contents = {name: TensorContent.from_tensor(tensor) for name, tensor in iterate_tensors(named)}
         declared = operator._schema.arguments
         written = {a.name for a in declared if a.alias_info is not None and a.alias_info.is_write}
         self._written = written | HIDDEN_WRITES.get(operator._schema.name, frozenset())
         self._given_for_results = frozenset(written_outputs(operator))
 
     @property
-    def draws(self) -> bool:
+    def draws_random_numbers(self) -> bool:
         """Whether the operator draws random numbers; attention does so only for dropout."""
         return torch.Tag.nondeterministic_seeded in self.operator.tags and self.named.get("dropout_p") != 0
 
@@ -76,22 +76,25 @@ class CpuCall:
         hosts = {id(self.contents[name].tensor): tensor for name, tensor in tensors.items()}  # given twice, it is one
 
         def host(name: str, tensor: torch.Tensor) -> torch.Tensor:
+            """Return the CPU tensor for an argument; an empty tensor for an output argument."""
             is_for_results = name.partition(".")[0] in self._given_for_results
             return hosts[id(tensor)].new_empty(0) if is_for_results else hosts[id(tensor)]
 
-        named = {name: _to_cpu(map_tensors(host, value, name)) for name, value in {**self.named, **numbers}.items()}
+        named = {
+            name: _replace_device(map_tensors(host, value, name)) for name, value in {**self.named, **numbers}.items()
+        }
         with torch.no_grad():
             return self.outputs(self.operator(**named), named)
 
-    def run_in_own_dtypes(self) -> dict[str, NDArray[Any]]:
-        """Return the outputs on the CPU in the call's own element types, by name; errors of the operator propagate."""
-        tensors = {name: content.on_cpu() for name, content in self.contents.items()}
+    def run_in_call_dtypes(self) -> dict[str, NDArray[Any]]:
+        """Return the outputs on the CPU in the element types of the call, by name; errors of the operator propagate."""
+        tensors = {name: content.to_cpu() for name, content in self.contents.items()}
         return {name: read_elements(tensor) for name, tensor in self.run(tensors, {}).items()}
 
 
 @final
 class PreciseCall:
-    """A call in float64 with the exact values of its inputs, and the effect of their rounding on the outputs.
+    """A call evaluated in float64 with the exact values of its inputs, and the error budgets of its outputs.
 
     Errors of the operator for float64 propagate from the constructor.
 
@@ -114,11 +117,12 @@ class PreciseCall:
             results,
             [dtype] * len(results),
             next((data.dtype for data in self._values.values() if is_inexact(data.dtype)), dtype),
-            self._seed,
+            self._perturbation_generator,
         )[list(self.outputs).index(name)]
         return Budget.derive(self.outputs[name], dtype, amplified)
 
-    def _seed(self) -> Generator:
+    def _perturbation_generator(self) -> Generator:
+        """Return the random generator for the perturbations of this operator's inputs."""
         return random_generator(operator_name(self._call.operator), "perturbation")
 
     def _evaluate(self, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -129,13 +133,14 @@ class PreciseCall:
         return {name: widen(read_elements(tensor), DTYPES[tensor.dtype]) for name, tensor in outputs.items()}
 
 
-def _to_float64(content: Content, values: NDArray[Any]) -> torch.Tensor:
+def _to_float64(content: TensorContent, values: NDArray[Any]) -> torch.Tensor:
     """Return a tensor with these values in float64 or complex128; other kinds keep their element type."""
-    like = content.on_cpu()
+    like = content.to_cpu()
     if not (like.is_floating_point() or like.is_complex()):
         return like
     return torch.from_numpy(np.array(values)).reshape(like.shape)
 
 
-def _to_cpu(value: Any) -> Any:
+def _replace_device(value: Any) -> Any:
+    """Return the CPU device for this device, and any other value unchanged."""
     return torch.device("cpu") if isinstance(value, torch.device) and value.type == NAME else value

@@ -26,7 +26,7 @@ MAX_LISTED_ELEMENTS = 4
 @final
 @dataclass(frozen=True)
 class ComparedTensor:
-    """The comparison of one tensor of a call.
+    """The result of comparing one tensor of a call on the device with the tensor on the CPU.
 
     Attributes:
         name: the name of the argument, or `result`, with `.number` if there are several.
@@ -41,7 +41,7 @@ class ComparedTensor:
 
 @final
 @dataclass(frozen=True)
-class KnownResult:
+class StandardResult:
     """The expected result of a function according to the standard.
 
     Attributes:
@@ -64,17 +64,18 @@ class KnownResult:
             return None
         order = np.argsort(mine)[np.argsort(np.argsort(theirs))]
 
-        def moved(array: NDArray[Any] | None) -> Any:
+        def permute(array: NDArray[Any] | None) -> Any:
+            """Return an array of the result's shape with the elements in the order of the view."""
             if array is None:
                 return None
             return np.broadcast_to(array, expected.values.shape).ravel()[order].reshape(form[0])
 
         return replace(
             expected,
-            values=moved(expected.values),
-            budget=None if expected.budget is None else Budget(moved(expected.budget.unit)),
-            flushed=moved(expected.flushed),
-            specified=moved(expected.specified),
+            values=permute(expected.values),
+            budget=None if expected.budget is None else Budget(permute(expected.budget.unit)),
+            flushed=permute(expected.flushed),
+            specified=permute(expected.specified),
         )
 
 
@@ -86,7 +87,7 @@ def _element_offsets(shape: Sequence[int], strides: Sequence[int]) -> NDArray[np
     return places.ravel()
 
 
-def compare_outputs(call: CpuCall, returned: Any, known: Mapping[int, KnownResult]) -> Iterator[ComparedTensor]:
+def compare_outputs(call: CpuCall, returned: Any, known: Mapping[int, StandardResult]) -> Iterator[ComparedTensor]:
     """Compare the outputs of a call with those of the CPU, and check that its inputs are unchanged.
 
     Args:
@@ -98,18 +99,19 @@ def compare_outputs(call: CpuCall, returned: Any, known: Mapping[int, KnownResul
         The comparison of each output and each input.
     """
     outputs = call.outputs(returned, call.named)
-    yield from _compare_outputs(call, outputs, known)
+    yield from _compare_written_tensors(call, outputs, known)
     written = [content for name, content in call.contents.items() if call.is_written(name)]
     for name, content in call.contents.items():
         if not call.is_written(name):
             yield _compare_input(name, np.array_equal(content.stored, content.read_again(written)))
 
 
-def _compare_outputs(
-    call: CpuCall, outputs: Mapping[str, torch.Tensor], known: Mapping[int, KnownResult]
+def _compare_written_tensors(
+    call: CpuCall, outputs: Mapping[str, torch.Tensor], known: Mapping[int, StandardResult]
 ) -> Iterator[ComparedTensor]:
+    """Compare each output with the CPU's output; if the CPU can't run the operator, report that instead."""
     try:
-        wanted = call.run_in_own_dtypes()
+        wanted = call.run_in_call_dtypes()
     except (RuntimeError, NotImplementedError) as error:
         reason = f"not compared: the CPU can't do it: {str(error).splitlines()[0]}"
         yield from (ComparedTensor(name, True, (f"{name}: {reason}",)) for name in outputs)
@@ -117,26 +119,31 @@ def _compare_outputs(
     precise = _run_precisely(call)
     for name, tensor in outputs.items():
         yield _compare_output(
-            name, tensor, wanted[name], None if call.draws else _Truth.for_result(tensor, name, precise, known)
+            name,
+            tensor,
+            wanted[name],
+            None if call.draws_random_numbers else _OutputLimits.for_result(tensor, name, precise, known),
         )
 
 
 def _run_precisely(call: CpuCall) -> PreciseCall | None:
+    """Return the call in float64, or None if the operator is random or does not support float64."""
     try:
-        return None if call.draws else PreciseCall(call)
+        return None if call.draws_random_numbers else PreciseCall(call)
     except (RuntimeError, NotImplementedError):  # the operator is not for float64
         return None
 
 
 def _compare_input(name: str, untouched: bool) -> ComparedTensor:
+    """Return the comparison of an input, which is correct if the operator did not write it."""
     statement = "untouched" if untouched else "was written, though the operator's schema does not say so"
     return ComparedTensor(name, untouched, (f"{name}: {statement}",))
 
 
 @final
 @dataclass(frozen=True)
-class _Truth:
-    """The limits for the difference between an output and the CPU's.
+class _OutputLimits:
+    """The limits for the difference between an output of the device and that of the CPU.
 
     Attributes:
         expected: the result according to the standard, if the output is a result of a function.
@@ -150,8 +157,8 @@ class _Truth:
 
     @classmethod
     def for_result(
-        cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, KnownResult]
-    ) -> _Truth:
+        cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, StandardResult]
+    ) -> _OutputLimits:
         """Return the limits of an output: the standard's budgets for results of functions, else the operator's."""
         dtype, found = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
         expected = None if found is None else found.view_as(tensor)
@@ -165,15 +172,15 @@ class _Truth:
         return cls(None, exact, precise.budget(name, dtype) if precise and exact is not None else None)
 
     def exceeds_budget(self, actual: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
-        """Return which elements differ too much from the CPU's result in this type and from the exact number."""
+        """Return a mask of the elements that differ too much from the CPU's result and from the exact result."""
         if self.expected is not None and self.expected.needs_validator:
             return np.zeros(actual.shape, bool)
         if is_inexact(dtype):
             budget = Budget(ulp(wanted, dtype)) if self.budget is None else self.budget
             allowed = budget.limit + format_of(dtype).tiny
-            mask = _differs(actual, wanted, allowed)
+            mask = _exceeds(actual, wanted, allowed)
             if self.exact is not None:
-                mask &= _differs(actual, self.exact, allowed)
+                mask &= _exceeds(actual, self.exact, allowed)
         else:
             mask = actual != wanted
         if self.expected is not None and self.expected.specified is not None:
@@ -181,14 +188,16 @@ class _Truth:
         return mask
 
 
-def _differs(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
-    """Return where two arrays differ by more than `allowed`; NaN equals NaN."""
+def _exceeds(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
+    """Return a mask of the elements that differ by more than `allowed`; NaN equals NaN."""
     with np.errstate(all="ignore"):
         same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted)) | (np.abs(actual - wanted) <= allowed)
     return np.logical_not(same)
 
 
-def _compare_output(name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _Truth | None) -> ComparedTensor:
+def _compare_output(
+    name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _OutputLimits | None
+) -> ComparedTensor:
     """Compare one output; if it is random, compare only its shape and element type."""
     actual, dtype = read_elements(tensor), DTYPES[tensor.dtype]
     if actual.shape != wanted.shape or actual.dtype != wanted.dtype:

@@ -25,12 +25,12 @@ from diopi_test.run.options import RunOptions
 from diopi_test.run.output import check_writable, write_text
 from diopi_test.run.recorder import LogContent
 from diopi_test.run.run_case import add_check_results
-from diopi_torch.backend import backend, chosen_vendor
+from diopi_torch.backend import backend, selected_vendor
 from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.comparison import NotComparableError, compute_expected, derive_call_outcome
 from diopi_torch.compare.observation import Observation
 from diopi_torch.compare.on_cpu import CpuCall
-from diopi_torch.compare.outputs import ComparedTensor, KnownResult, compare_outputs
+from diopi_torch.compare.outputs import ComparedTensor, StandardResult, compare_outputs
 from diopi_torch.fallback import operator_name
 from diopi_torch.functions import PerformCall, watch_calls
 from diopi_torch.observing import find_observable_operators
@@ -42,7 +42,7 @@ MAX_CAPTURED_CASES = 8
 @final
 @dataclass(frozen=True, kw_only=True)
 class ComparedCall:
-    """The comparison of a function's call within the call of an operator.
+    """The comparison of a function's call that an operator's call consists of.
 
     Attributes:
         function: the name of the function.
@@ -59,11 +59,11 @@ class ComparedCall:
     dtype: Dtype
     case: BaselineCase | None
     outcome: Outcome
-    known: Mapping[int, KnownResult]
+    known: Mapping[int, StandardResult]
     seconds: float
 
-    def record(self) -> CaseRecord:
-        """The record of the case for reports."""
+    def make_record(self) -> CaseRecord:
+        """Return the record of the case for reports."""
         return Collected(function=self.function, label=self.label, dtype=self.dtype.name).record(
             self.outcome, self.seconds
         )
@@ -98,7 +98,7 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
     tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
     results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
-    known = {tensor.data_ptr(): KnownResult(expected, tensor.stride()) for tensor, expected in results}
+    known = {tensor.data_ptr(): StandardResult(expected, tensor.stride()) for tensor, expected in results}
     return returned, ComparedCall(
         function=call.function,
         label=case.label,
@@ -136,7 +136,7 @@ class ComparisonSession(Observation):
         self._writer = CallsWriter(report.with_suffix(".cases")) if report else None
         if report and self._writer:
             check_writable(report)
-            self._writer.check("give the report another name, or remove the folder")
+            self._writer.check_is_new("give the report another name, or remove the folder")
         self._say = say
         self._records: dict[str, CaseRecord] = {}
         self._captured: Counter[str] = Counter()
@@ -153,6 +153,7 @@ class ComparisonSession(Observation):
             label = f"{name}-{self._number}"
 
         def watch(call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
+            """Perform and compare a function's call, and collect the comparison."""
             results, compared_call = perform_compared(call, perform, f"{label}.{len(calls)}" if calls else label)
             calls.append(compared_call)
             return results
@@ -163,10 +164,10 @@ class ComparisonSession(Observation):
         known = calls[0].known if len(calls) == 1 else {}
         tensors = list(compare_outputs(before, returned, known))
         with self._lock:
-            self._take(name, calls, tensors)
+            self._report_operator(name, calls, tensors)
         return returned
 
-    def _take(self, name: str, calls: list[ComparedCall], tensors: Sequence[ComparedTensor]) -> None:
+    def _report_operator(self, name: str, calls: list[ComparedCall], tensors: Sequence[ComparedTensor]) -> None:
         """Report and count the outcome of an operator's call."""
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
@@ -184,33 +185,35 @@ class ComparisonSession(Observation):
         for call in calls:
             if call.outcome.verdict is Verdict.failed:
                 self._say(f"  {call.function}[{call.label}]: {call.outcome.message}")
-            self._record(call)
+            self._store_call(call)
 
-    def _record(self, call: ComparedCall) -> None:
-        """Store the outcome of a function's call, and the call itself if it failed and not too many are stored."""
+    def _store_call(self, call: ComparedCall) -> None:
+        """Store the outcome of a function's call, and the call itself as a case if it failed and few are stored."""
         if self._report is None or self._writer is None:
             return
-        record = call.record()
+        record = call.make_record()
         repeats = any(not finding.passed and finding.check != "operator" for finding in call.outcome.check_results)
         if call.case is not None and repeats and self._captured[call.function] < MAX_CAPTURED_CASES:
             self._captured[call.function] += 1
             self._writer.add(call.function, [call.case])
-            record = replace(record, command=self._options().command_of(record.id))
+            record = replace(record, command=self._run_options().command_of(record.id))
         self._records[record.id] = record
 
-    def _options(self) -> RunOptions:
-        return RunOptions(vendor=chosen_vendor(), data=self._writer.folder if self._writer else None)
+    def _run_options(self) -> RunOptions:
+        """Return the run options for the report's header."""
+        return RunOptions(vendor=selected_vendor(), data=self._writer.folder if self._writer else None)
 
-    def _write(self) -> None:
+    def _write_findings(self) -> None:
+        """Write the report, if a file was named."""
         if self._report is not None:
-            write_text(self._report, json.dumps(to_json(self._content().report()), indent=1) + "\n")
+            write_text(self._report, json.dumps(to_json(self._log_content().report()), indent=1) + "\n")
 
-    def _content(self) -> LogContent:
-        """Return the content of the log of a run of these calls."""
+    def _log_content(self) -> LogContent:
+        """Return the content of a run log that contains these calls as cases."""
         vendor = backend().vendor
         return LogContent(
             path=Path(),
-            header=self._options().header(""),
+            header=self._run_options().header(""),
             vendor=VendorInfo(vendor.name, vendor.version),
             schedule=list(self._records),
             cases=self._records,

@@ -66,7 +66,7 @@ def test_lapack_functions_run_with_one_thread(function: str, monkeypatch: pytest
     monkeypatch.setattr(lapack, "single_thread", _Recorded(entered))
     case = draw_case_with_zeros(lookup(function), select_cases(function, "smoke")[0])
     with vendor.open_device() as device, Call(vendor, device, case) as call:
-        assert call.refused()[0] is Error.Success
+        assert call.run_rejected()[0] is Error.Success
     assert len(entered) == 1
 
 

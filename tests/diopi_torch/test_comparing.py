@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
 from diopi_torch.comparing import compare_from_environment  # noqa: E402  # behind the check, too
-from diopi_torch.operators import Kernel, kernels, overload  # noqa: E402  # behind the check, too
+from diopi_torch.operators import OperatorKernel, kernels, overload  # noqa: E402  # behind the check, too
 from diopi_torch.settings import AUTOCOMPARE  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
@@ -103,7 +103,7 @@ def test_a_wrong_mapping_of_an_operator_is_reported(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate_vendor(Altered())
-    monkeypatch.setitem(kernels(), "sin", Kernel(overload("sin"), kernels()["cos"].row))
+    monkeypatch.setitem(kernels(), "sin", OperatorKernel(overload("sin"), kernels()["cos"].row))
     with diopi_torch.autocompare("sin") as comparison:
         X.to("diopi").sin()
     assert comparison.counts["sin"]["wrong"] == 1

@@ -76,7 +76,7 @@ def test_gradients_of_no_distances_have_the_sizes_of_their_tensors(vendor: Alter
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")  # of making one
 def test_unsupported_layouts_raise_an_error(vendor: Altered) -> None:
     x = X.to("diopi")
-    with pytest.raises(NotImplementedError, match=r"torch\._mkldnn.*to_mkldnn"):
+    with pytest.raises(NotImplementedError, match=r"to_mkldnn.*torch\._mkldnn"):
         x.to_mkldnn()
     with pytest.raises(NotImplementedError, match=r"nested.*add\.Tensor"):
         torch.nested.as_nested_tensor([x, x]) + 1

@@ -7,7 +7,7 @@ from torch_devices import Limited
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-from diopi_torch.memory import CachingAllocator, DeviceMemoryError, Usage  # noqa: E402  # behind the check for PyTorch
+from diopi_torch.memory import CachingAllocator, DeviceMemoryError, MemoryUsage  # noqa: E402  # behind the check for PyTorch
 from lib_rt import Device  # noqa: E402  # behind the check, too
 
 
@@ -29,7 +29,11 @@ def allocator(runtime: Limited, waits: list[None]) -> Iterator[CachingAllocator]
 
 def test_released_blocks_are_reused_by_the_same_stream(allocator: CachingAllocator, waits: list[None]) -> None:
     first = allocator.allocate(700, stream=0)
-    assert (first.nbytes, allocator.allocated, allocator.reserved) == (1024, Usage(1024, 1024), Usage(1024, 1024))
+    assert (first.nbytes, allocator.allocated, allocator.reserved) == (
+        1024,
+        MemoryUsage(1024, 1024),
+        MemoryUsage(1024, 1024),
+    )
     allocator.give_back(first)
     assert allocator.allocate(1000, stream=1) != first
     assert allocator.allocate(1, stream=0) != first
@@ -45,7 +49,7 @@ def test_the_block_released_last_is_reused_first(allocator: CachingAllocator) ->
         assert allocator.allocate(1000, stream=0) is blocks[2]
         allocator.give_back(blocks[2])
     assert allocator.allocate(1000, stream=1) not in blocks
-    assert (allocator.allocated, allocator.reserved.current) == (Usage(1024, 2560), 3584)
+    assert (allocator.allocated, allocator.reserved.current) == (MemoryUsage(1024, 2560), 3584)
 
 
 def test_an_allocation_of_zero_bytes_returns_a_block(allocator: CachingAllocator) -> None:
@@ -57,11 +61,11 @@ def test_the_cache_is_emptied_before_memory_runs_out(
 ) -> None:
     allocator.give_back(allocator.allocate(3000, stream=0))
     block = allocator.allocate(2048, stream=0)
-    assert (len(waits), runtime.left, allocator.reserved) == (1, 2048, Usage(2048, 3072))
+    assert (len(waits), runtime.left, allocator.reserved) == (1, 2048, MemoryUsage(2048, 3072))
     with pytest.raises(DeviceMemoryError, match=r"2,560 bytes.*2,048.*2048 bytes"):
         allocator.allocate(2560, stream=0)
     allocator.give_back(block)
     allocator.empty_cache()
     assert (runtime.left, allocator.allocated.current, allocator.reserved.current) == (4096, 0, 0)
     allocator.allocated.reset_peak()
-    assert allocator.allocated == Usage(0, 0)
+    assert allocator.allocated == MemoryUsage(0, 0)

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_torch import SUPPORTED  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.settings import FORCE_FALLBACK, SettingError, chosen_operators  # noqa: E402  # behind the check, too
+from diopi_torch.settings import FORCE_FALLBACK, SettingError, selected_operators  # noqa: E402  # behind the check, too
 from diopi_torch.versions import check_version  # noqa: E402  # behind the check, too
 
 KNOWN = ("add.Tensor", "add.out", "mm", "conv2d")
@@ -23,7 +23,7 @@ KNOWN = ("add.Tensor", "add.out", "mm", "conv2d")
 )
 def test_operators_are_chosen_by_whole_names(monkeypatch: pytest.MonkeyPatch, text: str, chosen: set[str]) -> None:
     monkeypatch.setenv(FORCE_FALLBACK, text)
-    assert chosen_operators(FORCE_FALLBACK, KNOWN) == chosen
+    assert selected_operators(FORCE_FALLBACK, KNOWN) == chosen
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_operators_are_chosen_by_whole_names(monkeypatch: pytest.MonkeyPatch, te
 def test_an_invalid_operator_pattern_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.setenv(FORCE_FALLBACK, text)
     with pytest.raises(SettingError, match=message):
-        chosen_operators(FORCE_FALLBACK, KNOWN)
+        selected_operators(FORCE_FALLBACK, KNOWN)
 
 
 def test_unsupported_versions_of_pytorch_are_rejected() -> None:

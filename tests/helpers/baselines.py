@@ -29,7 +29,7 @@ def enter(folder: Path, *functions: str) -> None:
     """Enter the files of `functions` in the manifest of `folder` as they are now."""
     manifest = ManifestWriter(folder, folder.name, list_cases)
     for function in functions:
-        manifest.enter(function)
+        manifest.add_file(function)
     manifest.save()
 
 

@@ -151,7 +151,7 @@ def _make_baselines(folder: Path) -> None:
             copy = shutil.copy(package_folder() / "smoke" / f"{name}.h5", data / level)
             with h5py.File(copy, "r+") as file:
                 file.attrs["level"] = level
-            manifest.enter(name)
+            manifest.add_file(name)
         manifest.save()
 
 

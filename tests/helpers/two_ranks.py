@@ -150,7 +150,7 @@ def without_waiting(rank: int) -> None:
     sums = [functional.all_reduce(on_device(float(rank)), "sum", dist.group.WORLD) for _ in range(3)]
     gc.collect()
     assert [float(total + 1) for total in sums] == [2.0] * 3
-    assert not collectives._unasked
+    assert not collectives._pending_works
 
 
 @trial

@@ -17,18 +17,18 @@ BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
 """The samples of each execution: two patches and a part; a part of a patch; samples at other positions."""
 
 
-def run(names: Sequence[str], bench: EngineBench) -> None:
-    """Execute several engines alternately, while all of their execution contexts exist."""
+def run_engines(names: Sequence[str], bench: EngineBench) -> None:
+    """Execute the engines of networks alternately, while all of their execution contexts exist."""
     samples = {name: ReferenceSamples.load(bench.folder / f"{name}.npz") for name in names}
     with ExitStack() as stack:
         engines = {name: stack.enter_context(bench.engine(name)) for name in names}
         contexts = {name: stack.enter_context(bench.context(engine)) for name, engine in engines.items()}
         for chosen in BATCHES:
             for name, context in contexts.items():
-                _execute(bench, context, name, samples[name].part(chosen))
+                _execute_and_check(bench, context, name, samples[name].select(chosen))
 
 
-def _execute(bench: EngineBench, context: Any, name: str, samples: ReferenceSamples) -> None:
+def _execute_and_check(bench: EngineBench, context: Any, name: str, samples: ReferenceSamples) -> None:
     """Execute a batch; check that its outputs are within their budgets and that nothing else is written."""
     size = len(samples.inputs[0])
     inputs = [np.array(array, order="C") for array in samples.inputs]  # copies, which the library might change
@@ -41,5 +41,7 @@ def _execute(bench: EngineBench, context: Any, name: str, samples: ReferenceSamp
         check_unchanged(f"input {number} of {name}", array, original)
 
 
-CASES: Mapping[str, Callable[[EngineBench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}
+CASES: Mapping[str, Callable[[EngineBench], None]] = {
+    name: partial(run_engines, names) for name, names in AS_ENGINES.items()
+}
 """The cases by name."""

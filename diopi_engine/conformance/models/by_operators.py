@@ -17,11 +17,11 @@ from diopi_engine.conformance.bench import NotConformingError
 from diopi_engine.conformance.models.names import BY_OPERATORS
 from diopi_engine.conformance.models.stored import ReferenceSamples
 from diopi_engine.conformance.models.zoo import build, run_module
-from diopi_engine.conformance.worker import serve
+from diopi_engine.conformance.worker import run_named_cases
 
 
-def run(name: str, folder: Path) -> str:
-    """Run a network; return a sentence about the operators that the vendor did not run."""
+def run_network(name: str, folder: Path) -> str:
+    """Run a network operator by operator; return a sentence about the operators that the vendor did not run."""
     samples = ReferenceSamples.load(folder / f"{name}.npz")
     diopi_torch.reset_fallbacks()
     try:
@@ -34,10 +34,10 @@ def run(name: str, folder: Path) -> str:
     return f"on the CPU were {', '.join(fallen)}" if (fallen := diopi_torch.fallbacks()) else ""
 
 
-CASES: Mapping[str, Callable[[Path], str]] = {case: partial(run, name) for case, name in BY_OPERATORS.items()}
+CASES: Mapping[str, Callable[[Path], str]] = {case: partial(run_network, name) for case, name in BY_OPERATORS.items()}
 """The cases by name."""
 
 
 if __name__ == "__main__":
     diopi_torch.use_vendor(sys.argv[1])
-    serve(CASES, Path(sys.argv[2]), int(sys.argv[3]))
+    run_named_cases(CASES, Path(sys.argv[2]), int(sys.argv[3]))

@@ -24,8 +24,8 @@ SAMPLES = 10
 """Number of samples of each network: two full patches and a part of one."""
 
 
-def make(folder: Path, names: Sequence[str]) -> None:
-    """Write the files of these networks to a folder."""
+def write_networks(folder: Path, names: Sequence[str]) -> None:
+    """Write the engine and the samples of each named network to a folder."""
     built = {name: build(name) for name in names}
     for name, engine in _link_group({name: compile_network(name, network) for name, network in built.items()}).items():
         engine.save(folder / name)
@@ -41,11 +41,12 @@ def compile_network(name: str, network: ZooNetwork) -> Engine:
 
 def compute_samples(network: ZooNetwork, count: int) -> ReferenceSamples:
     """Return `count` samples of a network's inputs with their expected outputs."""
-    inputs = network.samples(count)
+    inputs = network.draw_samples(count)
     return ReferenceSamples([tensor.numpy() for tensor in inputs], compute_expected(network, inputs))
 
 
 def _link_group(engines: Mapping[str, Engine]) -> Mapping[str, Engine]:
+    """Link the engines of the group if all of them are present, and return all engines by name."""
     if not set(GROUP) <= set(engines):
         return engines
     return {**engines, **dict(zip(GROUP, link([engines[name] for name in GROUP], cores=len(GROUP)), strict=True))}
@@ -53,4 +54,4 @@ def _link_group(engines: Mapping[str, Engine]) -> Mapping[str, Engine]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)  # networks of this size gain nothing by more
-    make(Path(sys.argv[1]), sys.argv[2:])
+    write_networks(Path(sys.argv[1]), sys.argv[2:])

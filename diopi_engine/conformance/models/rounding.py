@@ -37,18 +37,20 @@ EXACT = {
 """Operators besides views that do not round."""
 
 
-def _convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *options: Any) -> Tensor:
+def _convolution_then_bias(x: Tensor, weight: Tensor, bias: Tensor | None, *options: Any) -> Tensor:
+    """Return a convolution with the bias added separately, so that both steps round."""
     product = aten.convolution.default(x, weight, None, *options)
     return product if bias is None else product + bias.reshape(-1, *[1] * (x.ndim - 2))
 
 
-def _mean(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+def _sum_then_divide(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+    """Return the mean as a sum and a division, so that both steps round."""
     total = x.sum(dim, keepdim)
     return total / (x.numel() // max(total.numel(), 1))
 
 
 COMPOSED: Mapping[Any, Callable[..., Any]] = {
-    aten.mean.dim: _mean,
+    aten.mean.dim: _sum_then_divide,
     **{
         operator: decomposition_table[operator]
         for operator in (
@@ -66,7 +68,7 @@ PRODUCTS = (aten.bmm.default, aten.mm.default, aten.convolution.default)
 
 
 @final
-class Rounding(TorchDispatchMode):
+class SimulatedRounding(TorchDispatchMode):
     """A dispatch mode that perturbs the results of operators on float64 tensors; `rng` draws the directions."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -78,36 +80,38 @@ class Rounding(TorchDispatchMode):
         kwargs = kwargs or {}
         composed = COMPOSED.get(func)
         if func is aten.convolution.default and args[2] is not None:
-            composed = _convolution
+            composed = _convolution_then_bias
         if composed is not None:
             with self:
                 return composed(*args, **kwargs)
         result = func(*args, **kwargs)
         if func.is_view or func in EXACT:
             return result
-        terms = _terms(func, args, kwargs, result)
-        moved = tree_map_only(Tensor, lambda tensor: self.moved(tensor, terms), result)
+        terms = _sum_terms(func, args, kwargs, result)
+        moved = tree_map_only(Tensor, lambda tensor: self.perturb(tensor, terms), result)
         return result.copy_(moved) if func._schema.is_mutable else moved
 
-    def moved(self, tensor: Tensor, terms: Tensor | float = 0.0) -> Tensor:
+    def perturb(self, tensor: Tensor, terms: Tensor | float = 0.0) -> Tensor:
         """Move a floating-point tensor by half an ulp and by eps times the terms; zeros and integers do not change."""
         if not tensor.is_floating_point():
             return tensor
         half = torch.from_numpy(ulp(tensor.numpy(), Dtype.float32)).nan_to_num() / 2
-        change = self._signs(tensor) * half * (tensor != 0) + self._signs(tensor) * EPS * terms
+        change = self._draw_signs(tensor) * half * (tensor != 0) + self._draw_signs(tensor) * EPS * terms
         return tensor + change
 
-    def _signs(self, tensor: Tensor) -> Tensor:
+    def _draw_signs(self, tensor: Tensor) -> Tensor:
+        """Return a tensor of randomly drawn signs, +1 or -1, with the shape of a tensor."""
         return torch.from_numpy(self._rng.integers(0, 2, tuple(tensor.shape)) * 2.0 - 1)
 
 
-def _terms(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> Any:
-    """Return the terms of a sum as defined in docs/budgets.md; 0 for other operators."""
+def _sum_terms(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> Any:
+    """Return the size of the terms of a sum as docs/budgets.md defines it; 0 for other operators."""
     operands = 2 if func in PRODUCTS else 1 if func is aten.sum.dim_IntList else 0
     if not operands:
         return 0.0
 
     def total(change: Callable[[Tensor], Tensor]) -> Any:
+        """Call the operator with `change` applied to its operands, and return the result in NumPy."""
         return func(*map(change, args[:operands]), *args[operands:], **kwargs).numpy()
 
     count, magnitudes, squares = total(torch.ones_like), total(torch.abs), total(torch.square)

@@ -26,10 +26,10 @@ class ReferenceSamples:
     inputs: Sequence[Array]
     outputs: Sequence[Expected]
 
-    def part(self, chosen: slice | Array) -> ReferenceSamples:
-        """Return the selected samples."""
+    def select(self, chosen: slice | Array) -> ReferenceSamples:
+        """Return the samples that a slice or an index array selects."""
         outputs = [
-            replace(output, values=output.values[chosen], budget=_budget(output).select(chosen))
+            replace(output, values=output.values[chosen], budget=_output_budget(output).select(chosen))
             for output in self.outputs
         ]
         return ReferenceSamples([array[chosen] for array in self.inputs], outputs)
@@ -38,7 +38,7 @@ class ReferenceSamples:
         """Write the samples to a file."""
         arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
         for n, output in enumerate(self.outputs):
-            arrays |= {f"values{n}": output.values, f"unit{n}": _budget(output).unit}
+            arrays |= {f"values{n}": output.values, f"unit{n}": _output_budget(output).unit}
         np.savez(path, allow_pickle=False, **arrays)
 
     @classmethod
@@ -54,25 +54,27 @@ class ReferenceSamples:
         return cls(inputs, outputs)
 
     def check(self, subject: str, found: Sequence[Array]) -> float:
-        """Return the largest ratio of error to budget; raise NotConformingError if it exceeds its limits."""
+        """Return the largest ratio of error to budget of the results; raise NotConformingError if it is too large."""
         return max(
-            _check(f"output {n} of {subject}", *pair) for n, pair in enumerate(zip(found, self.outputs, strict=True))
+            _check_output(f"output {n} of {subject}", *pair)
+            for n, pair in enumerate(zip(found, self.outputs, strict=True))
         )
 
 
-def _budget(expected: Expected) -> Budget:
+def _output_budget(expected: Expected) -> Budget:
     """Return the budget of an output; the outputs of networks are rounded."""
     assert expected.budget is not None
     return expected.budget
 
 
-def _check(subject: str, found: Array, expected: Expected) -> float:
+def _check_output(subject: str, found: Array, expected: Expected) -> float:
+    """Return the largest ratio of error to budget of an output; raise NotConformingError if it is too large."""
     if found.shape != expected.values.shape:
         raise NotConformingError(f"{subject} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
     comparison = compare(found, expected)
     if comparison.is_wrong.any():
         place = tuple(int(index) for index in np.argwhere(comparison.is_wrong)[0])
-        budget = _budget(expected).limit[place]
+        budget = _output_budget(expected).limit[place]
         count = pluralize(int(comparison.is_wrong.sum()), "wrong element")
         raise NotConformingError(
             f"{subject} has {count} out of {found.size}; the first, at {place}, is {found[place]}, "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from diopi_engine.conformance.models.rounding import Rounding
+from diopi_engine.conformance.models.rounding import SimulatedRounding
 from diopi_engine.conformance.models.zoo import ZooNetwork, run_module
 from diopi_proto.types import Dtype
 from diopi_test.oracle.budget import Budget
@@ -36,7 +36,7 @@ def compute_expected(network: ZooNetwork, inputs: Sequence[Tensor]) -> list[Expe
     exact = _evaluate(network, inputs, None)
     largest = [np.zeros(array.shape) for array in exact]
     for seed in range(ROUNDS):
-        moved = _evaluate(network, inputs, Rounding(np.random.default_rng(seed)))
+        moved = _evaluate(network, inputs, SimulatedRounding(np.random.default_rng(seed)))
         largest = [np.maximum(maximum, np.abs(a - b)) for maximum, a, b in zip(largest, exact, moved, strict=True)]
     return [
         Expected(values=array, dtype=Dtype.float32, budget=Budget.derive(array, Dtype.float32, maximum))
@@ -44,19 +44,21 @@ def compute_expected(network: ZooNetwork, inputs: Sequence[Tensor]) -> list[Expe
     ]
 
 
-def _evaluate(network: ZooNetwork, inputs: Sequence[Tensor], rounding: Rounding | None) -> list[NDArray[Any]]:
+def _evaluate(network: ZooNetwork, inputs: Sequence[Tensor], rounding: SimulatedRounding | None) -> list[NDArray[Any]]:
+    """Return the outputs of the network in float64, with simulated float32 rounding unless `rounding` is None."""
     module = copy.deepcopy(network.module).double()
     precise = [tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs]
-    with sdpa_kernel(SDPBackend.MATH):  # of operators that can be seen one by one
+    with sdpa_kernel(SDPBackend.MATH):  # attention becomes separate operators, which `rounding` perturbs
         if rounding is None:
             return [output.numpy() for output in run_module(module, precise)]
-        _move(module, rounding)
-        precise = [rounding.moved(tensor) for tensor in precise]
+        _perturb_weights(module, rounding)
+        precise = [rounding.perturb(tensor) for tensor in precise]
         with rounding:
             return [output.numpy() for output in run_module(module, precise)]
 
 
-def _move(module: nn.Module, rounding: Rounding) -> None:
+def _perturb_weights(module: nn.Module, rounding: SimulatedRounding) -> None:
+    """Perturb all parameters and buffers of a module in place."""
     with torch.no_grad():
         for weight in (*module.parameters(), *module.buffers()):
-            weight.copy_(rounding.moved(weight.detach()))
+            weight.copy_(rounding.perturb(weight.detach()))

@@ -34,8 +34,8 @@ class ZooNetwork:
     outputs: Sequence[str]
     vocabulary: int = 1
 
-    def samples(self, count: int, seed: int = 0) -> list[Tensor]:
-        """Return inputs for `count` samples: normally distributed numbers or tokens."""
+    def draw_samples(self, count: int, seed: int = 0) -> list[Tensor]:
+        """Return random inputs for `count` samples: normally distributed numbers, or integers below `vocabulary`."""
         generator = torch.Generator().manual_seed(seed)
         shapes = [
             [count if size == BATCH else int(size) for size in specification.shape] for specification in self.inputs
@@ -64,12 +64,12 @@ class Residual(nn.Module):
         self.branch, self.shortcut, self.last = branch, shortcut or nn.Identity(), last or nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the result of the block."""
+        """Return the sum of the branch and the shortcut of x, after the activation."""
         return self.last(self.branch(x) + self.shortcut(x))
 
 
 def basic_block(inputs: int, width: int, stride: int) -> Residual:
-    """Return two convolutions with a shortcut (He et al. 2015)."""
+    """Return a residual block of two 3 × 3 convolutions (He et al. 2015)."""
     last = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
     shortcut = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
     branch = nn.Sequential(conv_norm(inputs, width, 3, stride), last)
@@ -86,13 +86,14 @@ def resnet(width: int = 64, stages: int = 4, blocks: int = 2, classes: int = 100
     body = [
         block
         for first, width in zip(firsts, widths, strict=True)
-        for block in (first, *_same_blocks(width, blocks - 1))
+        for block in (first, *_repeat_block(width, blocks - 1))
     ]
     head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], classes))
     return nn.Sequential(conv_norm(3, width, 7, 2), nn.MaxPool2d(3, 2, 1), *body, *head)
 
 
-def _same_blocks(width: int, count: int) -> list[Residual]:
+def _repeat_block(width: int, count: int) -> list[Residual]:
+    """Return `count` residual blocks whose input and output both have `width` channels."""
     return [basic_block(width, width, 1) for _ in range(count)]
 
 
@@ -108,7 +109,7 @@ class Transformer(nn.Module):
         self.deep = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the result for tokens of shape [batch, length]."""
+        """Return one vector per token, for tokens of shape [batch, length]."""
         x = self.tokens(tokens) + self.places
         split = (
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.joint(self.norms[0](x)).chunk(3, -1)
@@ -124,7 +125,7 @@ def perceptron(*widths: int) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-class Tables(nn.Module):
+class EmbeddingTables(nn.Module):
     """Embedding tables with one row per category, one table per field."""
 
     def __init__(self, rows: int, width: int, fields: int) -> None:
@@ -132,7 +133,7 @@ class Tables(nn.Module):
         self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(fields))
 
     def forward(self, categories: Tensor) -> Tensor:
-        """Return the rows for categories of shape [batch, fields]."""
+        """Return the embedding rows of the categories, which have shape [batch, fields]."""
         return torch.stack([table(categories[:, field]) for field, table in enumerate(self.tables)], 1)
 
 
@@ -142,20 +143,20 @@ class Dlrm(nn.Module):
     def __init__(self, rows: int, fields: int, width: int, hidden: Sequence[int]) -> None:
         super().__init__()
         pairs = fields * (fields + 1) // 2
-        self.bottom, self.tables = perceptron(13, *hidden, width), Tables(rows, width, fields)
+        self.bottom, self.tables = perceptron(13, *hidden, width), EmbeddingTables(rows, width, fields)
         self.top = perceptron(width + pairs, *hidden, 1)
         self.pairs: Tensor
         self.register_buffer("pairs", torch.tril_indices(fields + 1, fields + 1, -1))
 
     def forward(self, numbers: Tensor, chosen: Tensor) -> Tensor:
-        """Return the prediction for numeric features and categories."""
+        """Return the prediction for numeric features and chosen categories."""
         dense = self.bottom(numbers)
         rows = torch.cat([dense.unsqueeze(1), self.tables(chosen)], 1)
         first, second = self.pairs
         return self.top(torch.cat([dense, (rows @ rows.mT)[:, first, second]], 1))
 
 
-class Recurrent(nn.Module):
+class LstmNetwork(nn.Module):
     """An LSTM and a linear layer for each step."""
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
@@ -163,7 +164,7 @@ class Recurrent(nn.Module):
         self.cells, self.out = nn.LSTM(inputs, width, batch_first=True), nn.Linear(width, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the results of all steps."""
+        """Return the output of every time step."""
         return self.out(self.cells(x)[0])
 
 
@@ -203,18 +204,20 @@ def with_trained_statistics(module: nn.Module) -> nn.Module:
     return module.eval()
 
 
-def _pictures(size: int) -> list[Input]:
+def _image_inputs(size: int) -> list[Input]:
+    """Return the description of an input of square RGB images."""
     return [Input("pictures", (BATCH, 3, size, size), layout="NCHW")]
 
 
 def _recommender() -> ZooNetwork:
+    """Return a small recommender (DLRM) with four categorical fields."""
     fields = 4
     inputs = [Input("numbers", (BATCH, 13)), Input("chosen", (BATCH, fields), dtype="int64")]
     return ZooNetwork(module=Dlrm(50, fields, 16, (32, 16)), inputs=inputs, outputs=["clicked"], vocabulary=50)
 
 
 _BUILDERS: Mapping[str, Callable[[], ZooNetwork]] = {
-    "resnet": lambda: ZooNetwork(module=resnet(8, 2, 1, 10), inputs=_pictures(32), outputs=["classes"]),
+    "resnet": lambda: ZooNetwork(module=resnet(8, 2, 1, 10), inputs=_image_inputs(32), outputs=["classes"]),
     "transformer": lambda: ZooNetwork(
         module=Transformer(50, 8, 32, 4),
         inputs=[Input("tokens", (BATCH, 8), dtype="int64")],
@@ -223,8 +226,10 @@ _BUILDERS: Mapping[str, Callable[[], ZooNetwork]] = {
     ),
     "recommender": _recommender,
     "other_recommender": _recommender,
-    "lstm": lambda: ZooNetwork(module=Recurrent(8, 16, 4), inputs=[Input("steps", (BATCH, 5, 8))], outputs=["values"]),
-    "detector": lambda: ZooNetwork(module=Detector(8, 32), inputs=_pictures(32), outputs=["boxes", "scores"]),
+    "lstm": lambda: ZooNetwork(
+        module=LstmNetwork(8, 16, 4), inputs=[Input("steps", (BATCH, 5, 8))], outputs=["values"]
+    ),
+    "detector": lambda: ZooNetwork(module=Detector(8, 32), inputs=_image_inputs(32), outputs=["boxes", "scores"]),
 }
 
 

@@ -37,19 +37,19 @@ MAX_HEAP_BYTES = 1 << 36
 @final
 @dataclass(frozen=True)
 class NvdlaBench:
-    """A library and the files of the loadables."""
+    """A client of the library under test, and the folder with the files of the loadables."""
 
     client: NvdlaClient
     folder: Path
 
     def data(self, name: str = "pair") -> bytes:
-        """Return the bytes of a loadable."""
+        """Return the bytes of the loadable called `name`."""
         return self.folder.joinpath(name).read_bytes()
 
     @contextmanager
     def runtime(self) -> Iterator[RuntimeClient]:
         """Create a runtime, which is destroyed at the end of the context."""
-        runtime = self.client.runtime()
+        runtime = self.client.create_runtime()
         try:
             yield runtime
         finally:
@@ -73,7 +73,7 @@ class NvdlaBench:
 
 
 @final
-class Bound:
+class BoundNetwork:
     """A loaded network whose tensors have memory for batches of up to `largest` samples, with the memory as arrays."""
 
     def __init__(self, runtime: RuntimeClient, largest: int = 1) -> None:
@@ -82,12 +82,13 @@ class Bound:
         self.arrays: dict[str, list[Array]] = {}
         for kind in KINDS:
             memories = [
-                runtime.allocate(tensor.bufferSize * largest + GUARD.nbytes) for tensor in runtime.tensors(kind)
+                runtime.allocate(tensor.bufferSize * largest + GUARD.nbytes)
+                for tensor in runtime.tensor_descriptions(kind)
             ]
             self.handles[kind] = [handle for handle, _ in memories]
             self.arrays[kind] = [
                 as_array(address, tensor.bufferSize // 4 * largest + 1)
-                for tensor, (_, address) in zip(runtime.tensors(kind), memories, strict=True)
+                for tensor, (_, address) in zip(runtime.tensor_descriptions(kind), memories, strict=True)
             ]
             for number, handle in enumerate(self.handles[kind]):
                 runtime.call(f"bind{kind}Tensor", number, handle)
@@ -95,13 +96,13 @@ class Bound:
     def check_batch(self, size: int = 1, name: str = "pair", seed: int = 0) -> None:
         """Check that a batch is computed correctly and that only the outputs are written."""
         set_batch(self.runtime, size)
-        arrays = inputs(size, seed)
+        arrays = random_inputs(size, seed)
         for array, value in zip(self.arrays["Input"], arrays, strict=True):
             array[: value.size] = value.ravel()
         for array in self.arrays["Output"]:
             array[:] = GUARD
         self.runtime.call("submit")
-        for number, value in enumerate(networks.expected(name, *arrays)):
+        for number, value in enumerate(networks.expected_outputs(name, *arrays)):
             found = self.arrays["Output"][number]
             check_array(f"output {number} for a batch of {size}", found[: value.size].reshape(value.shape), value)
             check_guard(f"output {number}", found[value.size :])
@@ -110,12 +111,12 @@ class Bound:
 
 
 def as_array(address: Any, count: int) -> Array:
-    """Return `count` 32-bit numbers at an address as an array."""
+    """Return the memory at an address as an array of `count` float32 numbers, without a copy."""
     return np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address), count * 4)), np.float32)
 
 
-def inputs(size: int, seed: int = 0) -> list[Array]:
-    """Return the inputs of a batch."""
+def random_inputs(size: int, seed: int = 0) -> list[Array]:
+    """Return the two random inputs of a batch of `size` samples."""
     generator = np.random.default_rng([size, seed])
     return [generator.standard_normal((size, networks.INPUTS)).astype(np.float32) for _ in range(2)]
 
@@ -131,8 +132,8 @@ Block = tuple[Any, Any, int]
 """A block of memory: handle, address, number of bytes."""
 
 
-def fill(device: DeviceSession, heap: Heap) -> list[Block]:
-    """Allocate all memory of a heap in blocks of at least 64 bytes."""
+def fill_heap(device: DeviceSession, heap: Heap) -> list[Block]:
+    """Allocate all memory of a heap in blocks of at least 64 bytes, and return the blocks."""
     blocks: list[Block] = []
     size = 1 << 31
     while size >= 64:
@@ -142,28 +143,28 @@ def fill(device: DeviceSession, heap: Heap) -> list[Block]:
             if error.result is not Error.Error_InsufficientMemory:
                 raise
             size //= 2
-        if size_of(blocks) > MAX_HEAP_BYTES:
-            empty(device, blocks)
+        if total_size(blocks) > MAX_HEAP_BYTES:
+            free_blocks(device, blocks)
             raise NotConformingError(f"{heap.name} has no limit: it gives {MAX_HEAP_BYTES} bytes")
     return blocks
 
 
-def empty(device: DeviceSession, blocks: list[Block]) -> None:
-    """Free blocks."""
+def free_blocks(device: DeviceSession, blocks: list[Block]) -> None:
+    """Free all blocks and leave the list empty."""
     for block in blocks:
         device.call("NvDlaFreeMem", *block)
 
 
-def size_of(blocks: list[Block]) -> int:
+def total_size(blocks: list[Block]) -> int:
     """Return the total size of blocks in bytes."""
     return sum(size for *_, size in blocks)
 
 
-def room(device: DeviceSession, heap: Heap) -> int:
-    """Return the number of bytes that can be allocated in a heap."""
-    blocks = fill(device, heap)
-    empty(device, blocks)
-    return size_of(blocks)
+def available_bytes(device: DeviceSession, heap: Heap) -> int:
+    """Return the number of bytes that a heap can still allocate, determined by filling and freeing it."""
+    blocks = fill_heap(device, heap)
+    free_blocks(device, blocks)
+    return total_size(blocks)
 
 
 def case(function: Callable[[NvdlaBench], None]) -> Callable[[NvdlaBench], None]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from diopi_engine.conformance.bench import GUARD, check, expect_failure
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.bench import KINDS, Bound, NvdlaBench, case, set_batch
+from diopi_engine.conformance.nvdla.bench import KINDS, BoundNetwork, NvdlaBench, case, set_batch
 from diopi_engine.conformance.nvdla.client import DESTROY, ffi
 from diopi_engine.proto.nvdla import DataFormat, DataType, Error
 
@@ -25,7 +25,7 @@ def devices_are_counted(bench: NvdlaBench) -> None:
 
 
 @case
-def nothing_is_loaded(bench: NvdlaBench) -> None:
+def calls_without_a_loaded_network_are_rejected(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for kind in KINDS:
             with expect_failure(f"the number of {kind} tensors", NOTHING):
@@ -41,9 +41,9 @@ def nothing_is_loaded(bench: NvdlaBench) -> None:
 
 
 @case
-def pointers_that_are_null(bench: NvdlaBench) -> None:
+def null_pointers_are_rejected(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        bound = Bound(runtime)
+        bound = BoundNetwork(runtime)
         for kind in KINDS:
             for call, arguments in {
                 f"getNum{kind}Tensors": (ffi.NULL,),
@@ -68,7 +68,7 @@ def pointers_that_are_null(bench: NvdlaBench) -> None:
 
 
 @case
-def devices_that_are_not_there(bench: NvdlaBench) -> None:
+def unknown_devices_are_rejected(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for instance in (-1, runtime.invoke("getNumDevices")):
             with expect_failure(f"loading on device {instance}", NO_DEVICE):
@@ -76,24 +76,24 @@ def devices_that_are_not_there(bench: NvdlaBench) -> None:
             with expect_failure("the number of tensors then", NOTHING):
                 runtime.get("getNumInputTensors")
         runtime.load(bench.data())
-        Bound(runtime).check_batch()
+        BoundNetwork(runtime).check_batch()
 
 
 @case
-def every_device_runs_networks(bench: NvdlaBench) -> None:
+def every_device_runs_a_network(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for instance in range(runtime.invoke("getNumDevices")):
             runtime.load(bench.data(), instance)
             with expect_failure("unloading another device", BAD):
                 runtime.call("unload", instance + 1)
-            Bound(runtime, 3).check_batch(3)
+            BoundNetwork(runtime, 3).check_batch(3)
             runtime.call("unload", instance)
 
 
 @case
-def one_network_at_a_time(bench: NvdlaBench) -> None:
+def loading_a_second_network_is_rejected(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        bound = Bound(runtime)
+        bound = BoundNetwork(runtime)
         with expect_failure("a second network", BUSY):
             runtime.load(bench.data("other"))
         bound.check_batch()
@@ -101,15 +101,21 @@ def one_network_at_a_time(bench: NvdlaBench) -> None:
         with expect_failure("unloading twice", NOTHING):
             runtime.call("unload", 0)
         runtime.load(bench.data("other"))
-        Bound(runtime).check_batch(1, "other")
+        BoundNetwork(runtime).check_batch(1, "other")
 
 
 @case
 def tensors_are_described(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        check("the names of the inputs", [ffi.string(tensor.name) for tensor in runtime.tensors("Input")], [b"x", b"s"])
         check(
-            "the names of the outputs", [ffi.string(tensor.name) for tensor in runtime.tensors("Output")], [b"y", b"z"]
+            "the names of the inputs",
+            [ffi.string(tensor.name) for tensor in runtime.tensor_descriptions("Input")],
+            [b"x", b"s"],
+        )
+        check(
+            "the names of the outputs",
+            [ffi.string(tensor.name) for tensor in runtime.tensor_descriptions("Output")],
+            [b"y", b"z"],
         )
         y = runtime.get("getOutputTensorDesc", 0)
         check("the bytes of y", y.bufferSize, networks.OUTPUTS * 4)
@@ -117,14 +123,14 @@ def tensors_are_described(bench: NvdlaBench) -> None:
         check("the sizes of y", [*y.dims[0 : y.numDims]], [1, networks.OUTPUTS])
         check("the largest batch of y", y.maxBatch, networks.MAX_BATCH)
     with bench.loaded("fixed") as runtime:
-        (x,) = runtime.tensors("Input")
+        (x,) = runtime.tensor_descriptions("Input")
         check("type and format of x", (x.dataType, x.dataFormat), (DataType.INT32, DataFormat.NHWC))
         check("the sizes of x", [*x.dims[0 : x.numDims]], [1, 2, 2, 3])
         check("the largest batch of a network without", x.maxBatch, 0)
 
 
 @case
-def tensors_that_are_not_there(bench: NvdlaBench) -> None:
+def unknown_tensors_are_rejected(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         handle, _ = runtime.allocate(1000)
         tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
@@ -139,18 +145,18 @@ def tensors_that_are_not_there(bench: NvdlaBench) -> None:
 
 
 @case
-def the_batch_is_that_of_all_tensors(bench: NvdlaBench) -> None:
+def the_batch_size_applies_to_all_tensors(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         for size, kind, number in ((5, "Input", 1), (networks.MAX_BATCH, "Output", 0), (1, "Input", 0)):
             set_batch(runtime, size, kind, number)
-            tensors = [*runtime.tensors("Input"), *runtime.tensors("Output")]
+            tensors = [*runtime.tensor_descriptions("Input"), *runtime.tensor_descriptions("Output")]
             check("the batch of all tensors", [tensor.dims[0] for tensor in tensors], [size] * 4)
             widths = (networks.INPUTS, networks.INPUTS, networks.OUTPUTS, networks.INPUTS)
             check("their bytes", [tensor.bufferSize for tensor in tensors], [width * size * 4 for width in widths])
 
 
 @case
-def descriptions_that_can_not_be(bench: NvdlaBench) -> None:
+def invalid_descriptions_are_rejected(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         for size in (0, -1, networks.MAX_BATCH + 1):
             with expect_failure(f"a batch of {size}", BAD):
@@ -167,7 +173,7 @@ def descriptions_that_can_not_be(bench: NvdlaBench) -> None:
 
 
 @case
-def damaged_loadables(bench: NvdlaBench) -> None:
+def damaged_loadables_are_rejected(bench: NvdlaBench) -> None:
     data, margin = bench.data(), bytes(1 << 16)
     with bench.runtime() as runtime:
         for bit in range(5, len(data) * 8, len(data) * 8 // 60):
@@ -182,31 +188,31 @@ def damaged_loadables(bench: NvdlaBench) -> None:
 
 
 @case
-def loadables_of_another_version(bench: NvdlaBench) -> None:
+def loadables_of_another_version_are_rejected(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime, expect_failure("a loadable of another compiler", Error.Error_FileVersion):
         runtime.load(bench.data("older"))
 
 
 @case
-def batches_of_every_size(bench: NvdlaBench) -> None:
+def batches_of_every_size_are_correct(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        bound = Bound(runtime, networks.MAX_BATCH)
+        bound = BoundNetwork(runtime, networks.MAX_BATCH)
         for size in range(1, networks.MAX_BATCH + 1):
             bound.check_batch(size)
 
 
 @case
-def inputs_are_read_by_each_submit(bench: NvdlaBench) -> None:
+def each_submit_reads_the_inputs_again(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        bound = Bound(runtime, 5)
+        bound = BoundNetwork(runtime, 5)
         for seed in range(4):
             bound.check_batch(5, seed=seed)
 
 
 @case
-def networks_without_a_batch(bench: NvdlaBench) -> None:
+def a_network_without_a_batch_is_correct(bench: NvdlaBench) -> None:
     with bench.loaded("fixed") as runtime:
-        bound = Bound(runtime)
+        bound = BoundNetwork(runtime)
         x, y = (bound.arrays[kind][0].view(np.int32) for kind in KINDS)
         x[:12] = np.arange(12)
         runtime.call("submit")
@@ -214,7 +220,7 @@ def networks_without_a_batch(bench: NvdlaBench) -> None:
 
 
 @case
-def tensors_that_are_not_bound(bench: NvdlaBench) -> None:
+def unbound_tensors_are_rejected(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         handles = [runtime.allocate(100)[0] for _ in range(4)]
         order = [("Input", 0), ("Output", 1), ("Output", 0), ("Input", 1)]
@@ -226,9 +232,9 @@ def tensors_that_are_not_bound(bench: NvdlaBench) -> None:
 
 
 @case
-def bindings_end_with_their_network(bench: NvdlaBench) -> None:
+def unloading_a_network_removes_its_bindings(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        bound = Bound(runtime)
+        bound = BoundNetwork(runtime)
         bound.check_batch()
         runtime.call("unload", 0)
         runtime.load(bench.data("other"))
@@ -241,9 +247,9 @@ def bindings_end_with_their_network(bench: NvdlaBench) -> None:
 
 
 @case
-def tensors_are_bound_anew(bench: NvdlaBench) -> None:
+def a_tensor_can_be_bound_again(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
-        first, second = Bound(runtime), Bound(runtime)
+        first, second = BoundNetwork(runtime), BoundNetwork(runtime)
         second.check_batch()
         second.arrays["Output"][1][:] = GUARD
         runtime.call("bindOutputTensor", 1, first.handles["Output"][1])
@@ -255,9 +261,9 @@ def tensors_are_bound_anew(bench: NvdlaBench) -> None:
 
 
 @case
-def two_runtimes(bench: NvdlaBench) -> None:
+def two_runtimes_work_alternately(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime, bench.loaded("other") as other_runtime:
-        first, second = Bound(runtime, 6), Bound(other_runtime, 6)
+        first, second = BoundNetwork(runtime, 6), BoundNetwork(other_runtime, 6)
         for seed in range(2):
             first.check_batch(6, seed=seed)
             second.check_batch(3, "other", seed)
@@ -266,10 +272,10 @@ def two_runtimes(bench: NvdlaBench) -> None:
 
 
 @case
-def threads_with_runtimes_of_their_own(bench: NvdlaBench) -> None:
+def threads_can_use_separate_runtimes(bench: NvdlaBench) -> None:
     def run(name: str) -> None:
         with bench.loaded(name) as runtime:
-            bound = Bound(runtime, 8)
+            bound = BoundNetwork(runtime, 8)
             for size in (1, 8, 5):
                 bound.check_batch(size, name)
 

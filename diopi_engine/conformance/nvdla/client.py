@@ -14,21 +14,21 @@ import cffi
 
 from diopi_engine.conformance.client import FailedCallError
 from diopi_engine.proto import headers, nvdla
-from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.declarations import FunctionDeclaration
 from diopi_engine.proto.nvdla import METHODS, PORTABILITY, Error
 
 CREATE, DESTROY = "_ZN5nvdla13createRuntimeEv", "_ZN5nvdla14destroyRuntimeEPNS_8IRuntimeE"
 """The names that C++ gives to the factories."""
 
 ffi = cffi.FFI()
-ffi.cdef(headers.cdef(nvdla.DECLARATIONS))
+ffi.cdef(headers.cffi_declarations(nvdla.DECLARATIONS))
 ffi.cdef(f"void* {CREATE}(void); void {DESTROY}(void* runtime);")
 
 
-class _Caller:
-    """Calls functions by their prototypes."""
+class _FunctionCaller:
+    """Calls functions by name with the parameters that their declarations list."""
 
-    def __init__(self, prototypes: Sequence[Function]) -> None:
+    def __init__(self, prototypes: Sequence[FunctionDeclaration]) -> None:
         self._prototypes = {prototype.name: prototype for prototype in prototypes}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
@@ -49,8 +49,8 @@ class _Caller:
         return output[0]
 
 
-class NvdlaClient(_Caller):
-    """A library, loaded from a path."""
+class NvdlaClient(_FunctionCaller):
+    """A library of NVDLA's driver, loaded from a path."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(PORTABILITY)
@@ -63,7 +63,7 @@ class NvdlaClient(_Caller):
             raise FailedCallError(None, f"the library has no {name}")
         return function(*arguments)
 
-    def runtime(self) -> RuntimeClient:
+    def create_runtime(self) -> RuntimeClient:
         """Return a new runtime."""
         handle = self.invoke(CREATE)
         if not handle:
@@ -75,8 +75,8 @@ class NvdlaClient(_Caller):
         return DeviceSession(self, instance)
 
 
-class RuntimeClient(_Caller):
-    """An IRuntime object."""
+class RuntimeClient(_FunctionCaller):
+    """An IRuntime object of the library, whose methods are called by name."""
 
     def __init__(self, client: NvdlaClient, pointer: Any) -> None:
         super().__init__(METHODS)
@@ -85,7 +85,7 @@ class RuntimeClient(_Caller):
         self._places = {method.name: place for place, method in enumerate(METHODS)}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
-        """Call a method."""
+        """Call a method by name and return its result."""
         types = ", ".join(["void*", *(parameter.type for parameter in self._prototypes[name].parameters)])
         function = ffi.cast("void***", self._pointer)[0][self._places[name]]
         return ffi.cast(f"{self._prototypes[name].returns}(*)({types})", function)(self._pointer, *arguments)
@@ -104,7 +104,7 @@ class RuntimeClient(_Caller):
         self.call("allocateSystemMemory", handle, size, address)
         return handle[0], address[0]
 
-    def tensors(self, kind: str) -> list[Any]:
+    def tensor_descriptions(self, kind: str) -> list[Any]:
         """Return the descriptions of all tensors of a kind, `Input` or `Output`."""
         count = self.get(f"getNum{kind}Tensors")
         return [self.get(f"get{kind}TensorDesc", number) for number in range(count)]

@@ -6,7 +6,16 @@ import numpy as np
 
 from diopi_engine.conformance.bench import check, check_array, expect_failure
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.bench import NvdlaBench, as_array, case, empty, fill, inputs, room, size_of
+from diopi_engine.conformance.nvdla.bench import (
+    NvdlaBench,
+    as_array,
+    available_bytes,
+    case,
+    fill_heap,
+    free_blocks,
+    random_inputs,
+    total_size,
+)
 from diopi_engine.conformance.nvdla.client import DeviceSession, ffi
 from diopi_engine.proto.nvdla import Error, Heap
 
@@ -17,7 +26,7 @@ WIDTH = 4 * networks.MAX_BATCH * 4
 
 
 @case
-def sessions_and_devices(bench: NvdlaBench) -> None:
+def ended_sessions_and_unknown_devices_are_rejected(bench: NvdlaBench) -> None:
     with bench.device() as device:
         session = device.session
         with expect_failure("opening a device that is not there", Error.Error_DeviceNotFound):
@@ -30,7 +39,7 @@ def sessions_and_devices(bench: NvdlaBench) -> None:
 
 
 @case
-def handles_of_other_sessions(bench: NvdlaBench) -> None:
+def handles_of_other_sessions_are_rejected(bench: NvdlaBench) -> None:
     with bench.device() as device, bench.device() as second:
         handle, address = second.allocate(100, Heap.DRAM)
         with expect_failure("allocating on a device of another session", UNKNOWN):
@@ -46,7 +55,7 @@ def handles_of_other_sessions(bench: NvdlaBench) -> None:
 
 
 @case
-def memory_of_both_heaps(bench: NvdlaBench) -> None:
+def memory_of_both_heaps_is_usable(bench: NvdlaBench) -> None:
     with bench.device() as device:
         for heap in Heap:
             handle, address = device.allocate(1000, heap)
@@ -70,44 +79,46 @@ def heaps_have_limits(bench: NvdlaBench) -> None:
     with bench.device() as device:
         with expect_failure("4294967295 bytes of SRAM", NO_MEMORY):
             device.allocate(0xFFFFFFFF, Heap.SRAM)
-        blocks = fill(device, Heap.SRAM)
+        blocks = fill_heap(device, Heap.SRAM)
         with expect_failure("memory of a heap that is full", NO_MEMORY):
             device.allocate(64, Heap.SRAM)
         device.call("NvDlaFreeMem", *device.allocate(64, Heap.DRAM), 64)
-        empty(device, blocks)
-        check("what can be allocated again", room(device, Heap.SRAM), size_of(blocks))
+        free_blocks(device, blocks)
+        check("what can be allocated again", available_bytes(device, Heap.SRAM), total_size(blocks))
 
 
 @case
 def closing_frees_memory(bench: NvdlaBench) -> None:
     with bench.device() as device:
-        before = room(device, Heap.SRAM)
+        before = available_bytes(device, Heap.SRAM)
         with bench.device() as second:
             second.allocate(1000, Heap.SRAM)
-            check("whether memory is taken", room(device, Heap.SRAM) < before, True)
-        check("what can be allocated when the device is closed", room(device, Heap.SRAM), before)
+            check("whether memory is taken", available_bytes(device, Heap.SRAM) < before, True)
+        check("what can be allocated when the device is closed", available_bytes(device, Heap.SRAM), before)
 
 
 @case
 def tasks_run_in_order(bench: NvdlaBench) -> None:
     with bench.device() as device:
-        program, (x, s, y, z, end) = _program(bench, device), _memories(device, 5)
-        arrays = inputs(3)
+        program, (x, s, y, z, end) = _load_program(bench, device), _allocate_memories(device, 5)
+        arrays = random_inputs(3)
         for (_, address, _), value in zip((x, s), arrays, strict=True):
             as_array(address, value.size)[:] = value.ravel()
-        tasks = [[program, *map(_described, memories)] for memories in ((x, s, y, z), (z, s, y, end))]
+        tasks = [[program, *map(_handle_and_size, memories)] for memories in ((x, s, y, z), (z, s, y, end))]
         device.submit(*[(3, memories) for memories in tasks])
-        first = networks.expected("pair", *arrays)
-        for place, value in zip((z, y, end), [first[1], *networks.expected("pair", first[1], arrays[1])], strict=True):
+        first = networks.expected_outputs("pair", *arrays)
+        for place, value in zip(
+            (z, y, end), [first[1], *networks.expected_outputs("pair", first[1], arrays[1])], strict=True
+        ):
             check_array("an output", as_array(place[1], value.size).reshape(value.shape), value)
 
 
 @case
-def tasks_that_can_not_be(bench: NvdlaBench) -> None:
+def invalid_tasks_are_rejected(bench: NvdlaBench) -> None:
     with bench.device() as device:
-        program, memories = _program(bench, device), _memories(device, 4)
+        program, memories = _load_program(bench, device), _allocate_memories(device, 4)
         y = as_array(memories[2][1], WIDTH // 4)
-        good = [program, *map(_described, memories)]
+        good = [program, *map(_handle_and_size, memories)]
         lacking, small = good[:-1], [*good[:-1], (good[-1][0], 15)]
         large, shared = [*good[:-1], (good[-1][0], WIDTH + 1)], [*good[:-1], good[1]]
         invalid = {
@@ -129,21 +140,22 @@ def tasks_that_can_not_be(bench: NvdlaBench) -> None:
         check("whether nothing was computed", np.count_nonzero(y), 0)
 
 
-def _program(bench: NvdlaBench, device: DeviceSession) -> tuple[object, int]:
-    """Return memory that contains a loadable."""
+def _load_program(bench: NvdlaBench, device: DeviceSession) -> tuple[object, int]:
+    """Return device memory that contains the loadable `pair`, as a pair of handle and size."""
     data = bench.data()
     handle, address = device.allocate(len(data), Heap.DRAM)
     ffi.memmove(address, data, len(data))
     return handle, len(data)
 
 
-def _memories(device: DeviceSession, count: int) -> list[tuple[object, object, int]]:
-    """Return zero-initialized memories for tensors."""
+def _allocate_memories(device: DeviceSession, count: int) -> list[tuple[object, object, int]]:
+    """Return `count` zero-initialized memories for tensors, each as handle, address and size."""
     allocations = [(*device.allocate(WIDTH, Heap.DRAM), WIDTH) for _ in range(count)]
     for _, address, _ in allocations:
         as_array(address, WIDTH // 4)[:] = 0
     return allocations
 
 
-def _described(block: tuple[object, object, int]) -> tuple[object, int]:
+def _handle_and_size(block: tuple[object, object, int]) -> tuple[object, int]:
+    """Return the handle and the size of a block of memory."""
     return block[0], block[2]

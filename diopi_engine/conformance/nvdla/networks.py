@@ -20,28 +20,29 @@ NAMES = (*FACTORS, "fixed", "older")
 """The names of the files; `fixed` has no batch, and `older` has another version of the compiler."""
 
 
-def weights(name: str) -> Array:
-    """Return the matrix of a network."""
+def weight_matrix(name: str) -> Array:
+    """Return the weight matrix of the network called `name`."""
     return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
 
 
-def expected(name: str, x: Array, s: Array) -> list[Array]:
-    """Return the outputs `y` and `z` of a network for a batch."""
-    return [np.maximum(x @ weights(name) + 1, 0).astype(np.float32), x - 2 * s]
+def expected_outputs(name: str, x: Array, s: Array) -> list[Array]:
+    """Return the outputs `y` and `z` that the network called `name` must compute for the inputs `x` and `s`."""
+    return [np.maximum(x @ weight_matrix(name) + 1, 0).astype(np.float32), x - 2 * s]
 
 
-def make(folder: Path) -> None:
-    """Compile the networks to files with their names."""
+def compile_loadables(folder: Path) -> None:
+    """Compile the networks and write each to a file with its name."""
     import jax.numpy as jnp
 
     from diopi_engine import Input, compile
 
     def pair(matrix: Any, x: Any, s: Any) -> Any:
+        """Return a linear layer of x with ReLU, and x - 2 s."""
         return jnp.maximum(x @ matrix + 1, 0), x - 2 * s
 
     inputs = [Input("x", ("b", INPUTS)), Input("s", ("b", INPUTS))]
     options: dict[str, Any] = {"outputs": ["y", "z"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
-    engines = {name: compile(pair, inputs, weights=weights(name), name=name, **options) for name in FACTORS}
+    engines = {name: compile(pair, inputs, weights=weight_matrix(name), name=name, **options) for name in FACTORS}
     fixed = [Input("x", (1, 2, 2, 3), dtype="int32", layout="NHWC")]
     engines["fixed"] = compile(lambda x: x + 1, fixed, outputs=["y"], name="fixed", platforms=["cpu"])
     engines["older"] = replace(engines["pair"], manifest=replace(engines["pair"].manifest, compiler="0.1"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from diopi_engine.conformance.nvdla.all_cases import CASES
 from diopi_engine.conformance.nvdla.bench import NvdlaBench
 from diopi_engine.conformance.nvdla.client import NvdlaClient
-from diopi_engine.conformance.worker import serve
+from diopi_engine.conformance.worker import run_named_cases
 
 if __name__ == "__main__":
-    serve(CASES, NvdlaBench(NvdlaClient(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))
+    run_named_cases(CASES, NvdlaBench(NvdlaClient(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from diopi_engine.proto import headers
-from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.declarations import FunctionDeclaration
 from diopi_engine.proto.nvdla import METHODS, PORTABILITY
 from diopi_engine.runtime.nvdla.ffi import TABLE
-from diopi_engine.runtime.nvdla.functions import INNER, LAYER, SERVED
+from diopi_engine.runtime.nvdla.functions import IMPLEMENTED, LAYER_FUNCTIONS, METHOD_FUNCTIONS
 from diopi_impl.export.build import build as build_library
 
 LIBRARY = "libnvdla_runtime.so"
@@ -76,32 +76,35 @@ void nvdla::destroyRuntime(IRuntime* runtime) {{
 
 def build(folder: Path) -> Path:
     """Build the library in `folder`, which is created, and return its path; raise ExportError if that fails."""
-    functions = "".join(_function(number, method) for number, method in enumerate(SERVED))
-    layer = _join(f"(function_t){function.name}" for function in PORTABILITY)
-    text = _C.format(table=TABLE, count=len(SERVED), layer=layer, functions=functions)
-    declarations = "".join(f"{_signature(declaration)};\n" for declaration in INNER)
-    class_ = _CPP.format(declarations=declarations, methods="".join(map(_method, METHODS)))
+    functions = "".join(_c_function(number, method) for number, method in enumerate(IMPLEMENTED))
+    layer = _join_with_commas(f"(function_t){function.name}" for function in PORTABILITY)
+    text = _C.format(table=TABLE, count=len(IMPLEMENTED), layer=layer, functions=functions)
+    declarations = "".join(f"{_c_signature(declaration)};\n" for declaration in METHOD_FUNCTIONS)
+    class_ = _CPP.format(declarations=declarations, methods="".join(map(_cpp_method, METHODS)))
     roots = [Path(headers.__file__).parents[2]]
     return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, cpp_text=class_)
 
 
-def _signature(function: Function) -> str:
-    if function in LAYER:
+def _c_signature(function: FunctionDeclaration) -> str:
+    """Return the C signature of a function that Python implements; functions for methods are not exported."""
+    if function in LAYER_FUNCTIONS:
         return f"{function.returns} {function.name}({function.declared})"
     return f'__attribute__((visibility("hidden"))) NvError runtime_{function.name}({function.declared})'
 
 
-def _function(number: int, function: Function) -> str:
-    name = function.name if function in LAYER else f"runtime_{function.name}"
-    arguments = _join(parameter.name for parameter in function.parameters)
+def _c_function(number: int, function: FunctionDeclaration) -> str:
+    """Return the C definition of the function with this number in the table of Python callbacks."""
+    name = function.name if function in LAYER_FUNCTIONS else f"runtime_{function.name}"
+    arguments = _join_with_commas(parameter.name for parameter in function.parameters)
     call = f"((__typeof__(&{name}))functions[{number}])({arguments});"
     if function.returns == "void":
-        return f"{_signature(function)} {{\n    if (can_call()) {call}\n}}\n\n"
-    return f"{_signature(function)} {{\n    if (!can_call()) return NvError_Internal;\n    return {call}\n}}\n\n"
+        return f"{_c_signature(function)} {{\n    if (can_call()) {call}\n}}\n\n"
+    return f"{_c_signature(function)} {{\n    if (!can_call()) return NvError_Internal;\n    return {call}\n}}\n\n"
 
 
-def _method(method: Function) -> str:
-    arguments = _join(["this", *(parameter.name for parameter in method.parameters)])
+def _cpp_method(method: FunctionDeclaration) -> str:
+    """Return the C++ definition of a method that calls the C function with the same name."""
+    arguments = _join_with_commas(["this", *(parameter.name for parameter in method.parameters)])
     if method.returns == "NvError":
         body = f"return runtime_{method.name}({arguments});"
     else:
@@ -109,5 +112,6 @@ def _method(method: Function) -> str:
     return f"    {method.returns} {method.name}({method.declared}) override {{ {body} }}\n"
 
 
-def _join(items: Iterable[str]) -> str:
+def _join_with_commas(items: Iterable[str]) -> str:
+    """Join items with commas."""
     return ", ".join(items)

@@ -10,17 +10,17 @@ from diopi_engine.manifest import Binding, EngineManifest
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.devices import MAX_DEVICES
 from diopi_engine.runtime.errors import InterfaceError
-from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, number_of
+from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, to_integer
 from diopi_engine.runtime.nvdla.loadable import read_loadable
 from diopi_engine.runtime.nvdla.portability import PortabilityLayer
 from diopi_engine.runtime.nvdla.program import binding_bytes, read_engine
-from diopi_engine.runtime.nvdla.tensors import describe, requested_batch
+from diopi_engine.runtime.nvdla.tensors import requested_batch, tensor_fields
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerMemory:
-    """Memory of the portability layer."""
+    """A block of memory that the portability layer allocated, with its handle, host address and size."""
 
     instance: int
     handle: Any
@@ -31,7 +31,7 @@ class LayerMemory:
 @final
 @dataclass(kw_only=True)
 class LoadedNetwork:
-    """A loaded network.
+    """The network that is loaded on device `instance`, with its batch size and bound memory.
 
     Attributes:
         loadable: memory of its device that contains the bytes of the loadable.
@@ -47,7 +47,7 @@ class LoadedNetwork:
 
 @final
 class NetworkRuntime:
-    """A session, its open devices, its allocated memory by handle, and the loaded network."""
+    """The state of an IRuntime object: session, open devices, memory by handle, and the loaded network."""
 
     def __init__(self, layer: PortabilityLayer) -> None:
         self.layer = layer
@@ -58,7 +58,7 @@ class NetworkRuntime:
 
     @property
     def bound(self) -> dict[Binding, LayerMemory]:
-        """The bound memory."""
+        """The memory bound to each input and output of the loaded network; empty if no network is loaded."""
         return self._loaded.bound if self._loaded else {}
 
     @property
@@ -97,11 +97,11 @@ class NetworkRuntime:
         device = self.devices[memory.instance]
         self.layer.call("NvDlaFreeMem", self.session, device, memory.handle, memory.address, memory.size)
 
-    def memory(self, handle: Any) -> LayerMemory:
+    def find_memory(self, handle: Any) -> LayerMemory:
         """Return memory that this runtime allocated for a program; raise NvError_BadValue for an unknown handle."""
         if not handle:
             raise bad_parameter("hMem is NULL")
-        if (number := number_of(handle)) not in self.memories:
+        if (number := to_integer(handle)) not in self.memories:
             raise InterfaceError(
                 Error.Error_BadValue, f"{number:#x} is not a handle of memory that this runtime allocated"
             )
@@ -158,7 +158,7 @@ def getNumDevices(runtime: NetworkRuntime) -> int:
 def load(runtime: NetworkRuntime, buf: Any, instance: int) -> None:
     if not buf:
         raise bad_parameter("buf is NULL")
-    data = read_loadable(number_of(buf))
+    data = read_loadable(to_integer(buf))
     runtime.load(instance, read_engine(data).manifest, data)
 
 
@@ -190,10 +190,12 @@ def getOutputTensorDesc(runtime: NetworkRuntime, number: int) -> Any:
 
 
 def _describe_tensor(loaded: LoadedNetwork, bindings: Sequence[Binding], number: int) -> Any:
-    return describe(_binding(bindings, number), loaded.batch, loaded.manifest.max_batch)
+    """Return the fields of the NvDlaTensor that describes an input or output of the loaded network."""
+    return tensor_fields(_find_binding(bindings, number), loaded.batch, loaded.manifest.max_batch)
 
 
-def _binding(bindings: Sequence[Binding], number: int) -> Binding:
+def _find_binding(bindings: Sequence[Binding], number: int) -> Binding:
+    """Return the binding with this number; raise NvError_BadParameter if there is none."""
     if not 0 <= number < len(bindings):
         raise bad_parameter(f"tensor {number}, expected one of 0 to {len(bindings) - 1}")
     return bindings[number]
@@ -201,15 +203,16 @@ def _binding(bindings: Sequence[Binding], number: int) -> Binding:
 
 @call
 def setInputTensorDesc(runtime: NetworkRuntime, number: int, tensor: Any) -> None:
-    _set(runtime.loaded, _binding(runtime.loaded.manifest.inputs, number), tensor)
+    _set_description(runtime.loaded, _find_binding(runtime.loaded.manifest.inputs, number), tensor)
 
 
 @call
 def setOutputTensorDesc(runtime: NetworkRuntime, number: int, tensor: Any) -> None:
-    _set(runtime.loaded, _binding(runtime.loaded.manifest.outputs, number), tensor)
+    _set_description(runtime.loaded, _find_binding(runtime.loaded.manifest.outputs, number), tensor)
 
 
-def _set(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> None:
+def _set_description(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> None:
+    """Set the batch size that a modified NvDlaTensor requests; raise an error if bound memory is too small."""
     if not tensor:
         raise bad_parameter("tensor is NULL")
     batch = requested_batch(tensor, binding, loaded.batch, loaded.manifest.max_batch)
@@ -219,6 +222,7 @@ def _set(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> None:
 
 
 def _check_size(binding: Binding, memory: LayerMemory, batch: int) -> None:
+    """Raise NvError_BadParameter if memory is too small for a binding with this batch size."""
     if memory.size < binding_bytes(binding, batch):
         needed = f"a batch of {batch} needs {binding_bytes(binding, batch)}"
         raise bad_parameter(f"the memory of {binding.name} has {memory.size} bytes, {needed}")
@@ -227,33 +231,34 @@ def _check_size(binding: Binding, memory: LayerMemory, batch: int) -> None:
 @call
 def allocateSystemMemory(runtime: NetworkRuntime, size: int) -> tuple[Any, Any]:
     memory = runtime.allocate(runtime.loaded.instance, size)
-    runtime.memories[number_of(memory.handle)] = memory
+    runtime.memories[to_integer(memory.handle)] = memory
     return memory.handle, memory.address
 
 
 @call
 def freeSystemMemory(runtime: NetworkRuntime, handle: Any, size: int) -> None:
-    memory = runtime.memory(handle)
+    memory = runtime.find_memory(handle)
     if size != memory.size:
         raise bad_parameter(f"{size} bytes are freed, {memory.size} were allocated")
     if used := [name.name for name, bound_memory in runtime.bound.items() if bound_memory is memory]:
         raise InterfaceError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
     runtime.free(memory)
-    del runtime.memories[number_of(handle)]
+    del runtime.memories[to_integer(handle)]
 
 
 @call
 def bindInputTensor(runtime: NetworkRuntime, number: int, handle: Any) -> None:
-    _bind(runtime, runtime.loaded.manifest.inputs, number, handle)
+    _bind_memory(runtime, runtime.loaded.manifest.inputs, number, handle)
 
 
 @call
 def bindOutputTensor(runtime: NetworkRuntime, number: int, handle: Any) -> None:
-    _bind(runtime, runtime.loaded.manifest.outputs, number, handle)
+    _bind_memory(runtime, runtime.loaded.manifest.outputs, number, handle)
 
 
-def _bind(runtime: NetworkRuntime, bindings: Sequence[Binding], number: int, handle: Any) -> None:
-    binding, memory = _binding(bindings, number), runtime.memory(handle)
+def _bind_memory(runtime: NetworkRuntime, bindings: Sequence[Binding], number: int, handle: Any) -> None:
+    """Bind memory to an input or output; raise NvError_BadParameter for another device or insufficient size."""
+    binding, memory = _find_binding(bindings, number), runtime.find_memory(handle)
     if memory.instance != runtime.loaded.instance:
         raise bad_parameter(f"the memory is of device {memory.instance}, the network is on {runtime.loaded.instance}")
     _check_size(binding, memory, runtime.loaded.batch)

@@ -15,7 +15,7 @@ TABLE = "struct nvdla_exported { function_t* functions; const function_t* layer;
 """The structure that a library shares with Python: functions that Python fills in, and the portability layer."""
 
 ffi = cffi.FFI()
-ffi.cdef(headers.cdef(nvdla.DECLARATIONS))
+ffi.cdef(headers.cffi_declarations(nvdla.DECLARATIONS))
 ffi.cdef(f"typedef void (*function_t)(void); {TABLE}")
 
 CALLS: dict[str, Callable[..., Any]] = {}
@@ -23,16 +23,16 @@ CALLS: dict[str, Callable[..., Any]] = {}
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function under its name."""
+    """Register the Python implementation of a function or method under its name."""
     CALLS[function.__name__] = function
     return function
 
 
 def bad_parameter(reason: str) -> InterfaceError:
-    """Return the error for an invalid argument."""
+    """Return an NvError_BadParameter error with this reason."""
     return InterfaceError(Error.Error_BadParameter, reason)
 
 
-def number_of(pointer: Any) -> int:
-    """Return an address or a handle as a number."""
+def to_integer(pointer: Any) -> int:
+    """Return a pointer or handle as an integer."""
     return int(ffi.cast("uintptr_t", pointer))

@@ -15,7 +15,7 @@ from diopi_engine.proto.nvdla import Error, Heap
 from diopi_engine.runtime.devices import DeviceDescription, devices
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.handles import Handles
-from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, number_of
+from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, to_integer
 from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
 from diopi_engine.runtime.nvdla.program import Program, binding_bytes
 
@@ -25,7 +25,7 @@ HANDLES = Handles(Error.Error_BadValue)
 @final
 @dataclass(eq=False)
 class KernelSession:
-    """A session and its open devices."""
+    """A session with the driver in the kernel, and the devices that it has opened."""
 
     devices: list[OpenDevice] = field(default_factory=list)
 
@@ -55,13 +55,13 @@ class DeviceMemory:
         return int(self.bytes.ctypes.data)
 
     def program(self, size: int, device: DeviceDescription) -> Program:
-        """Return the loadable in the first bytes, read in the first call; raise the errors of Program."""
+        """Return the loadable at the start of the memory as a Program, which the first call creates."""
         with self._reading:
             if self._program is None:
                 self._program = Program(self.bytes[:size].tobytes(), device)
             return self._program
 
-    def give_back(self) -> None:
+    def mark_free(self) -> None:
         """Mark the memory as free; must be called with the lock of the handles."""
         self._space.free(self.bytes)
 
@@ -99,7 +99,7 @@ def NvDlaClose(session: KernelSession, opened: OpenDevice) -> None:
     with HANDLES.lock:
         _check_session(session, opened)
         for memory in opened.memories:
-            memory.give_back()
+            memory.mark_free()
             HANDLES.remove(memory)
         session.devices.remove(opened)
         HANDLES.remove(opened)
@@ -108,6 +108,7 @@ def NvDlaClose(session: KernelSession, opened: OpenDevice) -> None:
 
 
 def _check_session(session: KernelSession, opened: OpenDevice) -> None:
+    """Raise NvError_BadValue unless the session opened the device."""
     if opened not in session.devices:
         raise InterfaceError(Error.Error_BadValue, "another session opened the device")
 
@@ -128,16 +129,17 @@ def NvDlaFreeMem(session: KernelSession, opened: OpenDevice, memory: DeviceMemor
     with HANDLES.lock:
         _check_session(session, opened)
         _check_device(opened, memory)
-        if (number_of(address), size) != (memory.address, len(memory.bytes)):
+        if (to_integer(address), size) != (memory.address, len(memory.bytes)):
             allocated = f"{len(memory.bytes)} bytes at {memory.address:#x}"
-            raise bad_parameter(f"{size} bytes at {number_of(address):#x} are freed, {allocated} were allocated")
+            raise bad_parameter(f"{size} bytes at {to_integer(address):#x} are freed, {allocated} were allocated")
         opened.memories.remove(memory)
         HANDLES.remove(memory)
-        memory.give_back()
+        memory.mark_free()
     memory.close()
 
 
 def _check_device(opened: OpenDevice, memory: DeviceMemory) -> None:
+    """Raise NvError_BadValue unless the memory was allocated for the open device."""
     if memory not in opened.memories:
         raise InterfaceError(Error.Error_BadValue, "the memory was allocated for another device, or by another session")
 
@@ -147,29 +149,29 @@ def NvDlaSubmit(session: KernelSession, opened: OpenDevice, tasks: Any, count: i
     _check_session(session, opened)
     if not tasks or not count:
         raise bad_parameter(f"{count} tasks at {tasks}, expected 1 or more")
-    jobs = [_job(opened, tasks[n]) for n in range(count)]
+    jobs = [_prepare_task(opened, tasks[n]) for n in range(count)]
     for program, batch, memories in jobs:
         program.run(batch, memories)
 
 
-def _job(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
+def _prepare_task(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
     """Return the program, the batch size, and the inputs and outputs of a task."""
     if not task.addressList or not task.numAddresses:
         raise bad_parameter(
             f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable"
         )
     described = [task.addressList[n] for n in range(task.numAddresses)]
-    memories = [HANDLES.find(DeviceMemory, number_of(descriptor.handle)) for descriptor in described]
+    memories = [HANDLES.find(DeviceMemory, to_integer(descriptor.handle)) for descriptor in described]
     for memory, descriptor in zip(memories, described, strict=True):
         _check_device(opened, memory)
         if descriptor.size > len(memory.bytes):
             raise bad_parameter(f"a task uses {descriptor.size} bytes of memory that has {len(memory.bytes)}")
     program = memories[0].program(described[0].size, opened.device)
-    _check(program, task.batchSize, memories, [descriptor.size for descriptor in described])
+    _check_task(program, task.batchSize, memories, [descriptor.size for descriptor in described])
     return program, task.batchSize, [memory.bytes for memory in memories[1:]]
 
 
-def _check(program: Program, batch: int, memories: Sequence[DeviceMemory], sizes: Sequence[int]) -> None:
+def _check_task(program: Program, batch: int, memories: Sequence[DeviceMemory], sizes: Sequence[int]) -> None:
     """Raise NvError_BadParameter if a program can't run a batch with these memories; the first one contains it."""
     manifest = program.manifest
     if not 1 <= batch <= manifest.max_batch:

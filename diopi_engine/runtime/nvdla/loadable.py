@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from diopi_engine.container import extent
+from diopi_engine.container import find_archive_size
 from diopi_engine.errors import EngineFileError
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.errors import InterfaceError
@@ -28,6 +28,7 @@ def read_loadable(address: int) -> bytes:
     with open("/proc/self/mem", "rb", buffering=0) as memory:
 
         def read(offset: int, size: int) -> bytes:
+            """Read `size` bytes at an offset from the address; raise EngineFileError if they are not mapped."""
             try:
                 data = os.pread(memory.fileno(), size, address + offset)
             except OSError as error:
@@ -37,6 +38,6 @@ def read_loadable(address: int) -> bytes:
             return data
 
         try:
-            return read(0, extent(read))
+            return read(0, find_archive_size(read))
         except EngineFileError as error:
             raise InterfaceError(Error.Error_InvalidFile, f"the loadable is damaged: {error}") from error

@@ -53,6 +53,7 @@ class HeapSpace:
 
 
 def _round_up(size: int) -> int:
+    """Round a size up to a multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

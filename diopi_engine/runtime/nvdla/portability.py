@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.declarations import FunctionDeclaration
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.nvdla.ffi import ffi
@@ -16,12 +16,12 @@ class PortabilityLayer:
 
     def __init__(self, functions: Any) -> None:
         self._functions = {
-            prototype.name: ffi.cast(_pointer(prototype), function)
+            prototype.name: ffi.cast(_pointer_type(prototype), function)
             for prototype, function in zip(PORTABILITY, functions, strict=True)
         }
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; raise InterfaceError with its error code, or `Error_Internal` if that is unknown."""
+        """Call a function by name; raise InterfaceError with its error code, or `Error_Internal` for unknown codes."""
         result = self._functions[name](*arguments)
         if result is not None and result != Error.Success:
             raise InterfaceError(Error.find(result) or Error.Error_Internal, f"{name} returned {result}")
@@ -59,6 +59,6 @@ class PortabilityLayer:
         self._functions["NvDlaDebugPrintf"](b"%s\n", ffi.new("char[]", text.encode()))
 
 
-def _pointer(function: Function) -> str:
+def _pointer_type(function: FunctionDeclaration) -> str:
     """Return the C type of a pointer to the function."""
     return f"{function.returns}(*)({function.declared})"

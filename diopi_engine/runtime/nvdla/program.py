@@ -14,7 +14,7 @@ from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.proto.hgrt import Result
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.allocation import Lane, split_lanes
-from diopi_engine.runtime.cores import numbers
+from diopi_engine.runtime.cores import core_numbers
 from diopi_engine.runtime.devices import DeviceDescription
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution, binding_shape
@@ -44,22 +44,22 @@ def binding_bytes(binding: Binding, batch: int) -> int:
 
 @final
 class Program:
-    """A loadable on a device."""
+    """A loadable that is ready to run on a device."""
 
     def __init__(self, data: bytes, device: DeviceDescription) -> None:
         """Read a loadable; raise NvError_NotSupported or NvError_InsufficientMemory if the device can't run it."""
         engine = read_engine(data)
         self.manifest = engine.manifest
-        lanes = [[device.jax_devices[core] for core in lane] for lane in _lanes(engine, device)]
-        with _report_errors():
+        lanes = [[device.jax_devices[core] for core in lane] for lane in _select_lanes(engine, device)]
+        with _translate_errors():
             self._execution = Execution(engine, lanes)
 
     def run(self, batch: int, memories: Sequence[Array]) -> None:
         """Run the program with sufficiently large inputs and outputs, in the order of its bindings."""
         bindings = self.manifest.bindings
-        arrays = [_array(memory, binding, batch) for memory, binding in zip(memories, bindings, strict=True)]
+        arrays = [_binding_array(memory, binding, batch) for memory, binding in zip(memories, bindings, strict=True)]
         inputs = len(self.manifest.inputs)
-        with _report_errors():
+        with _translate_errors():
             self._execution.execute(batch, arrays[:inputs], arrays[inputs:])
 
     def close(self) -> None:
@@ -67,14 +67,16 @@ class Program:
         self._execution.close()
 
 
-def _array(memory: Array, binding: Binding, batch: int) -> Array:
+def _binding_array(memory: Array, binding: Binding, batch: int) -> Array:
+    """Return the beginning of a memory as an array with the type and shape of a binding."""
     shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
     return memory[: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def _lanes(engine: Engine, device: DeviceDescription) -> list[Lane]:
+def _select_lanes(engine: Engine, device: DeviceDescription) -> list[Lane]:
+    """Return the lanes of an engine on a device; raise InterfaceError if the device lacks cores or local memory."""
     control = engine.manifest.control
-    cores = numbers(control.core_mask)
+    cores = core_numbers(control.core_mask)
     if cores[-1] >= device.cores.count:
         reason = f"the network needs core {cores[-1]}, device {device.number} has {device.cores.count}"
         raise InterfaceError(Error.Error_NotSupported, reason)
@@ -85,7 +87,8 @@ def _lanes(engine: Engine, device: DeviceDescription) -> list[Lane]:
 
 
 @contextmanager
-def _report_errors() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
+    """Convert the result codes of HanGuangRT in InterfaceErrors to the error codes of NVDLA."""
     try:
         yield
     except InterfaceError as error:

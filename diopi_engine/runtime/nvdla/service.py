@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from diopi_engine.proto.declarations import CParameter, Function
+from diopi_engine.proto.declarations import CParameter, FunctionDeclaration
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
 from diopi_engine.runtime.errors import ResultCodes
 from diopi_engine.runtime.nvdla.driver import find_runtime
-from diopi_engine.runtime.nvdla.ffi import CALLS, bad_parameter, ffi, number_of
-from diopi_engine.runtime.nvdla.functions import SERVED
+from diopi_engine.runtime.nvdla.ffi import CALLS, bad_parameter, ffi, to_integer
+from diopi_engine.runtime.nvdla.functions import IMPLEMENTED
 from diopi_engine.runtime.nvdla.kernel import HANDLES, DeviceMemory, KernelSession, OpenDevice
 from diopi_engine.runtime.nvdla.portability import PortabilityLayer
 from diopi_impl.export.once import fill_once
@@ -30,35 +30,38 @@ _RESULT_CODES = ResultCodes(Error.Success, Error.Error_InsufficientMemory, Error
 
 
 def serve(address: int) -> None:
-    """Fill the table of the library whose `struct nvdla_exported` is at `address`; a second call does nothing."""
-    fill_once(address, _fill)
+    """Fill the function table of the library whose `struct nvdla_exported` is at `address`, once per process."""
+    fill_once(address, _fill_table)
 
 
-def _fill(address: int) -> list[Any]:
+def _fill_table(address: int) -> list[Any]:
+    """Write a C callback for each function to the library's table, and return the callbacks to keep them alive."""
     exported: Any = ffi.cast("struct nvdla_exported*", address)
     layer = PortabilityLayer(exported.layer[0 : len(PORTABILITY)])
-    functions = [_callback(function, layer) for function in SERVED]
+    functions = [_c_callback(function, layer) for function in IMPLEMENTED]
     for number, function in enumerate(functions):
         exported.functions[number] = ffi.cast("function_t", function)
     return functions
 
 
-def _callback(function: Function, layer: PortabilityLayer) -> Any:
+def _c_callback(function: FunctionDeclaration, layer: PortabilityLayer) -> Any:
+    """Return a C callback that calls the Python implementation of a function and reports errors to the layer."""
     types = ", ".join(parameter.type for parameter in function.parameters)
-    callback = _RESULT_CODES.to(function.name, _receiver(function, layer), layer.print)
+    callback = _RESULT_CODES.returning_code(function.name, _wrap_implementation(function, layer), layer.print)
     if function.returns == "void":
         return ffi.callback(f"void({types})", lambda *values: (callback(*values), None)[1])
     return ffi.callback(f"NvError({types})", callback, error=Error.Error_Internal)
 
 
-def _receiver(function: Function, layer: PortabilityLayer) -> Callable[..., None]:
-    """Return a function for C that writes the results of a call through the pointers."""
+def _wrap_implementation(function: FunctionDeclaration, layer: PortabilityLayer) -> Callable[..., None]:
+    """Return a function that takes C arguments and writes the outputs of the implementation through pointers."""
     call, parameters = CALLS[function.name], function.parameters
     if function.name == "create":
         call = partial(call, layer=layer)
     outputs = [n for n, parameter in enumerate(parameters) if parameter.type in _OUTPUTS]
 
     def receive(*values: Any) -> None:
+        """Convert the arguments, call the implementation and write its results; reject NULL outputs."""
         for n in outputs:
             if not values[n]:
                 raise bad_parameter(f"{parameters[n].name} is NULL")
@@ -71,13 +74,13 @@ def _receiver(function: Function, layer: PortabilityLayer) -> Callable[..., None
 
 
 def _convert_argument(parameter: CParameter, value: Any) -> Any:
-    """Convert an argument of C to the form that the call takes."""
+    """Convert an argument from C to the object, enumerator or value that the implementation expects."""
     if kind := _KINDS.get(parameter.name):
-        return HANDLES.find(kind, number_of(value))
+        return HANDLES.find(kind, to_integer(value))
     if parameter.name == "runtime":
-        return find_runtime(number_of(value))
+        return find_runtime(to_integer(value))
     if parameter.name == "object":
-        return number_of(value)
+        return to_integer(value)
     if parameter.type == "NvDlaHeap":
         if (heap := Heap.find(value)) is None:
             raise bad_parameter(f"{parameter.name} is {value}, no NvDlaHeap")

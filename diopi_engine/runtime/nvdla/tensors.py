@@ -13,8 +13,8 @@ from diopi_engine.runtime.nvdla.ffi import bad_parameter, ffi
 from diopi_engine.runtime.nvdla.program import binding_bytes
 
 
-def describe(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
-    """Return the fields of an NvDlaTensor."""
+def tensor_fields(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
+    """Return the fields of the NvDlaTensor that describes a binding with this batch size."""
     shape = binding_shape(binding, batch)
     name = binding.name.encode()[: NAME_LENGTH - 1].decode(errors="ignore").encode()  # no half characters
     return {
@@ -33,9 +33,9 @@ def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -
     wanted = tensor.dims[0] if None in binding.shape else batch
     if None in binding.shape and not 1 <= wanted <= max_batch:
         raise bad_parameter(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
-    expected = ffi.new("NvDlaTensor*", describe(binding, wanted, max_batch))
+    expected = ffi.new("NvDlaTensor*", tensor_fields(binding, wanted, max_batch))
     for field in ("name", "dataType", "dataFormat", "numDims", "dims", "maxBatch"):
-        expected_value, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
+        expected_value, found = _comparable(getattr(expected, field)), _comparable(getattr(tensor, field))
         if expected_value != found:
             raise InterfaceError(
                 Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {expected_value}"
@@ -43,8 +43,8 @@ def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -
     return wanted
 
 
-def _plain(value: Any) -> Any:
-    """Return a field as a value that can be compared."""
+def _comparable(value: Any) -> Any:
+    """Return a field of a cffi structure as bytes, a list or a number, which Python can compare."""
     if not isinstance(value, ffi.CData):
         return value
     return ffi.string(value) if ffi.typeof(value).item is ffi.typeof("char") else list(value)

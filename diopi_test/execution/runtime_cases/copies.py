@@ -54,17 +54,18 @@ def copies_within_the_device_are_exact(vendor: BaseVendor) -> None:
 
 
 def _check_copies(vendor: BaseVendor, direction: str) -> None:
+    """Check copies of all sizes and offsets in one direction."""
     room = max(SIZES) + 2 * MARGIN
     with open_device(vendor) as device, allocate(device, room, room) as blocks, Stream(device) as stream:
         for nbytes, (end, start) in product(SIZES, OFFSETS):
             source, before = payload(nbytes + 2 * MARGIN), background(nbytes + 2 * MARGIN)
             expected = before.copy()
             expected[end : end + nbytes] = source[start : start + nbytes]
-            actual = _copied(stream, blocks, direction, source[start:], before.copy(), end, nbytes)
+            actual = _copy_and_read(stream, blocks, direction, source[start:], before.copy(), end, nbytes)
             require_equal(f"{direction} of {nbytes} bytes from offset {start} to {end}", actual, expected)
 
 
-def _copied(
+def _copy_and_read(
     stream: Stream, blocks: Sequence[int], direction: str, source: Bytes, target: Bytes, end: int, nbytes: int
 ) -> Bytes:
     """Return the contents of `target` after `nbytes` of `source` were copied to its byte `end`."""

@@ -39,6 +39,8 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 @final
 @dataclass(frozen=True)
 class _Allocation:
+    """A block of device memory: its address and its size in bytes."""
+
     address: int
     nbytes: int
 
@@ -69,6 +71,7 @@ def blocks_do_not_overlap(vendor: BaseVendor) -> None:
 
 
 def _check_disjoint(blocks: Sequence[_Allocation]) -> None:
+    """Raise RuntimeCaseError if two blocks overlap."""
     for low, high in pairwise(sorted(blocks, key=lambda block: block.address)):
         require(
             low.address + low.nbytes <= high.address,
@@ -133,11 +136,11 @@ def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
     """
     block, rounds, at_once = 64 * MIB, 256, 16
     with open_device(vendor) as device:
-        before, deadline = _address_space(), time.monotonic() + 5
+        before, deadline = _address_space_bytes(), time.monotonic() + 5
         for number in range(1, rounds + 1):
             for _ in range(at_once):
                 device.free(device.malloc(block))
-            grown, served = _address_space() - before, number * at_once * block
+            grown, served = _address_space_bytes() - before, number * at_once * block
             require(
                 grown < max(served // 2, 2 * GIB),  # allocators may keep something back
                 f"the process grew by {grown / GIB:.1f} GiB while {served / GIB:.1f} GiB were allocated and freed",
@@ -146,7 +149,7 @@ def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
                 break
 
 
-def _address_space() -> int:
+def _address_space_bytes() -> int:
     """Return the bytes of address space of this process; 0 if the system does not report them."""
     statistics = Path("/proc/self/statm")  # in pages
     return int(statistics.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0

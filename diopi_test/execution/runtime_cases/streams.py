@@ -28,12 +28,12 @@ IMPOSSIBLE = (2**62, 2**63, 2**64 - 1)
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
-HOP = 64
-"""Bytes handed on in a chain."""
+HOP_BYTES = 64
+"""Number of bytes that each copy of a chain moves to the next slot."""
 
 
 @final
-class _Chain:
+class _CopyChain:
     """Copies on one stream, each of which depends on the previous one: bytes move from slot to slot of a block.
 
     The first copy is much larger than the others, so that a runtime that executes small copies first is detected.
@@ -43,37 +43,37 @@ class _Chain:
         self.stream = stream
         self._block = block
         self._slots = slots
-        self._sent = payload(self.room(slots), seed)
-        self._received = background(HOP)
+        self._sent = payload(self.required_bytes(slots), seed)
+        self._received = background(HOP_BYTES)
 
     @staticmethod
-    def room(slots: int) -> int:
+    def required_bytes(slots: int) -> int:
         """Return the bytes that a chain of `slots` needs."""
-        return slots * HOP + 256 * KIB
+        return slots * HOP_BYTES + 256 * KIB
 
     def start(self) -> None:
         """Fill the block; the bytes for the chain are at its end."""
         self.stream.h2d(self._block, address_of(self._sent), self._sent.size)
-        self.stream.d2d(self._block, self._block + self._sent.size - HOP, HOP)
+        self.stream.d2d(self._block, self._block + self._sent.size - HOP_BYTES, HOP_BYTES)
 
-    def hop(self, slot: int) -> None:
+    def copy_to_slot(self, slot: int) -> None:
         """Copy the bytes from the slot before to `slot`."""
-        self.stream.d2d(self._block + slot * HOP, self._block + (slot - 1) * HOP, HOP)
+        self.stream.d2d(self._block + slot * HOP_BYTES, self._block + (slot - 1) * HOP_BYTES, HOP_BYTES)
 
     def finish(self) -> None:
         """Read the last slot."""
-        self.stream.d2h(address_of(self._received), self._block + (self._slots - 1) * HOP, HOP)
+        self.stream.d2h(address_of(self._received), self._block + (self._slots - 1) * HOP_BYTES, HOP_BYTES)
 
     def check(self, subject: str) -> None:
         """Wait for the stream, and compare the bytes."""
         self.stream.synchronize()
-        require_equal(f"{subject}: after {self._slots} dependent copies", self._received, self._sent[-HOP:])
+        require_equal(f"{subject}: after {self._slots} dependent copies", self._received, self._sent[-HOP_BYTES:])
 
     def enqueue(self) -> None:
         """Enqueue all copies."""
         self.start()
         for slot in range(1, self._slots):
-            self.hop(slot)
+            self.copy_to_slot(slot)
         self.finish()
 
 
@@ -81,9 +81,13 @@ class _Chain:
 def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
     """Copy bytes through hundreds of slots, ordered only by the stream."""
     slots = 300
-    with open_device(vendor) as device, allocate(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
+    with (
+        open_device(vendor) as device,
+        allocate(device, _CopyChain.required_bytes(slots)) as (block,),
+        Stream(device) as stream,
+    ):
         for seed in range(3):
-            chain = _Chain(stream, block, slots, seed)
+            chain = _CopyChain(stream, block, slots, seed)
             chain.enqueue()
             chain.check("one stream")
 
@@ -91,12 +95,12 @@ def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
 @runtime_case
 def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
     """Write a block repeatedly. The last bytes must remain, and reads in between must see earlier ones."""
-    rows = payload(200 * HOP).reshape(200, HOP)
+    rows = payload(200 * HOP_BYTES).reshape(200, HOP_BYTES)
     seen = np.full_like(rows, 255)
-    with open_device(vendor) as device, allocate(device, HOP) as (block,), Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, HOP_BYTES) as (block,), Stream(device) as stream:
         for written, read in zip(rows, seen, strict=True):
-            stream.h2d(block, address_of(written), HOP)
-            stream.d2h(address_of(read), block, HOP)
+            stream.h2d(block, address_of(written), HOP_BYTES)
+            stream.d2h(address_of(read), block, HOP_BYTES)
         stream.synchronize()
         require_equal("a block written 200 times and read after each", seen.reshape(-1), rows.reshape(-1))
 
@@ -136,13 +140,13 @@ def several_streams_work_at_once(vendor: BaseVendor) -> None:
     """Interleave copies on eight streams; each must execute them in order, whichever stream is synchronized first."""
     slots, count = 40, 8
     with open_device(vendor) as device, ExitStack() as stack:
-        blocks = stack.enter_context(allocate(device, *[_Chain.room(slots)] * count))
+        blocks = stack.enter_context(allocate(device, *[_CopyChain.required_bytes(slots)] * count))
         streams = [stack.enter_context(Stream(device)) for _ in range(count)]
-        chains = [_Chain(*pair, slots, seed) for seed, pair in enumerate(zip(streams, blocks, strict=True))]
+        chains = [_CopyChain(*pair, slots, seed) for seed, pair in enumerate(zip(streams, blocks, strict=True))]
         for chain in chains:
             chain.start()
         for slot, chain in product(range(1, slots), chains):
-            chain.hop(slot)
+            chain.copy_to_slot(slot)
         for chain in chains:
             chain.finish()
         for number, chain in reversed(list(enumerate(chains))):
@@ -170,12 +174,12 @@ def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
 @runtime_case
 def streams_come_and_go(vendor: BaseVendor) -> None:
     """Create and use a hundred streams, one after the other."""
-    with open_device(vendor) as device, allocate(device, HOP) as (block,):
+    with open_device(vendor) as device, allocate(device, HOP_BYTES) as (block,):
         for seed in range(100):
-            sent, received = payload(HOP, seed), background(HOP)
+            sent, received = payload(HOP_BYTES, seed), background(HOP_BYTES)
             with Stream(device) as stream:
-                stream.h2d(block, address_of(sent), HOP)
-                stream.d2h(address_of(received), block, HOP)
+                stream.h2d(block, address_of(sent), HOP_BYTES)
+                stream.d2h(address_of(received), block, HOP_BYTES)
                 stream.synchronize()
             require_equal(f"stream {seed} of 100, made one after the other", received, sent)
 
@@ -188,8 +192,8 @@ def several_threads_work_at_once(vendor: BaseVendor) -> None:
 
         def work(thread: int) -> None:
             for seed in range(4):
-                with allocate(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
-                    chain = _Chain(stream, block, slots, seed=10 * thread + seed)
+                with allocate(device, _CopyChain.required_bytes(slots)) as (block,), Stream(device) as stream:
+                    chain = _CopyChain(stream, block, slots, seed=10 * thread + seed)
                     chain.enqueue()
                     check_exhaustion(device, IMPOSSIBLE[0])
                     chain.check(f"thread {thread} of {threads}")

@@ -1,4 +1,4 @@
-"""Tools of the runtime cases: a device, memory on it, and bytes on the host."""
+"""Helper functions of the runtime cases: an open device, memory on the device, and bytes on the host."""
 
 from __future__ import annotations
 

@@ -12,36 +12,36 @@ from collections.abc import Callable, Sequence
 from hypothesis.strategies import DrawFn
 
 from diopi_test.cases.case import Case
-from diopi_test.fuzz.changes.attributes import other_attributes
-from diopi_test.fuzz.changes.element_types import other_types
-from diopi_test.fuzz.changes.layouts import other_layouts
-from diopi_test.fuzz.changes.shapes import other_shapes
-from diopi_test.fuzz.changes.sizes import most_elements, other_sizes
-from diopi_test.fuzz.changes.values import other_values
-from diopi_test.fuzz.known import Known, elements
+from diopi_test.fuzz.changes.attributes import change_attributes
+from diopi_test.fuzz.changes.element_types import change_types
+from diopi_test.fuzz.changes.layouts import change_layouts
+from diopi_test.fuzz.changes.shapes import change_shapes
+from diopi_test.fuzz.changes.sizes import change_sizes, max_elements
+from diopi_test.fuzz.changes.values import change_values
+from diopi_test.fuzz.known import ValidCallKnowledge, count_elements
 
-Change = Callable[[DrawFn, Known, Case], Case]
+Change = Callable[[DrawFn, ValidCallKnowledge, Case], Case]
 
 CHANGES: tuple[Change, ...] = (
-    other_sizes,
-    other_shapes,
-    other_attributes,
-    other_types,
-    other_layouts,
-    other_values,
+    change_sizes,
+    change_shapes,
+    change_attributes,
+    change_types,
+    change_layouts,
+    change_values,
 )
 """The changes in the order in which they are applied: axes after ranks, domains after types."""
 
-OF_DRAWS: tuple[Change, ...] = (other_sizes, other_shapes)
+CHANGES_OF_RANDOM_FUNCTIONS: tuple[Change, ...] = (change_sizes, change_shapes)
 """The changes for random functions, whose results are validated by statistical tests that need data like those of
 the cases."""
 
 
-def changes_for(known: Known) -> Sequence[Change]:
-    """The changes that a function's calls may have."""
-    return OF_DRAWS if known.prototype.guarantee == "random" else CHANGES
+def changes_for(known: ValidCallKnowledge) -> Sequence[Change]:
+    """Return the changes that may be applied to calls of a function."""
+    return CHANGES_OF_RANDOM_FUNCTIONS if known.prototype.guarantee == "random" else CHANGES
 
 
-def fits(known: Known, case: Case) -> bool:
+def is_small_enough(known: ValidCallKnowledge, case: Case) -> bool:
     """Return whether the reference computes a call of this size quickly."""
-    return elements(case) <= 2 * most_elements(known)
+    return count_elements(case) <= 2 * max_elements(known)

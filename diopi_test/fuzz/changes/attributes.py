@@ -1,4 +1,4 @@
-"""Other attributes."""
+"""Changes of the attributes of a call."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case
 from diopi_test.fuzz.changes.chances import SOMETIMES
-from diopi_test.fuzz.changes.shapes import other_axes
-from diopi_test.fuzz.changes.values import REAL, with_domains
-from diopi_test.fuzz.known import WHOLE, Known, rank, with_tensors
+from diopi_test.fuzz.changes.shapes import draw_axes
+from diopi_test.fuzz.changes.values import REAL_KINDS, domain_replacer
+from diopi_test.fuzz.known import INTEGER_KINDS, ValidCallKnowledge, largest_rank, map_tensor_specs
 
 
-def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
+def change_attributes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
     """Replace the numbers by those of another case, with its domains; draw axes, texts and truth values separately."""
     if known.is_determined_by_attributes(case):
         return case
-    donor = draw(st.sampled_from(known.of_category(case.dtype) or known.cases))
-    free = [p for p in known.attributes if p.name not in known.linked | known.drawing]
+    donor = draw(st.sampled_from(known.cases_of_category(case.dtype) or known.cases))
+    free = [p for p in known.attributes if p.name not in known.size_attributes | known.drawing_attributes]
     together = [p.name for p in free if _is_free_number(p, known) and donor.arguments[p.name] is not None]
     arguments = dict(case.arguments)
     if draw(st.booleans()):
-        arguments = dict(with_tensors(case, with_domains(donor)))
+        arguments = dict(map_tensor_specs(case, domain_replacer(donor)))
         arguments |= {name: donor.arguments[name] for name in together if arguments[name] is not None}
-    is_usual = known.is_usual(replace(case, arguments=arguments))
+    is_usual = known.is_in_usual_range(replace(case, arguments=arguments))
     for p in free:
-        is_number = issubclass(p.annotation, REAL)
+        is_number = issubclass(p.annotation, REAL_KINDS)
         if arguments[p.name] is not None and draw(SOMETIMES) and (is_usual or not is_number):
-            arguments[p.name] = _attribute(draw, known, p, arguments[p.name], rank(case), case.dtype)
+            arguments[p.name] = _draw_attribute(draw, known, p, arguments[p.name], largest_rank(case), case.dtype)
     return replace(case, arguments=arguments)
 
 
-def _is_free_number(parameter: Parameter, known: Known) -> bool:
+def _is_free_number(parameter: Parameter, known: ValidCallKnowledge) -> bool:
     """Return whether an attribute is a number on which no index tensor (such as the target of a loss) depends."""
     tensors = [p.name for p in known.prototype.arguments if p.is_tensor and known.prototype.dtypes_of(p.name)]
     has_positions = any(all(category(dtype) == 1 for dtype in known.prototype.dtypes_of(name)) for name in tensors)
@@ -52,18 +52,20 @@ def _is_free_number(parameter: Parameter, known: Known) -> bool:
     )
 
 
-def _attribute(draw: DrawFn, known: Known, parameter: Parameter, value: Any, ranks: int, dtype: Dtype) -> Any:
+def _draw_attribute(
+    draw: DrawFn, known: ValidCallKnowledge, parameter: Parameter, value: Any, ranks: int, dtype: Dtype
+) -> Any:
     """Draw an attribute from its whole domain if that is known; a number lies between the numbers of the cases."""
     if parameter.fact(facts.NamesAxis):
-        return other_axes(draw, value, ranks)
+        return draw_axes(draw, value, ranks)
     if texts := parameter.fact(facts.OneOf):
         return draw(st.sampled_from(texts.choices))
     if issubclass(parameter.annotation, kinds.boolean):
         return draw(st.booleans())
-    known_values = known.values_of(parameter.name, dtype)
+    known_values = known.observed_values(parameter.name, dtype)
     same = [known_value for known_value in known_values if type(known_value) is type(value)]
     if type(value) is float:
         return draw(st.floats(min(same), max(same))) if all(map(math.isfinite, same)) else value
     if type(value) is int and issubclass(parameter.annotation, kinds.Scalar):
         return draw(st.integers(min(same), max(same)))
-    return value if parameter.annotation in WHOLE else draw(st.sampled_from(same))
+    return value if parameter.annotation in INTEGER_KINDS else draw(st.sampled_from(same))

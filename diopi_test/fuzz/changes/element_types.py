@@ -1,4 +1,4 @@
-"""Other element types."""
+"""Changes of the element types of a call."""
 
 from __future__ import annotations
 
@@ -13,43 +13,46 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, TensorSpec
 from diopi_test.fuzz.changes.chances import SOMETIMES
-from diopi_test.fuzz.changes.values import domains_of
-from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+from diopi_test.fuzz.changes.values import domains_by_name
+from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs, named_tensors
 from lib_rt.dtypes import to_numpy
 
 
-def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
-    """Another element type under test, with the domains of a case that has it; operands of several types."""
+def change_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+    """Change the element type under test, with domains of a case of this type, or give the operands several types."""
     if not known.prototype.dtypes:
         return case
     new = draw(st.sampled_from(known.prototype.dtypes))
-    donors = known.of_category(new)
+    donors = known.cases_of_category(new)
     if category(new) != category(case.dtype) and known.is_determined_by_attributes(case):
         return case
-    if not known.mixes_types and _is_beside_finer(case) and _width(new) != _width(case.dtype):
+    if not known.mixes_types and _has_more_precise_arguments(case) and _itemsize(new) != _itemsize(case.dtype):
         return case
     if new is not case.dtype and donors:
-        changed = _in_type(known, case, new, draw(st.sampled_from(donors)))
-        case = changed if not known.mixes_types or _holds_its_result(known, changed) else case
+        changed = _with_type(known, case, new, draw(st.sampled_from(donors)))
+        case = changed if not known.mixes_types or _can_hold_result(known, changed) else case
     if known.mixes_types and draw(SOMETIMES):
-        case = _in_several_types(draw, known, case)
-    return _ordered(draw, known, case)
+        case = _mix_types(draw, known, case)
+    return _request_result_type(draw, known, case)
 
 
-def _is_beside_finer(case: Case) -> bool:
+def _has_more_precise_arguments(case: Case) -> bool:
     """Return whether other floating-point arguments have a higher precision than the type under test."""
     types = [spec.dtype for _, spec in named_tensors(case) if is_floating(spec.dtype)]
-    return is_floating(case.dtype) and any(_width(dtype) > _width(case.dtype) for dtype in types)
+    return is_floating(case.dtype) and any(_itemsize(dtype) > _itemsize(case.dtype) for dtype in types)
 
 
-def _width(dtype: Dtype) -> int:
+def _itemsize(dtype: Dtype) -> int:
+    """Return the number of bytes of an element."""
     return to_numpy(dtype).itemsize
 
 
-def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
-    domains = domains_of(donor)
+def _with_type(known: ValidCallKnowledge, case: Case, new: Dtype, donor: Case) -> Case:
+    """Return a case with another element type under test; domains and scalars of another category come from `donor`."""
+    domains = domains_by_name(donor)
 
-    def typed(name: str, spec: TensorSpec) -> TensorSpec:
+    def with_new_type(name: str, spec: TensorSpec) -> TensorSpec:
+        """Return a tensor's specification with the new element type, if the tensor had the tested type."""
         supported = known.prototype.dtypes_of(name) if not name.startswith("_") else known.prototype.dtypes
         if isinstance(spec.compute, ResultOf) and not name.startswith("_"):
             saved = lookup(spec.compute.function).rule_of(spec.compute.result)([new])
@@ -59,7 +62,7 @@ def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
         of_other_kind = category(new) != category(case.dtype)
         return replace(spec, dtype=new, domain=domains.get(name, spec.domain) if of_other_kind else spec.domain)
 
-    arguments = dict(with_tensors(case, typed))
+    arguments = dict(map_tensor_specs(case, with_new_type))
     if category(new) != category(case.dtype):
         scalars = [p.name for p in known.attributes if issubclass(p.annotation, kinds.Scalar)]
         arguments |= {name: donor.arguments[name] for name in scalars}
@@ -67,8 +70,8 @@ def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
     return replace(case, dtype=new, arguments=arguments, results=results)
 
 
-def _in_several_types(draw: DrawFn, known: Known, case: Case) -> Case:
-    """Give each operand except the first a separate type; an overwritten operand must be able to hold the result."""
+def _mix_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+    """Draw a separate type for each operand except the first; an overwritten operand can still hold the result."""
     first = next(name for name, _ in named_tensors(case))
     arguments = dict(case.arguments)
     for p in known.prototype.operands:
@@ -76,7 +79,7 @@ def _in_several_types(draw: DrawFn, known: Known, case: Case) -> Case:
         if p.name == first or not isinstance(spec, TensorSpec):
             continue
         dtype = draw(st.sampled_from(known.prototype.dtypes_of(p.name)))
-        domains = [domains_of(similar_case).get(p.name) for similar_case in known.of_category(dtype)]
+        domains = [domains_by_name(similar_case).get(p.name) for similar_case in known.cases_of_category(dtype)]
         if category(dtype) != category(spec.dtype) and domains and domains[0]:
             arguments[p.name] = replace(spec, dtype=dtype, domain=domains[0])
         elif category(dtype) == category(spec.dtype):
@@ -86,10 +89,11 @@ def _in_several_types(draw: DrawFn, known: Known, case: Case) -> Case:
         arguments=arguments,
         results={n: override and replace(override, dtype=None) for n, override in case.results.items()},
     )
-    return mixed if _holds_its_result(known, mixed) else case
+    return mixed if _can_hold_result(known, mixed) else case
 
 
-def _holds_its_result(known: Known, case: Case) -> bool:
+def _can_hold_result(known: ValidCallKnowledge, case: Case) -> bool:
+    """Return whether the operand that an in-place call overwrites has a type that can hold the result."""
     if not known.prototype.is_inplace:
         return True
     operands = [case.arguments[p.name] for p in known.prototype.operands]
@@ -99,8 +103,8 @@ def _holds_its_result(known: Known, case: Case) -> bool:
     return category(rule([common_dtype(tensors, numbers)])) <= category(tensors[0])
 
 
-def _ordered(draw: DrawFn, known: Known, case: Case) -> Case:
-    """A result in another type, of those the caller may order, which the label names."""
+def _request_result_type(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+    """Draw the type of a result, among the types that the caller may request, and add it to the label."""
     if not known.prototype.selectable_dtypes or not draw(SOMETIMES):
         return case
     dtype = draw(st.sampled_from(known.prototype.selectable_dtypes))

@@ -1,4 +1,4 @@
-"""Other places of the elements."""
+"""Changes of the memory layouts of a call's tensors."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from hypothesis.strategies import DrawFn
 from diopi_proto import parameters as kinds
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.layouts import expanded, layout_named
-from diopi_test.fuzz.known import Known, with_tensors
+from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs
 
 
-def other_layouts(draw: DrawFn, known: Known, case: Case) -> Case:
+def change_layouts(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
     """Draw a layout for each tensor that is not row-major in some case."""
-    if known.orders_memory:
+    if known.has_layout_attribute:
         return case
     dense = [layout_named(name) for name in ("contiguous", "transposed", "strided", "channels_last")]
 
-    def laid(name: str, spec: TensorSpec) -> TensorSpec:
-        if name not in known.laid:
+    def with_new_layout(name: str, spec: TensorSpec) -> TensorSpec:
+        """Return a tensor's specification with a drawn layout, if some case has other layouts of the tensor."""
+        if name not in known.strided_tensors:
             return spec
         views = [expanded] if name in known.may_be_expanded and spec.compute is None else []
         return replace(spec, layout=draw(st.sampled_from([*dense, *views])))
 
     allocated = [
-        p.name for p in known.prototype.results if p.annotation in (kinds.Out, kinds.Outs) and p.name in known.laid
+        p.name
+        for p in known.prototype.results
+        if p.annotation in (kinds.Out, kinds.Outs) and p.name in known.strided_tensors
     ]
     results = {**case.results}
     for name in allocated:
         if (override := results.get(name, ResultOverride())) is not None:
             results[name] = replace(override, layout=draw(st.sampled_from(dense)))
-    return replace(case, arguments=with_tensors(case, laid), results=results)
+    return replace(case, arguments=map_tensor_specs(case, with_new_layout), results=results)

@@ -1,4 +1,4 @@
-"""Other values."""
+"""Changes of the values of a call's tensors."""
 
 from __future__ import annotations
 
@@ -17,71 +17,79 @@ from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
-from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs, named_tensors
 from lib_rt.formats import format_of
 
-REAL = (kinds.Scalar, kinds.f64, kinds.f32)
+REAL_KINDS = (kinds.Scalar, kinds.f64, kinds.f32)
 """The kinds of attributes that domains are chosen for."""
 
 
-def other_values(draw: DrawFn, known: Known, case: Case) -> Case:
-    """Values from the domains of another case, of another size, or of several domains in one tensor."""
-    donors = known.of_category(case.dtype)
+def change_values(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+    """Draw values from the domains of another case, values of another magnitude, or a mixture of two domains."""
+    donors = known.cases_of_category(case.dtype)
     way = draw(st.sampled_from(["scaled", "another", "mixed"]))
     if way == "scaled" or not donors:
         exponent = draw(st.integers(-30, 30))
-        return replace(case, arguments=with_tensors(case, lambda n, s: _scaled(known, n, s, exponent)))
+        return replace(case, arguments=map_tensor_specs(case, lambda n, s: _scale_values(known, n, s, exponent)))
     donor = draw(st.sampled_from(donors))
-    domains, current_domains = domains_of(donor), domains_of(case)
-    numbers = [p.name for p in known.attributes if issubclass(p.annotation, REAL) and p.name not in known.drawing]
+    domains, current_domains = domains_by_name(donor), domains_by_name(case)
+    numbers = [
+        p.name
+        for p in known.attributes
+        if issubclass(p.annotation, REAL_KINDS) and p.name not in known.drawing_attributes
+    ]
 
     def replace_domain(name: str, spec: TensorSpec) -> TensorSpec:
+        """Return a tensor's specification with the new domain, or with a mixture of both domains."""
         new_domain = domains.get(name)
         if new_domain is None or spec.compute is not None or category(spec.dtype) == 1 != category(case.dtype):
             return spec
         mixes = way == "mixed" and known.prototype.elementwise and name in current_domains
-        return replace(spec, domain=_mixed(spec.domain, new_domain) if mixes else new_domain)
+        return replace(spec, domain=_mix_domains(spec.domain, new_domain) if mixes else new_domain)
 
     return replace(
-        case, arguments={**with_tensors(case, replace_domain), **{name: donor.arguments[name] for name in numbers}}
+        case, arguments={**map_tensor_specs(case, replace_domain), **{name: donor.arguments[name] for name in numbers}}
     )
 
 
-def with_domains(donor: Case) -> Callable[[str, TensorSpec], TensorSpec]:
-    """Gives floating tensors the domains of another case."""
-    domains = domains_of(donor)
+def domain_replacer(donor: Case) -> Callable[[str, TensorSpec], TensorSpec]:
+    """Return a function that gives floating-point tensors the domains of another case."""
+    domains = domains_by_name(donor)
 
-    def changed(name: str, spec: TensorSpec) -> TensorSpec:
+    def replace_domain(name: str, spec: TensorSpec) -> TensorSpec:
+        """Return a tensor's specification with the other case's domain, if both have the same category of types."""
         fits = name in domains and spec.compute is None and category(spec.dtype) == category(donor.dtype) >= 2
         return replace(spec, domain=domains[name]) if fits else spec
 
-    return changed
+    return replace_domain
 
 
-def domains_of(case: Case) -> dict[str, Domain]:
-    """The domains of a case's tensors, of those that have one."""
+def domains_by_name(case: Case) -> dict[str, Domain]:
+    """Return the domains of a case's tensors by name, for the tensors that have a domain."""
     return {name: spec.domain for name, spec in named_tensors(case) if spec.compute is None}
 
 
-def _mixed(first: Domain, second: Domain) -> Domain:
-    """Values of both, in places drawn at random."""
+def _mix_domains(first: Domain, second: Domain) -> Domain:
+    """Return a domain whose values come from either of two domains at random."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Draw values from both domains and select one of them for each element."""
         values, alternatives = first(rng, count, dtype), second(rng, count, dtype)
         return np.where(rng.random(count) < 0.5, values, alternatives)
 
     return draw
 
 
-def _scaled(known: Known, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
+def _scale_values(known: ValidCallKnowledge, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
     """Multiply the values of a tensor by a power of two, within the range of the cases; squares must not underflow."""
     if spec.compute is not None or category(spec.dtype) < 2 or name.startswith("_"):
         return spec
-    low, high = known.range_of(name)
+    low, high = known.value_range(name)
     factor = 2.0 ** max(exponent, -(format_of(spec.dtype).max_exponent // 4))
     domain = spec.domain
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Draw values and scale those that stay normal numbers within the range of the cases."""
         values = domain(rng, count, dtype)
         with np.errstate(all="ignore"):
             scaled = values * factor

@@ -15,7 +15,7 @@ import numpy as np
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Parameter, Role
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, tensors_in
-from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, transposed
+from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, read_transposed
 
 STUCK_VALUES = 4
 """The maximum number of mutants per attribute that always use one value, taken from the cases."""
@@ -40,14 +40,14 @@ def argument_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
     prototype = lookup(function)
     for parameter in prototype.arguments:
         if parameter.is_tensor or parameter.is_tensor_array:
-            yield from _tensor_faults(parameter)
+            yield from _tensor_mutants(parameter)
         elif parameter.role is Role.attribute and parameter.annotation not in GENERATORS:
-            yield from _attribute_faults(parameter, cases)
+            yield from _attribute_mutants(parameter, cases)
     tensors = [p.name for p in prototype.arguments if p.is_tensor]
     for first, second in combinations(tensors, 2):
         yield Mutant(
             name=f"{first} and {second} swapped",
-            corrupt=recompute_with(partial(_swap, first, second)),
+            corrupt=recompute_with(partial(_swap_tensors, first, second)),
             kind="operands swapped",
         )
 
@@ -63,20 +63,21 @@ def recompute_with(change: Change) -> Callable[[SimulatedCall], Effect]:
     """
 
     def corrupt(call: SimulatedCall) -> Effect:
+        """Recompute the results of a call with the changed arguments."""
         changes = change(call.case)
         return Effect.not_applicable if changes is None else call.recompute(**changes)
 
     return corrupt
 
 
-def _tensor_faults(parameter: Parameter) -> Iterator[Mutant]:
+def _tensor_mutants(parameter: Parameter) -> Iterator[Mutant]:
     """Yield the mutants of a tensor parameter: ignored, replaced, transposed, not broadcast, strides ignored."""
     name = parameter.name
     faults = dict(_TENSOR_MISTAKES)
     if parameter.optional:
         faults["ignored"] = lambda array: None
     for label, substitute in faults.items():
-        yield _parameter_mutant(name, label, "tensor", partial(_substitute, name, substitute))
+        yield _parameter_mutant(name, label, "tensor", partial(_substitute_tensor, name, substitute))
     yield _parameter_mutant(name, "not broadcast", "tensor", partial(_repeat_instead_of_broadcast, name))
     if parameter.is_tensor_array:
         yield _parameter_mutant(name, "in reverse order", "tensor", partial(_reverse_entries, name))
@@ -100,21 +101,22 @@ def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mu
     )
 
 
-def _substitute(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
+def _substitute_tensor(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the replaced tensor, or the array with every tensor replaced; None if nothing changes."""
     value = case.plain_arguments()[name]
     if isinstance(value, list):
         substituted: Any = [None if entry is None else substitute(entry) for entry in value]
         differ = any(
-            before is not None and not _same(before, after) for before, after in zip(value, substituted, strict=True)
+            before is not None and not _have_same_bytes(before, after)
+            for before, after in zip(value, substituted, strict=True)
         )
     else:
         substituted = None if value is None else substitute(value)
-        differ = value is not None and not _same(value, substituted)
+        differ = value is not None and not _have_same_bytes(value, substituted)
     return {name: substituted} if differ else None
 
 
-def _same(first: Array, second: Array | None) -> bool:
+def _have_same_bytes(first: Array, second: Array | None) -> bool:
     """Return whether two arrays have the same shape and bytes."""
     return second is not None and first.shape == second.shape and first.tobytes() == second.tobytes()
 
@@ -127,7 +129,7 @@ def _repeat_first_element(array: Array) -> Array:
 _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
     "replaced by ones": np.ones_like,
     "replaced by its first element": _repeat_first_element,
-    "transposed": transposed,
+    "transposed": read_transposed,
 }
 
 
@@ -160,7 +162,7 @@ def _ignore_strides(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
     array = case.plain_arguments()[name]
     order = _AXES_IN_MEMORY[value.layout](array.ndim)
     misread = np.ascontiguousarray(array.transpose(order)).reshape(array.shape)
-    return None if _same(array, misread) else {name: misread}
+    return None if _have_same_bytes(array, misread) else {name: misread}
 
 
 _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
@@ -169,16 +171,16 @@ _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
 }
 
 
-def _swap(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+def _swap_tensors(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str, Any] | None:
     """Return two tensor arguments with their values swapped; None if the types differ or the values are equal."""
     arguments = case.plain_arguments()
     first, second = arguments[first_name], arguments[second_name]
-    if first is None or second is None or first.dtype != second.dtype or _same(first, second):
+    if first is None or second is None or first.dtype != second.dtype or _have_same_bytes(first, second):
         return None
     return {first_name: second, second_name: first}
 
 
-def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
+def _attribute_mutants(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
     """Yield the mutants of an attribute: ignored, stuck at a value, off by one, negated, reversed, next axis."""
     name = parameter.name
     values = {repr(case.arguments[name]): case.arguments[name] for case in cases}
@@ -187,7 +189,7 @@ def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> It
         label = "ignored" if value is None else f"stuck at {text}"
         yield Mutant(
             name=f"{name} {label}",
-            corrupt=recompute_with(partial(_modify_attribute, name, _constant(value))),
+            corrupt=recompute_with(partial(_modify_attribute, name, _constant_function(value))),
             corrupt_memory=None,
             kind="attribute ignored",
             parameter=name,
@@ -198,7 +200,7 @@ def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> It
     if name in AXES:
         yield Mutant(
             name=f"{name} replaced by the next axis",
-            corrupt=recompute_with(partial(_next_axis, name)),
+            corrupt=recompute_with(partial(_use_next_axis, name)),
             corrupt_memory=None,
             kind="axis replaced by the next axis",
             parameter=name,
@@ -212,19 +214,19 @@ def _modify_attribute(name: str, modify: Callable[[Any], Any], case: BaselineCas
     return None if repr(modified) == repr(value) else {name: modified}
 
 
-def _constant(value: Any) -> Callable[[Any], Any]:
+def _constant_function(value: Any) -> Callable[[Any], Any]:
     """Return a function that returns `value` for every argument."""
     return lambda original: value
 
 
-def _off_by_one(value: Any) -> Any:
+def _add_one(value: Any) -> Any:
     """Return a number, or every number of a list, plus one; None for other values."""
     if isinstance(value, tuple):
         return tuple(entry + 1 for entry in value) or None
     return value + 1 if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _negated(value: Any) -> Any:
+def _negate(value: Any) -> Any:
     """Return a negated truth value, number or list of numbers; None for other values."""
     if isinstance(value, bool):
         return not value
@@ -233,23 +235,23 @@ def _negated(value: Any) -> Any:
     return -value if isinstance(value, int | float) else None
 
 
-def _reversed(value: Any) -> Any:
+def _reverse(value: Any) -> Any:
     """Return a list in reverse order; None for other values and for lists that do not change."""
     return value[::-1] if isinstance(value, tuple) and value != value[::-1] else None
 
 
-_MODIFICATIONS = {"off by one": _off_by_one, "negated": _negated, "in reverse order": _reversed}
+_MODIFICATIONS = {"off by one": _add_one, "negated": _negate, "in reverse order": _reverse}
 
 
-def _next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+def _use_next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
     """Replace each named axis by the next one; the first axis follows the last."""
     axes = case.arguments[name]
-    ndim = max((tensor.values.ndim for tensor in _tensors(case)), default=0)
+    ndim = max((tensor.values.ndim for tensor in _tensor_arguments(case)), default=0)
     if axes is None or ndim < 2:
         return None
     return {name: tuple((axis + 1) % ndim for axis in axes) if isinstance(axes, tuple) else (axes + 1) % ndim}
 
 
-def _tensors(case: BaselineCase) -> Iterator[BaselineTensor]:
+def _tensor_arguments(case: BaselineCase) -> Iterator[BaselineTensor]:
     """Yield every tensor argument, including those in arrays."""
     return (tensor for value in case.arguments.values() for tensor in tensors_in(value))

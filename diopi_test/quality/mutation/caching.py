@@ -28,7 +28,7 @@ from lib_rt.dtypes import to_numpy
 
 Key = Callable[[BaselineCase], Hashable]
 Mistake = Callable[[SimulatedCall, SimulatedCall], Effect]
-"""Corrupts the second answer with what the call of the first left behind."""
+"""A function that corrupts the second call with a value cached in the first one, and returns the effect."""
 
 
 @final
@@ -63,12 +63,14 @@ def caching_mutants(function: str) -> Iterator[Mutant]:
     Yields:
         The mutants.
     """
-    names = _attributes(function)
+    names = _attribute_names(function)
     for name in names:
-        yield _caching_mutant(CachedValue(ATTRIBUTE, _shapes_and_types, _use_cached_attributes(name)), name)
+        yield _caching_mutant(CachedValue(ATTRIBUTE, _shape_and_type_key, _use_cached_attributes(name)), name)
     if len(names) > 1:
         yield _caching_mutant(
-            CachedValue("all attributes cached from an earlier call", _shapes_and_types, _use_cached_attributes(*names))
+            CachedValue(
+                "all attributes cached from an earlier call", _shape_and_type_key, _use_cached_attributes(*names)
+            )
         )
     has_tensors = any(p.is_tensor or p.is_tensor_array for p in lookup(function).arguments)
     yield from map(
@@ -80,6 +82,7 @@ def caching_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _caching_mutant(part: CachedValue, parameter: str | None = None) -> Mutant:
+    """Return the mutant that caches a value; `parameter` names the cached attribute."""
     name = part.kind if parameter is None else f"{parameter} cached from an earlier call"
     return Mutant(name=name, kind=part.kind, parameter=parameter, make_caching=partial(remember_first_call, part))
 
@@ -89,6 +92,7 @@ def remember_first_call(part: CachedValue) -> Corruption:
     first: dict[Hashable, SimulatedCall] = {}
 
     def corrupt(call: SimulatedCall) -> Effect:
+        """Cache the first call of each key; apply the mistake if an earlier call has the same key."""
         key = part.key(call.case)
         earlier = first.setdefault(key, replace(call, results={n: list(a) for n, a in call.results.items()}))
         if earlier.case is call.case:
@@ -102,56 +106,63 @@ def remember_first_call(part: CachedValue) -> Corruption:
 # Keys
 
 
-def _forms(case: BaselineCase, *property_names: str) -> Hashable:
+def _tensor_properties(case: BaselineCase, *property_names: str) -> Hashable:
     """Return properties of every tensor argument, `shape` or `dtype`; empty for omitted tensors."""
 
-    def form(value: Any) -> Hashable:
+    def properties_of(value: Any) -> Hashable:
+        """Return the properties of a tensor, or of each tensor in a list."""
         if isinstance(value, list):
-            return tuple(map(form, value))
+            return tuple(map(properties_of, value))
         properties = {"shape": value.values.shape, "dtype": value.dtype} if tensors_in(value) else {}
         return tuple(properties.get(property_name) for property_name in property_names)
 
     tensors = (p.name for p in lookup(case.function).arguments if p.is_tensor or p.is_tensor_array)
-    return tuple(form(case.arguments[name]) for name in tensors)
+    return tuple(properties_of(case.arguments[name]) for name in tensors)
 
 
-def _shapes(case: BaselineCase) -> Hashable:
-    return _forms(case, "shape")
+def _shape_key(case: BaselineCase) -> Hashable:
+    """Return a key that consists of the shapes of all tensor arguments."""
+    return _tensor_properties(case, "shape")
 
 
-def _shapes_and_types(case: BaselineCase) -> Hashable:
-    return _forms(case, "shape", "dtype")
+def _shape_and_type_key(case: BaselineCase) -> Hashable:
+    """Return a key that consists of the shapes and element types of all tensor arguments."""
+    return _tensor_properties(case, "shape", "dtype")
 
 
-def _equal_numbers(case: BaselineCase) -> Hashable:
+def _python_equality_key(case: BaselineCase) -> Hashable:
     """Return a key that compares attributes as Python does: 0, 0.0, −0.0 and False are equal."""
-    values = [case.arguments[name] for name in _attributes(case.function)]
-    return _shapes_and_types(case), tuple(values)
+    values = [case.arguments[name] for name in _attribute_names(case.function)]
+    return _shape_and_type_key(case), tuple(values)
 
 
-def _everything_but_data(case: BaselineCase) -> Hashable:
-    values = [repr(case.arguments[name]) for name in _attributes(case.function)]
-    return _shapes_and_types(case), tuple(values), _result_forms(case)
+def _key_without_data(case: BaselineCase) -> Hashable:
+    """Return a key of all properties of a call except the elements of tensors."""
+    values = [repr(case.arguments[name]) for name in _attribute_names(case.function)]
+    return _shape_and_type_key(case), tuple(values), _result_form_key(case)
 
 
-def _result_forms(case: BaselineCase) -> Hashable:
+def _result_form_key(case: BaselineCase) -> Hashable:
+    """Return a key that consists of the shapes and element types of all results."""
     return tuple(
         (name, tuple((entry.values.shape, entry.dtype) for entry in expected_arrays(value)))
         for name, value in case.expected.items()
     )
 
 
-def _set_of_tensors(case: BaselineCase) -> Hashable:
-    return tuple(sorted(map(repr, _tensor_forms(case).values())))
+def _unordered_tensor_key(case: BaselineCase) -> Hashable:
+    """Return a key of the shapes and types of all tensor arguments, without regard to their order."""
+    return tuple(sorted(map(repr, _forms_by_name(case).values())))
 
 
-def _tensor_forms(case: BaselineCase) -> Mapping[str, Hashable]:
+def _forms_by_name(case: BaselineCase) -> Mapping[str, Hashable]:
     """Return shape and element type of every argument that is a single tensor, by name."""
     tensors = {p.name: case.arguments[p.name] for p in lookup(case.function).arguments if p.is_tensor}
     return {name: (value.values.shape, value.dtype.name) for name, value in tensors.items() if value is not None}
 
 
-def _attributes(function: str) -> list[str]:
+def _attribute_names(function: str) -> list[str]:
+    """Return the names of a function's attributes, except generators."""
     return [p.name for p in lookup(function).arguments if p.role is Role.attribute and p.annotation not in GENERATORS]
 
 
@@ -162,6 +173,7 @@ def _use_cached_attributes(*names: str) -> Mistake:
     """Return a mistake that uses the attributes of the earlier call."""
 
     def mistake(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
+        """Recompute the later call with the attributes of the earlier call, if they differ."""
         cached = {name: earlier.case.arguments[name] for name in names}
         if all(repr(value) == repr(call.case.arguments[name]) for name, value in cached.items()):
             return Effect.not_applicable
@@ -173,28 +185,29 @@ def _use_cached_attributes(*names: str) -> Mistake:
 def _use_cached_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     """Convert tensors to the element types of the earlier call, and results to its result types and back."""
 
-    def converted(value: Any, before: Any) -> Any:
+    def convert(value: Any, before: Any) -> Any:
+        """Return an argument with its tensors converted to the element types of the earlier call."""
         if isinstance(value, list):
-            return [converted(entry, earlier_entry) for entry, earlier_entry in zip(value, before, strict=True)]
+            return [convert(entry, earlier_entry) for entry, earlier_entry in zip(value, before, strict=True)]
         if not tensors_in(value):
             return value
         return convert_array(value.values, before.dtype)
 
-    if _forms(earlier.case, "dtype") == _forms(call.case, "dtype"):
+    if _tensor_properties(earlier.case, "dtype") == _tensor_properties(call.case, "dtype"):
         return Effect.not_applicable
     arguments, cached = call.case.arguments, earlier.case.arguments
     tensors = (p.name for p in call.prototype.arguments if p.is_tensor or p.is_tensor_array)
     expected = call.results
-    if call.recompute(**{n: converted(arguments[n], cached[n]) for n in tensors if arguments[n]}) is Effect.undefined:
+    if call.recompute(**{n: convert(arguments[n], cached[n]) for n in tensors if arguments[n]}) is Effect.undefined:
         return Effect.undefined
     converted_results, call.results = call.results, expected
     return call.replace_results(
-        {name: _stored_as(earlier.results[name], arrays) for name, arrays in converted_results.items()}
+        {name: _convert_to_cached_types(earlier.results[name], arrays) for name, arrays in converted_results.items()}
     )
 
 
-def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
-    """Return arrays converted to the element types of earlier ones and back, if their numbers agree."""
+def _convert_to_cached_types(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
+    """Return arrays converted to the element types of earlier arrays and back, if their numbers are equal."""
     if len(earlier) != len(arrays):
         return list(arrays)
     pairs = zip(earlier, arrays, strict=True)
@@ -204,7 +217,7 @@ def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]
 
 
 def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Use the kind of scalar of the earlier call, and therefore its common type.
+    """Use the Python type of the earlier call's scalar, and therefore the common type that results from it.
 
     The call fails if the type of a result does not fit the caller's tensor.
 
@@ -225,13 +238,13 @@ def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> E
 
 
 def _use_cached_results(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Use the results of the earlier call."""
+    """Replace the results by those of the earlier call."""
     return call.replace_results({name: list(arrays) for name, arrays in earlier.results.items()})
 
 
 def _use_cached_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     """Reorder the tensors so that their shapes and types are in the order of the earlier call."""
-    before, now = _tensor_forms(earlier.case), _tensor_forms(call.case)
+    before, now = _forms_by_name(earlier.case), _forms_by_name(call.case)
     if before == now or set(before) != set(now):
         return Effect.not_applicable
     remaining = dict(now)
@@ -243,14 +256,14 @@ def _use_cached_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     return call.recompute(**{name: plain[source_name] for name, source_name in source.items()})
 
 
-_RANDOM_VALUES = (CachedValue("result cached by shape and type", _result_forms, _use_cached_results),)
+_RANDOM_VALUES = (CachedValue("result cached by shape and type", _result_form_key, _use_cached_results),)
 """The values that random functions may cache, in addition to attributes."""
 
 _COMPUTED_VALUES = (
-    CachedValue(RESULT, _everything_but_data, _use_cached_results),
-    CachedValue(TYPES, _shapes, _use_cached_types),
-    CachedValue("kind of scalar cached from an earlier call", _equal_numbers, _use_cached_kind_of_scalar),
-    CachedValue("order of tensors cached from an earlier call", _set_of_tensors, _use_cached_order),
+    CachedValue(RESULT, _key_without_data, _use_cached_results),
+    CachedValue(TYPES, _shape_key, _use_cached_types),
+    CachedValue("kind of scalar cached from an earlier call", _python_equality_key, _use_cached_kind_of_scalar),
+    CachedValue("order of tensors cached from an earlier call", _unordered_tensor_key, _use_cached_order),
 )
 """The values that all other functions may cache, in addition."""
 
@@ -262,8 +275,7 @@ def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     """Return a corruption that reads a tensor with the strides of an earlier, otherwise equal call.
 
     If several tensors differ in their strides, the first one that changes a result is misread, because misread indices
-    have
-    no defined result.
+    have no defined result.
 
     Returns:
         The corruption.
@@ -271,28 +283,31 @@ def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     first: dict[Hashable, tuple[str, dict[str, Any]]] = {}
 
     def corrupt(call: SimulatedCall, arguments: Mapping[str, Any]) -> Effect:
-        tensors = {name: value for name, value in arguments.items() if name in call.case.arguments and _dense(value)}
-        strides = {name: [tensor.strides for tensor in _dense(value)] for name, value in tensors.items()}
-        call.earlier, before = first.setdefault(_everything_but_data(call.case), (call.case.label, strides))
+        """Read the first tensor whose strides differ from the cached ones with the cached strides."""
+        tensors = {
+            name: value for name, value in arguments.items() if name in call.case.arguments and _dense_tensors(value)
+        }
+        strides = {name: [tensor.strides for tensor in _dense_tensors(value)] for name, value in tensors.items()}
+        call.earlier, before = first.setdefault(_key_without_data(call.case), (call.case.label, strides))
         effect = Effect.not_applicable
         for name in tensors:
             if effect is not Effect.changed and before[name] != strides[name]:
-                effect = call.recompute(**{name: _misread(tensors[name], iter(before[name]))})
+                effect = call.recompute(**{name: _read_with_strides(tensors[name], iter(before[name]))})
         return effect
 
     return corrupt
 
 
-def _dense(value: Any) -> list[Tensor]:
+def _dense_tensors(value: Any) -> list[Tensor]:
     """Return the tensors of a value, except sparse ones, which have no strides."""
     tensors = [tensor for tensor in (value if isinstance(value, list) else [value]) if isinstance(tensor, Tensor)]
     return [tensor for tensor in tensors if tensor.strides or not tensor.shape]
 
 
-def _misread(value: Any, strides: Iterator[Sequence[int]]) -> Any:
+def _read_with_strides(value: Any, strides: Iterator[Sequence[int]]) -> Any:
     """Return the elements of a tensor, or of each tensor of an array, at other strides; wrap at the end of storage."""
     if isinstance(value, list):
-        return [tensor and _misread(tensor, strides) for tensor in value]
+        return [tensor and _read_with_strides(tensor, strides) for tensor in value]
     places = np.full(value.shape, value.storage_offset)
     for axis, stride in enumerate(next(strides)):
         broadcast_shape = [1] * len(value.shape)

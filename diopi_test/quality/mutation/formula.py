@@ -129,8 +129,8 @@ def formula_mutants(function: str) -> Iterator[Mutant]:
     function_reference = find_reference(function)
     assert function_reference is not None, "a case has been made with it"
     names: set[str] = set()
-    for module, lines in _reached_lines(function_reference).items():
-        for change in _changes(module, frozenset(lines)):
+    for module, lines in _reachable_lines(function_reference).items():
+        for change in _list_changes(module, frozenset(lines)):
             name = change.text if change.text not in names else f"{change.text} (place {change.place})"
             names.add(name)
             yield Mutant(
@@ -141,6 +141,7 @@ def formula_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _recompute_with_change(function: str, family: str, change: SourceChange, call: SimulatedCall) -> Effect:
+    """Recompute the results with a changed reference; the effect is undefined if the reference fails."""
     if not KINDS[change.kind].concerns(call.case):
         return Effect.not_applicable
     try:
@@ -153,7 +154,7 @@ def _recompute_with_change(function: str, family: str, change: SourceChange, cal
 # Where a formula is
 
 
-def _reached_lines(function: Any) -> dict[str, set[int]]:
+def _reachable_lines(function: Any) -> dict[str, set[int]]:
     """Return the lines of the functions that a function may call, by the name of their reference module."""
     lines: dict[str, set[int]] = {}
     todo, seen = [inspect.unwrap(function)], set()
@@ -164,8 +165,8 @@ def _reached_lines(function: Any) -> dict[str, set[int]]:
         seen.add(id(value))
         if isinstance(value, FunctionType):
             if value.__module__ != package.__name__ and value.__module__.startswith(package.__name__):
-                lines.setdefault(value.__module__, set()).update(_lines(value.__code__))
-                todo += [*_named(value), *(cell.cell_contents for cell in value.__closure__ or ())]
+                lines.setdefault(value.__module__, set()).update(_line_numbers(value.__code__))
+                todo += [*_referenced_globals(value), *(cell.cell_contents for cell in value.__closure__ or ())]
         elif isinstance(value, partial):
             todo += [value.func, *value.args, *value.keywords.values()]
         elif isinstance(value, dict):
@@ -177,51 +178,55 @@ def _reached_lines(function: Any) -> dict[str, set[int]]:
     return lines
 
 
-def _named(function: FunctionType) -> Iterator[Any]:
+def _referenced_globals(function: FunctionType) -> Iterator[Any]:
     """Yield the global objects that a function names."""
-    for code in _codes(function.__code__):
+    for code in _nested_codes(function.__code__):
         yield from (function.__globals__[name] for name in code.co_names if name in function.__globals__)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def _nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and all code objects nested in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from _nested_codes(constant)
 
 
-def _lines(code: CodeType) -> set[int]:
-    return {line for nested in _codes(code) for _, _, line in nested.co_lines() if line}
+def _line_numbers(code: CodeType) -> set[int]:
+    """Return the numbers of all lines of a code object, including nested code."""
+    return {line for nested in _nested_codes(code) for _, _, line in nested.co_lines() if line}
 
 
 # How it is changed
 
 
 @cache
-def _tree(module: str) -> ast.Module:
-    return ast.parse(Path(_path(module)).read_text("utf-8"))
+def _parse_module(module: str) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(Path(_source_path(module)).read_text("utf-8"))
 
 
 @cache
-def _changes(module: str, lines: frozenset[int]) -> list[SourceChange]:
+def _list_changes(module: str, lines: frozenset[int]) -> list[SourceChange]:
+    """Return all changes of the nodes of a module that begin in one of these lines."""
     changes = []
-    for place, node in enumerate(_places(_tree(module))):
+    for place, node in enumerate(_changeable_nodes(_parse_module(module))):
         if node.lineno in lines:
             place_of_node = f"{module.removeprefix(f'{package.__name__}.').replace('.', '/')}.py:{node.lineno}"
             for kind, definition in KINDS.items():
                 for number, variant in enumerate(definition.variants(node)):
-                    text = f"{place_of_node}: {_read(node)} -> {_read(variant)}"
+                    text = f"{place_of_node}: {_format_node(node)} -> {_format_node(variant)}"
                     changes.append(SourceChange(kind=kind, module=module, place=place, variant=number, text=text))
     return changes
 
 
-def _read(node: Any) -> str:
+def _format_node(node: Any) -> str:
     """Return a node's source; for a statement with nested statements, its condition."""
     return ast.unparse(node.test if isinstance(node, ast.If) else node)
 
 
-def _places(tree: ast.AST) -> Iterator[Any]:
-    """Yield the nodes that compute something, in order, without documentation, checks and annotations."""
+def _changeable_nodes(tree: ast.AST) -> Iterator[Any]:
+    """Yield the nodes that compute something, in order, without docstrings, assertions and annotations."""
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns", "decorator_list", "type_comment"):
             continue
@@ -230,10 +235,10 @@ def _places(tree: ast.AST) -> Iterator[Any]:
                 continue
             if isinstance(node, ast.expr | ast.AugAssign | ast.If):
                 yield node
-            yield from _places(node)
+            yield from _changeable_nodes(node)
 
 
-def _variants(node: Any) -> list[Any]:
+def _replacements(node: Any) -> list[Any]:
     """Return the replacements of a node."""
     match node:
         case ast.BinOp(left, op, right) if type(op) in EXCHANGED:
@@ -274,7 +279,7 @@ EXPANDED = "{0} * {0} - 2 * ({0} * {1}) + {1} * {1}"
 """The square of a difference, computed as x² − 2xy + y²."""
 
 
-def _expanded(node: Any) -> list[Any]:
+def _expand_square(node: Any) -> list[Any]:
     """Return the expansion in float32 of the square of a difference of two arrays, or of its modulus."""
     match node:
         case ast.BinOp(base, ast.Pow(), ast.Constant(2)) | ast.Call(ast.Attribute(ast.Name("np"), "square"), [base]):
@@ -293,12 +298,13 @@ def _expanded(node: Any) -> list[Any]:
 
 
 def _is_in_float32(case: BaselineCase) -> bool:
+    """Return whether the element type of a case is float32."""
     return case.dtype is Dtype.float32
 
 
 @final
 @dataclass(frozen=True)
-class _Kind:
+class _ChangeKind:
     """A kind of change: the replacements of a node, and the cases that it concerns."""
 
     variants: Callable[[Any], list[Any]]
@@ -306,20 +312,21 @@ class _Kind:
 
 
 KINDS = {
-    "formula changed": _Kind(_variants),
-    "square of a difference expanded": _Kind(_expanded, _is_in_float32),
+    "formula changed": _ChangeKind(_replacements),
+    "square of a difference expanded": _ChangeKind(_expand_square, _is_in_float32),
 }
 """The changes of a formula, by kind of mutant."""
 
 
 @final
-class _Replacing(ast.NodeTransformer):
+class _NodeReplacer(ast.NodeTransformer):
     """Replaces one node by a variant."""
 
     def __init__(self, node: Any, variant: Any) -> None:
         self._node, self._variant = node, variant
 
     def visit(self, node: Any) -> Any:
+        """Return the variant for the node to replace, and visit all other nodes."""
         if node is not self._node:
             return super().visit(node)
         return ast.copy_location(self._variant, node)
@@ -330,14 +337,15 @@ class _ChangedLoader(SourceFileLoader):
     """Loads a module with one change in its source."""
 
     def __init__(self, change: SourceChange) -> None:
-        super().__init__(change.module, _path(change.module))
+        super().__init__(change.module, _source_path(change.module))
         self._change = change
 
     def get_code(self, fullname: str) -> CodeType:
+        """Return the compiled code of the module with the change."""
         tree = ast.parse(self.get_data(self.path))
-        node = next(islice(_places(tree), self._change.place, None))
+        node = next(islice(_changeable_nodes(tree), self._change.place, None))
         variant = KINDS[self._change.kind].variants(node)[self._change.variant]
-        changed = _Replacing(node, variant).visit(tree)
+        changed = _NodeReplacer(node, variant).visit(tree)
         return compile(ast.fix_missing_locations(changed), self.path, "exec")
 
 
@@ -345,11 +353,11 @@ class _ChangedLoader(SourceFileLoader):
 def _changed_reference(function: str, family: str, change: SourceChange) -> Reference:
     """Return a function's reference with one change in the family's module or in a module that it imports."""
     with separate_registry() as references:
-        _loaded(family, change, {})
+        _load_changed(family, change, {})
     return references.get(function) or references[lookup(function).base]
 
 
-def _loaded(name: str, change: SourceChange, loaded: dict[str, ModuleType]) -> ModuleType:
+def _load_changed(name: str, change: SourceChange, loaded: dict[str, ModuleType]) -> ModuleType:
     """Load a private copy of a reference module with the change, and of the imported modules that depend on it.
 
     Args:
@@ -360,18 +368,20 @@ def _loaded(name: str, change: SourceChange, loaded: dict[str, ModuleType]) -> M
     Returns:
         The copy.
     """
-    loader = _ChangedLoader(change) if name == change.module else SourceFileLoader(name, _path(name))
+    loader = _ChangedLoader(change) if name == change.module else SourceFileLoader(name, _source_path(name))
     module = loaded[name] = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=loader.path))
 
     def import_from(name: str, globals: Any = None, locals: Any = None, names: Any = (), level: int = 0) -> ModuleType:
+        """Import a module as `__import__` does, but load changed copies of modules that depend on the change."""
         if not name.startswith(f"{package.__name__}.") or change.module not in dependencies(frozenset({name})):
             return __import__(name, globals, locals, names, level)
-        return loaded[name] if name in loaded else _loaded(name, change, loaded)
+        return loaded[name] if name in loaded else _load_changed(name, change, loaded)
 
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_from}
     loader.exec_module(module)
     return module
 
 
-def _path(module: str) -> str:
+def _source_path(module: str) -> str:
+    """Return the path of a module's source file."""
     return importlib.import_module(module).__file__ or ""

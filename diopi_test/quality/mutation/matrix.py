@@ -57,12 +57,12 @@ class MutantResult:
 
     @property
     def change_count(self) -> int:
-        """Return the number of cases in which the mutant changed a result."""
+        """The number of cases in which the mutant changed a result."""
         return self.effects.get(Effect.changed, 0)
 
     @property
     def survived(self) -> bool:
-        """Return whether the mutant changed a result and no case failed."""
+        """Whether the mutant changed a result and no case failed."""
         return self.change_count > 0 and self.killed_by is None
 
 
@@ -83,17 +83,17 @@ class MutationReport:
 
     @property
     def applicable(self) -> list[MutantResult]:
-        """Return the results of the mutants that changed a result; other mutants are equivalent to the original."""
+        """The results of the mutants that changed a result; other mutants are equivalent to the original."""
         return [result for result in self.results if result.change_count]
 
     @property
     def survivors(self) -> list[MutantResult]:
-        """Return the results of the mutants that survived."""
+        """The results of the mutants that survived."""
         return [result for result in self.results if result.survived]
 
     @property
     def smoke_selection(self) -> list[str]:
-        """Return the labels of the cases that kill further mutants than the basic cases, and of their earlier calls."""
+        """The labels of the cases that kill further mutants than the basic cases, and of their earlier calls."""
         needed = {label for t in self.results if t.killed_by for label in (t.killed_by[0], t.earlier) if label}
         return sorted(needed - set(self.basic))
 
@@ -202,11 +202,13 @@ def _run_in_suite_order(mutant: Mutant, cases: Sequence[BaselineCase], selected:
 
 
 def _move_to_front(cases: list[BaselineCase], result: MutantResult) -> None:
+    """Move the case that killed the previous mutant to the front, because it often kills the next one."""
     label = result.killed_by[0] if result.killed_by else None
     cases.sort(key=lambda case: case.label != label)
 
 
 def _check_without_mutation(function: str, cases: Sequence[BaselineCase]) -> None:
+    """Raise MutationTestError if a case fails without a mutation."""
     control = run_mutant(Mutant(name="none", corrupt_memory=lambda inputs, results: Effect.not_applicable), cases)
     if control.killed_by:
         label, checks = control.killed_by

@@ -16,16 +16,20 @@ Tensors = Sequence[Tensor]
 def memory_mutants() -> tuple[Mutant, ...]:
     """Return the memory mutants, which apply to every function."""
     return (
-        Mutant(name="input overwritten", corrupt_memory=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
+        Mutant(
+            name="input overwritten", corrupt_memory=lambda inputs, results: _flip_bit(inputs, lambda t: t.data_ptr)
+        ),
         Mutant(name="input changed by one ulp", corrupt_memory=lambda inputs, results: _change_by_one_ulp(inputs)),
-        Mutant(name="byte after the end written", corrupt_memory=lambda inputs, results: _poke(results, _end)),
+        Mutant(
+            name="byte after the end written", corrupt_memory=lambda inputs, results: _flip_bit(results, _storage_end)
+        ),
         Mutant(
             name="byte before the start written",
-            corrupt_memory=lambda inputs, results: _poke(results, lambda t: t.storage_ptr - 1),
+            corrupt_memory=lambda inputs, results: _flip_bit(results, lambda t: t.storage_ptr - 1),
         ),
         Mutant(
             name="gap in the storage written",
-            corrupt_memory=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
+            corrupt_memory=lambda inputs, results: _flip_bit(_tensors_with_offset(results), lambda t: t.storage_ptr),
         ),
         Mutant(
             name="strides of the result ignored", corrupt_memory=lambda inputs, results: _write_contiguously(results)
@@ -35,15 +39,17 @@ def memory_mutants() -> tuple[Mutant, ...]:
     )
 
 
-def _end(tensor: Tensor) -> int:
+def _storage_end(tensor: Tensor) -> int:
+    """Return the address after the last byte of a tensor's storage."""
     return tensor.storage_ptr + tensor.storage_nbytes
 
 
-def _with_gaps(tensors: Tensors) -> Tensors:
+def _tensors_with_offset(tensors: Tensors) -> Tensors:
+    """Return the tensors whose first element is not at the beginning of the storage."""
     return [tensor for tensor in tensors if tensor.storage_offset > 0]
 
 
-def _poke(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
+def _flip_bit(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
     """Flip a bit of the byte at `address` of every tensor that has elements."""
     chosen = [tensor for tensor in tensors if tensor.numel]
     for tensor in chosen:
@@ -68,6 +74,7 @@ def _leak_memory() -> Callable[[Tensors, Tensors], Effect]:
     calls = 0
 
     def leak(inputs: Tensors, results: Tensors) -> Effect:
+        """Allocate one byte that is never freed, if the call has tensors."""
         nonlocal calls
         calls += 1
         for tensor in (*inputs, *results)[:1]:
@@ -78,7 +85,7 @@ def _leak_memory() -> Callable[[Tensors, Tensors], Effect]:
 
 
 def _write_contiguously(tensors: Tensors) -> Effect:
-    """Write the elements of every result in row-major order without gaps, from the place of the first element on."""
+    """Write the elements of every result in row-major order without gaps, beginning at the first element."""
     moved = False
     for tensor in tensors:
         before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()

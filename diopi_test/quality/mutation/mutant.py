@@ -71,12 +71,12 @@ class SimulatedCall:
         """Return a call of the case with the results that the baseline expects."""
         entries = {name: expected_arrays(value) for name, value in case.expected.items()}
         allocated = [p.name for p in lookup(case.function).results if p.is_callee_allocated and entries[p.name]]
-        results = {name: [_narrow(entry) for entry in arrays] for name, arrays in entries.items()}
+        results = {name: [_expected_array(entry) for entry in arrays] for name, arrays in entries.items()}
         return cls(case=case, results=results, layouts={name: entries[name][0].layout for name in allocated})
 
     @property
     def prototype(self) -> Prototype:
-        """Return the prototype of the called function."""
+        """The prototype of the called function."""
         return lookup(self.case.function)
 
     def arrays(self) -> Iterator[Array]:
@@ -112,13 +112,13 @@ class SimulatedCall:
         Returns:
             `changed` or `equivalent`.
         """
-        is_changed = _shapes(self.results) != _shapes(results) or differ(
-            self._specified(self.results), self._specified(results)
+        is_changed = _shapes_by_name(self.results) != _shapes_by_name(results) or differ(
+            self._specified_elements(self.results), self._specified_elements(results)
         )
         self.results = results
         return Effect.changed if is_changed else Effect.equivalent
 
-    def _specified(self, results: Results) -> Results:
+    def _specified_elements(self, results: Results) -> Results:
         """Return the elements of the results that the standard specifies."""
         return {
             name: [
@@ -132,9 +132,10 @@ class SimulatedCall:
         """Return the reference's results for these arguments, with the caller's shapes and element types."""
         function = self.reference or find_reference(self.case.function)
         assert function is not None, "a case has been made with it"
-        return function(**arguments, **({"out": self._overrides()} if takes_out(function) else {}))
+        return function(**arguments, **({"out": self._result_overrides()} if takes_out(function) else {}))
 
-    def _overrides(self) -> Any:
+    def _result_overrides(self) -> Any:
+        """Return the shapes and element types that the caller requests for the results."""
         overrides = [
             ResultOverride(self.dtypes.get(name, entries[0].dtype), shape=entries[0].values.shape) if entries else None
             for name, entries in ((name, expected_arrays(value)) for name, value in self.case.expected.items())
@@ -142,6 +143,7 @@ class SimulatedCall:
         return overrides[0] if len(overrides) == 1 else tuple(overrides)
 
     def _convert_results(self, returned: Any) -> Results:
+        """Return the reference's results by name, converted to the expected element types."""
         values = (returned,) if len(self.case.expected) == 1 else tuple(returned)
         results: Results = {}
         for (name, expected), value in zip(self.case.expected.items(), values, strict=True):
@@ -149,7 +151,7 @@ class SimulatedCall:
             entries = expected_arrays(expected)
             is_allocated = name in self.layouts
             results[name] = (
-                [_convert(a, e, is_allocated) for a, e in zip(actual, entries, strict=True)] if entries else []
+                [_convert_result(a, e, is_allocated) for a, e in zip(actual, entries, strict=True)] if entries else []
             )
         return results
 
@@ -192,22 +194,23 @@ class Mutant:
 
     @property
     def needs_real_call(self) -> bool:
-        """Return whether only a call of the vendor can reveal the mutant, and not a comparison of results."""
+        """Whether only a call of the vendor can reveal the mutant, and not a comparison of results."""
         makers = self.corrupt_memory, self.corrupt_repetition, self.make_stride_caching
         return self.writes_late or any(maker is not None for maker in makers)
 
     @property
     def needs_earlier_call(self) -> bool:
-        """Return whether the mutant needs an earlier call, so that the order of calls matters."""
+        """Whether the mutant needs an earlier call, so that the order of calls matters."""
         return self.make_caching is not None or self.make_stride_caching is not None
 
 
 def changed_if(is_changed: bool) -> Effect:
-    """Return `changed` or `not_applicable`."""
+    """Return the effect `changed` if a result changed, else `not_applicable`."""
     return Effect.changed if is_changed else Effect.not_applicable
 
 
-def _shapes(results: Results) -> Mapping[str, list[tuple[int, ...]]]:
+def _shapes_by_name(results: Results) -> Mapping[str, list[tuple[int, ...]]]:
+    """Return the shapes of all result arrays by name."""
     return {name: [array.shape for array in arrays] for name, arrays in results.items()}
 
 
@@ -219,13 +222,14 @@ def differ(expected: Results, actual: Results) -> bool:
         actual: the results to compare, with the same names and numbers of arrays.
     """
     return any(
-        first.shape != second.shape or not _are_equal(first, second)
+        first.shape != second.shape or not _agree(first, second)
         for name in expected
         for first, second in zip(expected[name], actual[name], strict=True)
     )
 
 
-def _are_equal(expected: Array, actual: Array) -> bool:
+def _agree(expected: Array, actual: Array) -> bool:
+    """Return whether two arrays agree in all bits, or up to NaN payloads and the rounding of the reference."""
     if expected.tobytes() == actual.tobytes():
         return True
     if not is_float(expected):
@@ -243,7 +247,7 @@ _REFERENCE_ROUNDING = 2.0**-50
 """The rounding of float64 when a product is computed in another order, relative to the largest element."""
 
 
-def transposed(array: Array) -> Array:
+def read_transposed(array: Array) -> Array:
     """Return the elements in the order of the array with its last two axes swapped, in the original shape."""
     return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim >= 2 else array
 
@@ -253,12 +257,13 @@ def is_float(array: Array) -> bool:
     return is_inexact(from_numpy(array.dtype))
 
 
-def _narrow(expected: Expected) -> Array:
+def _expected_array(expected: Expected) -> Array:
+    """Return the expected values in the element type of the result."""
     with np.errstate(all="ignore"):
         return np.array(expected.values.astype(to_numpy(expected.dtype)))
 
 
-def _convert(value: Any, expected: Expected, is_allocated: bool) -> Array:
+def _convert_result(value: Any, expected: Expected, is_allocated: bool) -> Array:
     """Return a reference's result with the expected element type, and shape unless the callee allocates it."""
     with np.errstate(all="ignore"):
         array = np.array(np.asarray(strip_remarks(value)).astype(to_numpy(expected.dtype)))

@@ -57,10 +57,10 @@ def number_mutants(function: str) -> Iterator[Mutant]:
             name="0-d operands converted to the type of the others", corrupt=recompute_with(_convert_0d_operands)
         )
     if operands:
-        yield Mutant(name="arguments not converted before computing", corrupt=recompute_with(_not_converted))
+        yield Mutant(name="arguments not converted before computing", corrupt=recompute_with(_skip_conversion))
     if prototype.numbers and Dtype.int32 in prototype.dtypes:
         yield Mutant(
-            name="integer scalars not converted to the integer type", corrupt=recompute_with(_integers_not_converted)
+            name="integer scalars not converted to the integer type", corrupt=recompute_with(_skip_integer_conversion)
         )
     if any(p.fact(Converted) for p in prototype.arguments):
         yield Mutant(name="scalars rounded instead of truncated", corrupt=recompute_with(_round_converted_scalars))
@@ -79,10 +79,15 @@ def _mutate_argument(
         return None
     with np.errstate(all="ignore"):
         mutated = _map_numbers(values, value)
-    return None if repr(mutated) == repr(value) and _bits(mutated) == _bits(value) else {name: mutated}
+    return (
+        None
+        if repr(mutated) == repr(value) and _comparable_bits(mutated) == _comparable_bits(value)
+        else {name: mutated}
+    )
 
 
 def _map_numbers(values: Values, value: Any) -> Any:
+    """Return a value with all numbers in it replaced; truth values, text and None stay unchanged."""
     if isinstance(value, list | tuple):
         return type(value)(_map_numbers(values, entry) for entry in value)
     if value is None or isinstance(value, bool | str) or (isinstance(value, np.ndarray) and value.dtype == bool):
@@ -91,52 +96,60 @@ def _map_numbers(values: Values, value: Any) -> Any:
     return mutated if isinstance(value, np.ndarray) else np.asarray(mutated).item()
 
 
-def _bits(value: Any) -> Any:
+def _comparable_bits(value: Any) -> Any:
+    """Return the bytes of arrays, and other values unchanged, as a list for exact comparison."""
     entries = value if isinstance(value, list) else [value]
     return [entry.tobytes() if isinstance(entry, np.ndarray) else entry for entry in entries]
 
 
-def _modulo_64(value: Any) -> Any:
+def _keep_six_bits(value: Any) -> Any:
     """Return the lowest six bits, which hardware uses as the count of a shift."""
     array = np.asarray(value)
     return np.where(array < 0, array, array % 64) if array.dtype.kind == "i" else value
 
 
-def _in_32_bits(value: Any) -> Any:
+def _wrap_to_int32(value: Any) -> Any:
+    """Return integers reduced to 32 bits; other values stay unchanged."""
     array = np.asarray(value)
     return array.astype(np.int32).astype(array.dtype) if array.dtype.kind == "i" else value
 
 
-def _through(dtype: type[np.floating[Any]]) -> Values:
-    def values(value: Any) -> Any:
+def _round_through(dtype: type[np.floating[Any]]) -> Values:
+    """Return a function that rounds numbers to a floating-point type and converts them back."""
+
+    def round_values(value: Any) -> Any:
+        """Round real and integer numbers; other values stay unchanged."""
         array = np.asarray(value)
         return array.astype(dtype).astype(array.dtype) if array.dtype.kind in "if" else value
 
-    return values
+    return round_values
 
 
-def _without_fraction(value: Any) -> Any:
+def _truncate(value: Any) -> Any:
+    """Return real numbers without their fractions."""
     array = np.asarray(value)
     return np.trunc(array) if array.dtype.kind == "f" else value
 
 
-def _rounded(value: Any) -> Any:
+def _round_to_integer(value: Any) -> Any:
+    """Return real numbers rounded to the nearest integer."""
     array = np.asarray(value)
     return np.rint(array) if array.dtype.kind == "f" else value
 
 
-def _always(case: BaselineCase) -> bool:
+def _every_case(case: BaselineCase) -> bool:
+    """Return True: the mistake concerns every case."""
     return True
 
 
 def _is_wide(case: BaselineCase) -> bool:
     """Return whether no tensor has a floating-point type of 32 bits or fewer."""
-    return not NARROW_FLOATS & _types(case)
+    return not NARROW_FLOATS & _all_types(case)
 
 
 def _is_integral(case: BaselineCase) -> bool:
     """Return whether all tensors have integers or truth values."""
-    return all(category(dtype) < 2 for dtype in _types(case))
+    return all(category(dtype) < 2 for dtype in _all_types(case))
 
 
 def _takes_integers(case: BaselineCase) -> bool:
@@ -145,18 +158,19 @@ def _takes_integers(case: BaselineCase) -> bool:
     return bool(types) and all(category(dtype) < 2 for dtype in types)
 
 
-def _types(case: BaselineCase) -> set[Dtype]:
+def _all_types(case: BaselineCase) -> set[Dtype]:
+    """Return the element types of all arguments and results of a case."""
     arguments = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
     return arguments | {entry.dtype for value in case.expected.values() for entry in expected_arrays(value)}
 
 
 _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
-    "reduced modulo 64": (_always, _modulo_64),
-    "truncated to 32 bits": (_always, _in_32_bits),
-    "converted to float32 and back": (_is_wide, _through(np.float32)),
-    "converted to float64 and back": (_is_integral, _through(np.float64)),
-    "truncated to integers": (_takes_integers, _without_fraction),
-    "rounded to integers": (_takes_integers, _rounded),
+    "reduced modulo 64": (_every_case, _keep_six_bits),
+    "truncated to 32 bits": (_every_case, _wrap_to_int32),
+    "converted to float32 and back": (_is_wide, _round_through(np.float32)),
+    "converted to float64 and back": (_is_integral, _round_through(np.float64)),
+    "truncated to integers": (_takes_integers, _truncate),
+    "rounded to integers": (_takes_integers, _round_to_integer),
 }
 """By the name of the mistake: the calls to which it applies, and the wrong numbers."""
 
@@ -164,13 +178,13 @@ _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
 # Types
 
 
-def _operands(case: BaselineCase) -> dict[str, BaselineTensor]:
+def _mixed_operands(case: BaselineCase) -> dict[str, BaselineTensor]:
     """Return the tensor arguments if their types differ, else nothing."""
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, BaselineTensor)}
     return tensors if len({tensor.dtype for tensor in tensors.values()}) > 1 else {}
 
 
-def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
+def _skip_conversion(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the arguments without the conversion to the common or result type that the standard requires.
 
     Byte masks stay truth values.
@@ -186,7 +200,7 @@ def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
     return {**numbers, **raw} if raw else None
 
 
-def _integers_not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
+def _skip_integer_conversion(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the integer scalars without the conversion to an integer type that the standard requires."""
     plain = case.plain_arguments()
     numbers = {p.name: case.arguments[p.name] for p in lookup(case.function).numbers}
@@ -207,7 +221,7 @@ def _round_converted_scalars(case: BaselineCase) -> Mapping[str, Any] | None:
 
 def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return all operands in the type of the first one."""
-    operands = _operands(case)
+    operands = _mixed_operands(case)
     if not operands:
         return None
     first = next(iter(operands.values())).dtype
@@ -216,7 +230,7 @@ def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:
 
 def _convert_0d_operands(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the 0-d operands in the common type of the others, if both types have the same category."""
-    operands = _operands(case)
+    operands = _mixed_operands(case)
     common = [tensor.dtype for tensor in operands.values() if tensor.values.ndim]
     if not common:
         return None

@@ -43,16 +43,17 @@ def ordering_mutants(function: str) -> Iterator[Mutant]:
             kind="attribute ignored",
             parameter="sorted",
         )
-    if {"input", "dim"} <= set(names) and _gives_elements_and_positions(function):
-        yield Mutant(name="subnormal numbers compared as zeros", corrupt=_compare_as_zeros)
+    if {"input", "dim"} <= set(names) and _returns_elements_and_positions(function):
+        yield Mutant(name="subnormal numbers compared as zeros", corrupt=_treat_subnormals_as_zeros)
 
 
-def _gives_elements_and_positions(function: str) -> bool:
+def _returns_elements_and_positions(function: str) -> bool:
+    """Return whether a function returns elements of its input and their positions."""
     prototype = lookup(function)
     return [prototype.rule_of(result.name) for result in prototype.results] == [same, position]
 
 
-def _compare_as_zeros(call: SimulatedCall) -> Effect:
+def _treat_subnormals_as_zeros(call: SimulatedCall) -> Effect:
     """Determine positions as if subnormal numbers were zeros, and return the elements at these positions."""
     arguments = call.case.plain_arguments()
     input, dim, dtype = arguments["input"], arguments["dim"], call.case.dtype

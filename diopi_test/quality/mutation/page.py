@@ -83,42 +83,47 @@ def render_page(reports: Sequence[MutationReport]) -> str:
     return "\n".join([*parts, *_render_functions(reports)])
 
 
-def _family(report: MutationReport) -> str:
+def _family_of(report: MutationReport) -> str:
+    """Return the family of a report's function."""
     return lookup(report.function).family
 
 
 def _render_matrix(reports: Sequence[MutationReport]) -> Iterator[str]:
-    families = list(dict.fromkeys(map(_family, reports)))
-    results = [(_family(report), result) for report in reports for result in report.applicable]
+    """Yield the lines of the table of killed mutants by kind and family."""
+    families = list(dict.fromkeys(map(_family_of, reports)))
+    results = [(_family_of(report), result) for report in reports for result in report.applicable]
     yield "## Killed mutants by kind and family\n"
     yield "A single number means that every mutant that changed a result was killed; `-` means that there was none.\n"
-    yield _row("", "", *families, "all", "first failed check")
-    yield _row(*["---"] * 2 + ["---:"] * (len(families) + 1), "---")
-    functions = Counter(map(_family, reports))
-    yield _row("functions", "", *(str(functions[family]) for family in families), str(len(reports)), "")
+    yield _table_row("", "", *families, "all", "first failed check")
+    yield _table_row(*["---"] * 2 + ["---:"] * (len(families) + 1), "---")
+    functions = Counter(map(_family_of, reports))
+    yield _table_row("functions", "", *(str(functions[family]) for family in families), str(len(reports)), "")
     for kind, sign in assign_signs(reports).items():
         of_kind = [(family, result) for family, result in results if result.kind == kind]
-        cells = [_score([result for family, result in of_kind if family == column]) for column in families]
+        cells = [_format_killed([result for family, result in of_kind if family == column]) for column in families]
         all_of_kind = [result for _, result in of_kind]
-        yield _row(kind, sign, *cells, _score(all_of_kind), _checks(all_of_kind))
+        yield _table_row(kind, sign, *cells, _format_killed(all_of_kind), _format_checks(all_of_kind))
     yield ""
 
 
-def _row(*cells: str) -> str:
+def _table_row(*cells: str) -> str:
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
-def _score(results: Sequence[MutantResult]) -> str:
+def _format_killed(results: Sequence[MutantResult]) -> str:
+    """Return the number of killed mutants, with the total unless all were killed."""
     killed = count_killed(results)
     return "-" if not results else str(killed) if killed == len(results) else f"{killed} of {len(results)}"
 
 
-def _checks(results: Iterable[MutantResult]) -> str:
+def _format_checks(results: Iterable[MutantResult]) -> str:
     """Return the checks that killed mutants, the most frequent one first."""
     return ", ".join(check for check, _ in count_killing_checks(results).most_common())
 
 
 def _render_survivors(reports: Sequence[MutationReport]) -> Iterator[str]:
+    """Yield the lines of the section about survivors."""
     survivors = [(report.function, result) for report in reports for result in report.survivors]
     yield "## Survivors\n"
     yield from (f"- `{function}`: {result.mutant}, in {result.change_count} cases" for function, result in survivors)
@@ -129,6 +134,7 @@ def _render_survivors(reports: Sequence[MutationReport]) -> Iterator[str]:
 
 
 def _render_parameters_without_effect(reports: Sequence[MutationReport]) -> Iterator[str]:
+    """Yield the lines of the section about parameters for which no mutant changed a result."""
     yield WITHOUT_EFFECT
     parameters: dict[str, list[str]] = {}
     for report in reports:
@@ -139,6 +145,7 @@ def _render_parameters_without_effect(reports: Sequence[MutationReport]) -> Iter
 
 
 def _render_not_covered(reports: Sequence[MutationReport]) -> Iterator[str]:
+    """Yield the lines of the section about caching mutants that no two cases can reveal."""
     yield NOT_COVERED
     functions: dict[str, list[str]] = {}
     for report in reports:
@@ -149,11 +156,14 @@ def _render_not_covered(reports: Sequence[MutationReport]) -> Iterator[str]:
 
 
 def _render_functions(reports: Sequence[MutationReport]) -> Iterator[str]:
+    """Yield the lines of the table with one row per function."""
     yield FUNCTIONS
-    yield _row("function", "mutants", "", "first failed checks")
-    yield _row("---", "---:", "---", "---")
+    yield _table_row("function", "mutants", "", "first failed checks")
+    yield _table_row("---", "---:", "---", "---")
     sign_of = assign_signs(reports)
     for report in reports:
         row = f"`{matrix_row(report, sign_of)}`"
-        yield _row(f"`{report.function}`", _score(report.applicable), row, _checks(report.applicable))
+        yield _table_row(
+            f"`{report.function}`", _format_killed(report.applicable), row, _format_checks(report.applicable)
+        )
     yield ""

@@ -24,47 +24,51 @@ def precision_mutants() -> Iterator[Mutant]:
         The mutants.
     """
     for dtype in NARROW:
-        yield Mutant(name=f"inputs rounded to {dtype.name}", corrupt=recompute_with(partial(_rounded, dtype)))
-        yield Mutant(name=f"accumulated in {dtype.name}", corrupt=recompute_with(partial(accumulated_in, dtype)))
-    yield Mutant(name="accumulated in half precision", corrupt=recompute_with(_accumulated_in_half))
+        yield Mutant(name=f"inputs rounded to {dtype.name}", corrupt=recompute_with(partial(_round_inputs, dtype)))
+        yield Mutant(name=f"accumulated in {dtype.name}", corrupt=recompute_with(partial(accumulate_in, dtype)))
+    yield Mutant(name="accumulated in half precision", corrupt=recompute_with(_accumulate_in_half))
     yield Mutant(
-        name="inputs rounded to the narrowest of their types", corrupt=recompute_with(_rounded_to_the_narrowest)
+        name="inputs rounded to the narrowest of their types", corrupt=recompute_with(_round_to_narrowest_input)
     )
 
 
-def _results(case: BaselineCase) -> list[Dtype]:
+def _floating_result_types(case: BaselineCase) -> list[Dtype]:
     """Return the floating-point types of a case's results."""
     return [
         entry.dtype for value in case.expected.values() for entry in expected_arrays(value) if is_inexact(entry.dtype)
     ]
 
 
-def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
+def _round_inputs(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     """Return all floating-point tensors rounded to `dtype`; None if no result is wider."""
-    if not _is_wider(case, dtype):
+    if not _has_wider_result(case, dtype):
         return None
 
-    def rounded(array: Array) -> Array:
+    def round_array(array: Array) -> Array:
+        """Round an array to the narrower type and convert it back."""
         with np.errstate(over="ignore"):
             return array.astype(narrow_type(dtype, array)).astype(array.dtype)
 
-    return with_tensors(case, rounded)
+    return change_tensors(case, round_array)
 
 
-def _rounded_to_the_narrowest(case: BaselineCase) -> Mapping[str, Any] | None:
+def _round_to_narrowest_input(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return all floating-point tensors rounded to the narrowest of their types; None unless every result is wider."""
     dtypes = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
     narrowest = min(filter(is_floating, dtypes), key=lambda dtype: format_of(dtype).precision, default=None)
-    if narrowest is None or not all(_precision(result) > _precision(narrowest) for result in _results(case)):
+    if narrowest is None or not all(
+        _precision_of(result) > _precision_of(narrowest) for result in _floating_result_types(case)
+    ):
         return None
-    return _rounded(narrowest, case)
+    return _round_inputs(narrowest, case)
 
 
-def _precision(dtype: Dtype) -> int:
+def _precision_of(dtype: Dtype) -> int:
+    """Return the number of significant bits of a floating-point type."""
     return format_of(dtype).precision
 
 
-def accumulated_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
+def accumulate_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the arguments as arrays that accumulate sums in `dtype`; None if no result is wider.
 
     Args:
@@ -74,20 +78,21 @@ def accumulated_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None
     Returns:
         The arguments by name.
     """
-    return with_tensors(case, partial(round_sums_to, dtype)) if _is_wider(case, dtype) else None
+    return change_tensors(case, partial(round_sums_to, dtype)) if _has_wider_result(case, dtype) else None
 
 
-def _accumulated_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
+def _accumulate_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return arguments that accumulate sums of half-precision results in this type instead of float32."""
-    half_dtype = next((dtype for dtype in _results(case) if dtype in half), None)
-    return None if half_dtype is None else with_tensors(case, partial(round_long_sums_to, half_dtype))
+    half_dtype = next((dtype for dtype in _floating_result_types(case) if dtype in half), None)
+    return None if half_dtype is None else change_tensors(case, partial(round_long_sums_to, half_dtype))
 
 
-def _is_wider(case: BaselineCase, dtype: Dtype) -> bool:
-    return any(_precision(result) > _precision(dtype) for result in _results(case))
+def _has_wider_result(case: BaselineCase, dtype: Dtype) -> bool:
+    """Return whether a result of the case has a higher precision than a type."""
+    return any(_precision_of(result) > _precision_of(dtype) for result in _floating_result_types(case))
 
 
-def with_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:
+def change_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:
     """Return the arguments with every floating-point tensor changed; None if there is none.
 
     Args:
@@ -98,11 +103,12 @@ def with_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mappin
         The arguments by name.
     """
 
-    def changed(value: Any) -> Any:
+    def apply_change(value: Any) -> Any:
+        """Apply the change to the floating-point tensors in an argument."""
         if isinstance(value, list):
-            return [changed(entry) for entry in value]
+            return [apply_change(entry) for entry in value]
         return change(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
 
     arguments = case.plain_arguments()
-    result = {name: changed(value) for name, value in arguments.items()}
+    result = {name: apply_change(value) for name, value in arguments.items()}
     return result if any(result[name] is not arguments[name] for name in arguments) else None

@@ -1,4 +1,4 @@
-"""Randomness: correct draws with NumPy, and the mutants of generators."""
+"""Correct random draws with NumPy in place of a vendor, and the mutants of random number generators."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lib_rt import Generator
 from lib_rt.dtypes import from_numpy, to_numpy
 from lib_rt.formats import format_of
 
-Source = np.random.Generator
-Form = tuple[Any, tuple[int, ...], tuple[int, ...]]
+RandomSource = np.random.Generator
+ResultForm = tuple[Any, tuple[int, ...], tuple[int, ...]]
 """NumPy type and shape of the first result, and shape of the last."""
 
 
@@ -29,7 +29,7 @@ def is_random(function: str) -> bool:
     return lookup(function).guarantee == "random"
 
 
-def _generator_of(function: str) -> str:
+def _generator_parameter(function: str) -> str:
     """Return the name of a function's generator parameter; empty if it has none."""
     return next((p.name for p in lookup(function).arguments if p.annotation in kinds.GENERATORS), "")
 
@@ -48,8 +48,9 @@ def simulate_draw(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Simula
     form = to_numpy(entries[0].dtype), entries[0].values.shape, entries[-1].values.shape
 
     def compute(arguments: Mapping[str, Any]) -> Any:
+        """Draw the results for these arguments."""
         sources = [random_generator("audit", *map(str, key)) for key in keys]
-        base, name = lookup(case.function).base, _generator_of(case.function)
+        base, name = lookup(case.function).base, _generator_parameter(case.function)
         if not is_random(case.function):  # the reference draws, too
             return call.compute_reference({**arguments, name: int(sources[0].integers(2**63))})
         inputs = {parameter: value for parameter, value in arguments.items() if parameter != name}
@@ -60,45 +61,54 @@ def simulate_draw(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Simula
     return call
 
 
-def _uniform(source: Source, form: Form, from_: float, to: float) -> Array:
+def _draw_uniform(source: RandomSource, form: ResultForm, from_: float, to: float) -> Array:
+    """Draw uniformly distributed numbers, at least `from_` and below `to`."""
     dtype, shape, _ = form
     numbers = (from_ + (to - from_) * source.random(shape)).astype(dtype)
     return np.where(numbers >= dtype.type(to), np.nextafter(dtype.type(to), dtype.type(from_)), numbers)
 
 
-def _integers(source: Source, form: Form, from_: int, to: int | None) -> Array:
+def _draw_integers(source: RandomSource, form: ResultForm, from_: int, to: int | None) -> Array:
+    """Draw integers, at least `from_` and below `to`, or up to the largest exact integer of the type."""
     dtype, shape, _ = form
     integral = dtype.kind in "iub"
-    last = to - 1 if to is not None else _last_integer(dtype) if integral else 2 ** _precision(dtype)
+    last = to - 1 if to is not None else _largest_integer(dtype) if integral else 2 ** _precision_of(dtype)
     return source.integers(from_, last, shape, np.int64, endpoint=True)
 
 
-def _last_integer(dtype: Any) -> int:
+def _largest_integer(dtype: Any) -> int:
+    """Return the largest integer of an integer type, or 1 for bool."""
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 
-def _precision(dtype: Any) -> int:
+def _precision_of(dtype: Any) -> int:
+    """Return the number of significant bits of a floating-point NumPy type."""
     return format_of(from_numpy(dtype)).precision
 
 
-def _bernoulli(source: Source, form: Form, p: Any) -> Array:
+def _draw_bernoulli(source: RandomSource, form: ResultForm, p: Any) -> Array:
+    """Draw truth values that are true with probability `p`."""
     return source.random(form[1]) < p
 
 
-def _normal(source: Source, form: Form, mean: Any, std: Any) -> Array:
+def _draw_normal(source: RandomSource, form: ResultForm, mean: Any, std: Any) -> Array:
+    """Draw normally distributed numbers; raise ValueError for a negative standard deviation."""
     if np.any(np.asarray(std) < 0):
-        raise ValueError("a negative deviation has no answer")
+        raise ValueError("the standard deviation is negative")
     return mean + std * source.standard_normal(form[1])
 
 
-def _dropout(source: Source, form: Form, input: Array, p: float, train: bool) -> tuple[Array, Array]:
+def _draw_dropout(source: RandomSource, form: ResultForm, input: Array, p: float, train: bool) -> tuple[Array, Array]:
+    """Draw a mask, and return the input with dropped elements zero and all others scaled, and the mask."""
     _, shape, mask_shape = form
     mask = source.random(mask_shape) >= (p if train else 0)
     return np.where(np.broadcast_to(mask, shape), input / (1 - p if train and p < 1 else 1), 0), mask
 
 
-def _multinomial(source: Source, form: Form, input: Array, num_samples: int, replacement: bool) -> Array:
-    """Draw with replacement by the running sum of the weights, and else in the order of exponential waiting times."""
+def _draw_multinomial(
+    source: RandomSource, form: ResultForm, input: Array, num_samples: int, replacement: bool
+) -> Array:
+    """Draw indices by their weights: with replacement from the cumulative sum, else by exponential waiting times."""
     if not replacement:
         with np.errstate(divide="ignore"):
             return np.argsort(source.exponential(size=input.shape) / input, -1)[..., :num_samples]
@@ -107,8 +117,10 @@ def _multinomial(source: Source, form: Form, input: Array, num_samples: int, rep
     return (places >= ends).sum(-1)
 
 
-def _sampling(make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[Source], arguments: Mapping[str, Any]) -> Any:
-    """Draw a token per sequence from a number in (0, 1] per generator; queried workspace sizes are 0."""
+def _sample_tokens(
+    make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[RandomSource], arguments: Mapping[str, Any]
+) -> Any:
+    """Sample one token per sequence, with one random number in (0, 1] per generator; workspace sizes are 0."""
     sizes = [value for name, value in arguments.items() if name.endswith("workspace_size")]
     asked, (_, draw) = min(sizes) < 0, make(arguments)
     ids, *states = draw(np.array([1 - source.random() for source in sources]))
@@ -118,26 +130,26 @@ def _sampling(make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[Source]
 
 
 _SAMPLING: dict[str, Callable[..., Any]] = {
-    "diopiTopKSampling": partial(_sampling, top_k_draw),
-    "diopiTopPSampling": partial(_sampling, top_p_draw),
+    "diopiTopKSampling": partial(_sample_tokens, top_k_draw),
+    "diopiTopPSampling": partial(_sample_tokens, top_p_draw),
 }
 """Functions that draw from several generators."""
 
 _DRAWS: dict[str, Callable[..., Any]] = {
-    "diopiDropout": _dropout,
-    "diopiDropoutInp": _dropout,
-    "diopiRandomInp": _integers,
-    "diopiUniformInp": _uniform,
-    "diopiBernoulli": lambda source, form, input: _bernoulli(source, form, input),
-    "diopiBernoulliInp": lambda source, form, inout: _bernoulli(source, form, inout),
-    "diopiBernoulliScalar": _bernoulli,
-    "diopiNormal": _normal,
-    "diopiNormalInp": _normal,
-    "diopiNormalTensorScalar": _normal,
-    "diopiNormalScalarTensor": _normal,
-    "diopiNormalTensor": _normal,
+    "diopiDropout": _draw_dropout,
+    "diopiDropoutInp": _draw_dropout,
+    "diopiRandomInp": _draw_integers,
+    "diopiUniformInp": _draw_uniform,
+    "diopiBernoulli": lambda source, form, input: _draw_bernoulli(source, form, input),
+    "diopiBernoulliInp": lambda source, form, inout: _draw_bernoulli(source, form, inout),
+    "diopiBernoulliScalar": _draw_bernoulli,
+    "diopiNormal": _draw_normal,
+    "diopiNormalInp": _draw_normal,
+    "diopiNormalTensorScalar": _draw_normal,
+    "diopiNormalScalarTensor": _draw_normal,
+    "diopiNormalTensor": _draw_normal,
     "diopiRandperm": lambda source, form, n: source.permutation(n),
-    "diopiMultinomial": _multinomial,
+    "diopiMultinomial": _draw_multinomial,
 }
 
 
@@ -150,7 +162,7 @@ def randomness_mutants(function: str) -> Iterator[Mutant]:
     Yields:
         The mutants.
     """
-    if name := _generator_of(function):
+    if name := _generator_parameter(function):
         yield Mutant(name="seed ignored", parameter=name, generator_key=lambda seed, offset, calls: (offset,))
         yield Mutant(name="offset ignored", parameter=name, generator_key=lambda seed, offset, calls: (seed,))
         yield Mutant(name="generator ignored", parameter=name, generator_key=lambda seed, offset, calls: (calls,))
@@ -175,14 +187,15 @@ def draw_with(
     states = [(source.seed, source.offset) for source in sources] or [(0, calls)]
     keys = [mutant.generator_key(*state, calls) if sources and mutant.generator_key else state for state in states]
     is_mutated = mutant.generator_key is not None or mutant.advance != 1
-    if sources and _is_left_to_chance(case):
+    if sources and _has_random_results(case):
         for source in sources:
             source.offset += mutant.advance
         return simulate_draw(case, keys), changed_if(is_mutated)
     return simulate_draw(case, keys), Effect.not_applicable
 
 
-def _is_left_to_chance(case: BaselineCase) -> bool:
+def _has_random_results(case: BaselineCase) -> bool:
+    """Return whether a validator checks a nonempty result of the case."""
     return any(
         entry.needs_validator and entry.values.size
         for value in case.expected.values()

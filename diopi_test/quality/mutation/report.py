@@ -46,6 +46,7 @@ def to_json(reports: Reports) -> dict[str, Any]:
 
 
 def _result_to_json(result: MutantResult) -> dict[str, Any]:
+    """Return the result of a mutant as a JSON record."""
     case, checks = result.killed_by or (None, ())
     effects = {effect.value: count for effect, count in result.effects.items()}
     return {
@@ -137,4 +138,5 @@ _PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True
 
 
 def _list_checks(results: Sequence[MutantResult]) -> str:
+    """Return how many mutants each check killed, as text."""
     return ", ".join(f"{check} {count}" for check, count in count_killing_checks(results).most_common())

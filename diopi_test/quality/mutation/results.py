@@ -21,7 +21,7 @@ from diopi_test.quality.mutation.mutant import (
     changed_if,
     differ,
     is_float,
-    transposed,
+    read_transposed,
 )
 from lib_rt import poison_of
 from lib_rt.dtypes import from_numpy, to_numpy
@@ -46,31 +46,34 @@ def _change_each_result(
 def _change_each_specified_result(
     change: Callable[[Array, Expected], Array | None], applies_to_draws: bool = False
 ) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption like `_change_each_result` whose `change` also gets the expectation."""
+    """Return a corruption like `_change_each_result` whose `change` also receives the expected result."""
 
     def corrupt(call: SimulatedCall) -> Effect:
+        """Replace the arrays of the results by changed ones and return the effect."""
         corrupted = False
         for name, arrays in call.results.items():
             for number, expected in enumerate(expected_arrays(call.case.expected[name])):
                 by_chance = expected.needs_validator and call.case.draws
                 changed = change(arrays[number], expected) if applies_to_draws or not by_chance else None
                 if changed is not None:
-                    corrupted |= _is_wrong(changed.reshape(arrays[number].shape), arrays[number], expected.specified)
+                    corrupted |= _differs(changed.reshape(arrays[number].shape), arrays[number], expected.specified)
                     arrays[number] = changed.reshape(arrays[number].shape)
         return changed_if(corrupted)
 
     return corrupt
 
 
-def _is_wrong(actual: Array, correct: Array, specified: Any) -> bool:
+def _differs(actual: Array, correct: Array, specified: Any) -> bool:
+    """Return whether the bits of a specified element differ."""
     selection = ... if specified is None else specified
     return actual[selection].tobytes() != correct[selection].tobytes()
 
 
-def _element(position: Callable[[int], int]) -> Callable[[Array], Array | None]:
-    """Return a change of one element: by an eighth of itself plus 1, or negated if it is a truth value."""
+def _change_element(position: Callable[[int], int]) -> Callable[[Array], Array | None]:
+    """Return a change of the element at a position: multiplied by 9/8 and increased by 1, or a truth value inverted."""
 
     def change(array: Array) -> Array | None:
+        """Return a copy of the array with the changed element; return None for an empty array."""
         if not array.size:
             return None
         changed = array.copy().reshape(-1)
@@ -88,7 +91,7 @@ def _element(position: Callable[[int], int]) -> Callable[[Array], Array | None]:
     return change
 
 
-def _tail_unwritten(array: Array) -> Array | None:
+def _omit_tail(array: Array) -> Array | None:
     """Return the array without its last partial block of sixteen elements."""
     start = (array.size - 1) // 16 * 16 if array.size > 16 else array.size - 1
     if not array.size:
@@ -98,8 +101,11 @@ def _tail_unwritten(array: Array) -> Array | None:
     return changed
 
 
-def _scaled(relative: float) -> Callable[[Array], Array | None]:
+def _scale(relative: float) -> Callable[[Array], Array | None]:
+    """Return a change that multiplies floating-point elements by 1 + `relative`."""
+
     def change(array: Array) -> Array | None:
+        """Return the scaled array; return None for other element types."""
         if not is_float(array):
             return None
         with np.errstate(all="ignore"):
@@ -110,17 +116,20 @@ def _scaled(relative: float) -> Callable[[Array], Array | None]:
     return change
 
 
-def _off_by_epsilons(array: Array) -> Array | None:
-    """Return the array with every element off by four times the distance from 1 to the next number."""
+def _add_four_epsilons(array: Array) -> Array | None:
+    """Return the array with every element changed by four times the relative spacing of numbers at 1."""
     if not is_float(array):
         return None
-    return _scaled(4 * float(ml_dtypes.finfo(array.dtype).eps))(array)
+    return _scale(4 * float(ml_dtypes.finfo(array.dtype).eps))(array)
 
 
-def _replaced(condition: Callable[[Array], Array], value: Callable[[Array], Any]) -> Callable[[Array], Array | None]:
+def _replace_elements(
+    condition: Callable[[Array], Array], value: Callable[[Array], Any]
+) -> Callable[[Array], Array | None]:
     """Return a change that replaces the floating-point elements that meet a condition."""
 
     def change(array: Array) -> Array | None:
+        """Return the array with the elements replaced; return None for other than real numbers."""
         if not is_float(array) or array.dtype.kind == "c":
             return None
         with np.errstate(all="ignore"):
@@ -129,7 +138,7 @@ def _replaced(condition: Callable[[Array], Array], value: Callable[[Array], Any]
     return change
 
 
-def _zeros_positive(array: Array, expected: Expected) -> Array | None:
+def _make_zeros_positive(array: Array, expected: Expected) -> Array | None:
     """Return the array with positive zeros, except for zeros of underflow and cancellation, whose sign is open."""
     if not is_float(array) or array.dtype.kind == "c":
         return None
@@ -139,11 +148,12 @@ def _zeros_positive(array: Array, expected: Expected) -> Array | None:
     return np.where(zeros, np.zeros_like(array), array)
 
 
-def _through(dtype: Dtype) -> Callable[[Array], Array | None]:
+def _round_through(dtype: Dtype) -> Callable[[Array], Array | None]:
     """Return a change that computes the result in a narrower type and converts it."""
     narrow = to_numpy(dtype)
 
     def change(array: Array) -> Array | None:
+        """Return the rounded array; return None if the array's type is not wider."""
         wide = next((d for d in FORMATS if to_numpy(d) == array.dtype), None)
         if wide is None or FORMATS[wide].precision <= FORMATS[dtype].precision:
             return None
@@ -153,19 +163,19 @@ def _through(dtype: Dtype) -> Callable[[Array], Array | None]:
     return change
 
 
-def _through_double(array: Array) -> Array | None:
+def _convert_through_double(array: Array) -> Array | None:
     """Return int64 elements converted to float64 and back."""
     with np.errstate(invalid="ignore"):
         return array.astype(np.float64).astype(array.dtype) if array.dtype == np.int64 else None
 
 
-def _reversed(array: Array) -> Array | None:
+def _reverse_indices(array: Array) -> Array | None:
     """Return indices and counts in reverse order along the first axis longer than 1."""
     axis = next((i for i, length in enumerate(array.shape) if length > 1), None)
     return None if axis is None or array.dtype.kind not in "iu" else np.flip(array, axis).copy()
 
 
-def _neighbours_exchanged(array: Array) -> Array | None:
+def _swap_first_different(array: Array) -> Array | None:
     """Return indices or counts with the first two that differ swapped."""
     flat = array.reshape(-1).copy()
     differing = np.flatnonzero(flat[1:] != flat[:-1])
@@ -176,21 +186,22 @@ def _neighbours_exchanged(array: Array) -> Array | None:
     return flat
 
 
-def _repeated(array: Array) -> Array | None:
+def _repeat_first_half(array: Array) -> Array | None:
     """Return the array with every element of its first half repeated."""
     return np.repeat(array.reshape(-1), 2)[: array.size]
 
 
-def _added(array: Array) -> Array:
+def _add_to_earlier(array: Array) -> Array:
     """Return the result added to an equal earlier result; negated for truth values."""
     with np.errstate(all="ignore"):
         return ~array if array.dtype == bool else array + array
 
 
-def _not_written(*names: str) -> Callable[[SimulatedCall], Effect]:
+def _leave_unwritten(*names: str) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that leaves results as they were before the call: poison, or the old state."""
 
     def corrupt(call: SimulatedCall) -> Effect:
+        """Remove the results, so that they are not written, and return whether that changes them."""
         left = {name: call.results.pop(name) for name in names or list(call.results)}
         found = {name: values_before_call(call, name, arrays) for name, arrays in left.items()}
         return changed_if(differ(left, found))
@@ -202,11 +213,12 @@ def values_before_call(call: SimulatedCall, name: str, arrays: list[Array]) -> l
     """Return the values of a result's tensors before the call, or the number that is passed by pointer."""
     argument = call.case.arguments.get(name)
     if argument is None:
-        return [_poison(array) for array in arrays]
+        return [_poison_array(array) for array in arrays]
     return [tensor.values for tensor in tensors_in(argument)] or [np.asarray(argument) for _ in arrays]
 
 
-def _poison(array: Array) -> Array:
+def _poison_array(array: Array) -> Array:
+    """Return an array of the same shape and type that is filled with poison."""
     return np.frombuffer(poison_of(from_numpy(array.dtype)) * array.size, array.dtype).reshape(array.shape)
 
 
@@ -228,11 +240,12 @@ _OTHER_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.in
 def _allocate_in_another_type(call: SimulatedCall) -> Effect:
     """Allocate results in a neighboring type with the same values."""
     for name in call.layouts:
-        call.results[name] = [_as_another_type(array) for array in call.results[name]]
+        call.results[name] = [_convert_to_neighboring_type(array) for array in call.results[name]]
     return changed_if(bool(call.layouts))
 
 
-def _as_another_type(array: Array) -> Array:
+def _convert_to_neighboring_type(array: Array) -> Array:
+    """Return an array with the same values in a neighboring element type."""
     replacement = _OTHER_TYPES.get(from_numpy(array.dtype), Dtype.float32)
     with np.errstate(all="ignore"):
         return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(replacement))
@@ -247,7 +260,7 @@ def result_mutants(function: str) -> Iterator[Mutant]:
     Yields:
         The mutants.
     """
-    yield from _COMMON
+    yield from _COMMON_MUTANTS
     results = lookup(function).results
     if any(result.is_callee_allocated for result in results):
         yield Mutant(name="result allocated in another type", corrupt=_allocate_in_another_type)
@@ -262,36 +275,40 @@ def result_mutants(function: str) -> Iterator[Mutant]:
             )
     for result in results:
         if result.role is Role.inout:
-            yield Mutant(name=f"{result.name} not updated", corrupt=_not_written(result.name), kind="state not updated")
+            yield Mutant(
+                name=f"{result.name} not updated", corrupt=_leave_unwritten(result.name), kind="state not updated"
+            )
         elif len(results) > 1:
             yield Mutant(
-                name=f"{result.name} not written", corrupt=_not_written(result.name), kind="result not written"
+                name=f"{result.name} not written", corrupt=_leave_unwritten(result.name), kind="result not written"
             )
 
 
-_COMMON = (
-    Mutant(name="first element wrong", corrupt=_change_each_result(_element(lambda size: 0))),
-    Mutant(name="last element wrong", corrupt=_change_each_result(_element(lambda size: size - 1))),
-    Mutant(name="one element in 2000 wrong", corrupt=_change_each_result(_element(lambda size: 1999 % size))),
-    Mutant(name="last block not computed", corrupt=_change_each_result(_tail_unwritten)),
-    Mutant(name="result added to the previous result", corrupt_repetition=_change_each_result(_added)),
+_COMMON_MUTANTS = (
+    Mutant(name="first element wrong", corrupt=_change_each_result(_change_element(lambda size: 0))),
+    Mutant(name="last element wrong", corrupt=_change_each_result(_change_element(lambda size: size - 1))),
+    Mutant(name="one element in 2000 wrong", corrupt=_change_each_result(_change_element(lambda size: 1999 % size))),
+    Mutant(name="last block not computed", corrupt=_change_each_result(_omit_tail)),
+    Mutant(name="result added to the previous result", corrupt_repetition=_change_each_result(_add_to_earlier)),
     Mutant(name="all elements zero", corrupt=_change_each_result(np.zeros_like, applies_to_draws=True)),
-    Mutant(name="nothing written", corrupt=_not_written()),
-    Mutant(name="off by 4 eps", corrupt=_change_each_result(_off_by_epsilons)),
-    Mutant(name="off by 1e-3", corrupt=_change_each_result(_scaled(1e-3))),
-    Mutant(name="off by 4 %", corrupt=_change_each_result(_scaled(0.04))),
-    Mutant(name="NaN replaced by 0", corrupt=_change_each_result(_replaced(np.isnan, np.zeros_like))),
+    Mutant(name="nothing written", corrupt=_leave_unwritten()),
+    Mutant(name="off by 4 eps", corrupt=_change_each_result(_add_four_epsilons)),
+    Mutant(name="off by 1e-3", corrupt=_change_each_result(_scale(1e-3))),
+    Mutant(name="off by 4 %", corrupt=_change_each_result(_scale(0.04))),
+    Mutant(name="NaN replaced by 0", corrupt=_change_each_result(_replace_elements(np.isnan, np.zeros_like))),
     Mutant(
         name="infinity replaced by the largest number",
-        corrupt=_change_each_result(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))),
+        corrupt=_change_each_result(
+            _replace_elements(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))
+        ),
     ),
-    Mutant(name="sign of zero dropped", corrupt=_change_each_specified_result(_zeros_positive)),
-    Mutant(name="computed in bfloat16", corrupt=_change_each_result(_through(Dtype.bfloat16))),
-    Mutant(name="computed in float16", corrupt=_change_each_result(_through(Dtype.float16))),
-    Mutant(name="computed in float32", corrupt=_change_each_result(_through(Dtype.float32))),
-    Mutant(name="integers converted to float64 and back", corrupt=_change_each_result(_through_double)),
-    Mutant(name="result transposed", corrupt=_change_each_result(transposed)),
-    Mutant(name="indices reversed", corrupt=_change_each_result(_reversed)),
-    Mutant(name="neighboring indices swapped", corrupt=_change_each_result(_neighbours_exchanged)),
-    Mutant(name="every element repeated", corrupt=_change_each_result(_repeated, applies_to_draws=True)),
+    Mutant(name="sign of zero dropped", corrupt=_change_each_specified_result(_make_zeros_positive)),
+    Mutant(name="computed in bfloat16", corrupt=_change_each_result(_round_through(Dtype.bfloat16))),
+    Mutant(name="computed in float16", corrupt=_change_each_result(_round_through(Dtype.float16))),
+    Mutant(name="computed in float32", corrupt=_change_each_result(_round_through(Dtype.float32))),
+    Mutant(name="integers converted to float64 and back", corrupt=_change_each_result(_convert_through_double)),
+    Mutant(name="result transposed", corrupt=_change_each_result(read_transposed)),
+    Mutant(name="indices reversed", corrupt=_change_each_result(_reverse_indices)),
+    Mutant(name="neighboring indices swapped", corrupt=_change_each_result(_swap_first_different)),
+    Mutant(name="every element repeated", corrupt=_change_each_result(_repeat_first_half, applies_to_draws=True)),
 )

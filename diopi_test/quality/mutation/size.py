@@ -46,17 +46,23 @@ def size_mutants(function: str) -> Iterator[Mutant]:
         yield Mutant(name=f"{name} zero", corrupt=_replace_elements(places, np.zeros_like))
     for period, last in ((2000, -1), (4096, -1), (65_536, 0)):
         named = f"k · {period}" + (" − 1" if last else "")
-        yield Mutant(name=f"one element at {named} wrong", corrupt=_change_elements(partial(_last_of, period, last)))
+        yield Mutant(
+            name=f"one element at {named} wrong",
+            corrupt=_change_elements(partial(_last_periodic_element, period, last)),
+        )
     for name, offsets in OFFSETS.items():
         yield Mutant(name=f"offsets of the result stored in {name}", corrupt=_write_at_offsets(offsets))
         yield Mutant(
             name=f"offsets of inputs stored in {name}", corrupt=recompute_with(partial(_read_at_offsets, offsets))
         )
     yield from many_element_mutants(function)
-    yield Mutant(name="only the first block of sums added", corrupt=recompute_with(_with_tensors(add_first_block_only)))
+    yield Mutant(
+        name="only the first block of sums added",
+        corrupt=recompute_with(_change_floating_tensors(add_first_block_only)),
+    )
     for dtype in half:
         yield Mutant(
-            name=f"long sums accumulated in {dtype.name}", corrupt=recompute_with(partial(_accumulated, dtype))
+            name=f"long sums accumulated in {dtype.name}", corrupt=recompute_with(partial(_accumulate_long_sums, dtype))
         )
 
 
@@ -70,33 +76,37 @@ def many_element_mutants(function: str) -> Iterator[Mutant]:
         The mutants.
     """
     if not is_random(function):
-        yield Mutant(name="NaNs in large tensors replaced by 0", corrupt=recompute_with(_with_tensors(_without_nans)))
+        yield Mutant(
+            name="NaNs in large tensors replaced by 0", corrupt=recompute_with(_change_floating_tensors(_replace_nans))
+        )
 
 
 # Places in a result
 
 
-def _last_of(period: int, last: int, shape: tuple[int, ...]) -> Array | None:
+def _last_periodic_element(period: int, last: int, shape: tuple[int, ...]) -> Array | None:
     """Return the last element at a multiple of the period, or before it."""
     size = int(np.prod(shape))
     place = (size - 1 - last) // period * period + last
     return None if place <= 0 else np.array([place])
 
 
-def _last_tile(shape: tuple[int, ...]) -> Array | None:
+def _last_tile_indices(shape: tuple[int, ...]) -> Array | None:
+    """Return the indices of the last, incomplete tile; return None if there is no such tile."""
     size = int(np.prod(shape))
     start = size // TILE * TILE
     return np.arange(start, size) if TILE < size != start else None
 
 
-def _later_rows(shape: tuple[int, ...]) -> Array | None:
+def _late_row_indices(shape: tuple[int, ...]) -> Array | None:
+    """Return the indices of the elements in rows from `ROWS` on; return None if there are fewer rows."""
     if not shape or shape[0] <= ROWS:
         return None
     size = int(np.prod(shape))
     return np.arange(ROWS * (size // shape[0]), size)
 
 
-PARTS: Mapping[str, Places] = {"last partial tile": _last_tile, f"rows from {ROWS} on": _later_rows}
+PARTS: Mapping[str, Places] = {"last partial tile": _last_tile_indices, f"rows from {ROWS} on": _late_row_indices}
 """Parts of a result that a kernel may leave out."""
 
 
@@ -106,6 +116,7 @@ def _change_results(
     """Return a corruption that changes every result array for which `change` does not return None."""
 
     def corrupt(call: SimulatedCall) -> Effect:
+        """Replace the result arrays by changed ones and return the effect."""
         changed_results = {name: list(arrays) for name, arrays in call.results.items()}
         for name, arrays in call.results.items():
             for number, array in enumerate(arrays):
@@ -120,6 +131,7 @@ def _replace_elements(find_places: Places, values: Callable[[Array], Array]) -> 
     """Return a corruption that replaces the elements at some places."""
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
+        """Return the array with the selected elements replaced."""
         if (places := find_places(array.shape)) is None:
             return None
         flat = array.flatten()
@@ -134,6 +146,7 @@ def _leave_unwritten(find_places: Places) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that leaves elements as they were before the call: poison, or the old state."""
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
+        """Return the array with the selected elements as they were before the call."""
         if (places := find_places(array.shape)) is None:
             return None
         flat, before = array.flatten(), values_before_call(call, name, call.results[name])[number]
@@ -147,6 +160,7 @@ def _change_elements(find_places: Places) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that changes elements: by an eighth and 1, by their lowest bit, or by negation."""
 
     def change_values(values: Array) -> Array:
+        """Return changed numbers or inverted truth values."""
         if values.dtype == bool:
             return ~values
         if values.dtype.kind in "iu":
@@ -163,7 +177,7 @@ Offsets = Callable[[Array], Array]
 """A function that returns offsets after they were stored in a type that can't represent all of them."""
 
 OFFSETS: Mapping[str, Offsets] = {
-    "int16": lambda offsets: offsets & 0x7FFF,  # negative ones are a fault that shows at once
+    "int16": lambda offsets: offsets & 0x7FFF,  # not negative, because a negative offset would crash at once
     "uint16": lambda offsets: offsets & 0xFFFF,
     "float32": lambda offsets: offsets.astype(np.float32).astype(np.int64),
 }
@@ -173,6 +187,7 @@ def _write_at_offsets(offsets: Offsets) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that writes elements at mutated offsets; the last element written to a place stays there."""
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
+        """Return the array as if its elements were written at the mutated offsets; None if no offset changes."""
         correct_offsets = np.arange(array.size)
         actual_offsets = offsets(correct_offsets)
         if np.array_equal(actual_offsets, correct_offsets):
@@ -188,7 +203,7 @@ def _read_at_offsets(offsets: Offsets, case: BaselineCase) -> Mapping[str, Any] 
     """Return floating-point inputs read at mutated offsets; offsets between the elements read NaN."""
     plain = case.plain_arguments()
     misread = {
-        name: _read(value, plain[name], offsets)
+        name: _read_tensor_at_offsets(value, plain[name], offsets)
         for name, value in case.arguments.items()
         if isinstance(value, BaselineTensor) and isinstance(plain[name], np.ndarray) and plain[name].dtype.kind in "fc"
     }
@@ -196,7 +211,7 @@ def _read_at_offsets(offsets: Offsets, case: BaselineCase) -> Mapping[str, Any] 
     return changed or None
 
 
-def _read(tensor: BaselineTensor, values: Array, offsets: Offsets) -> Array | None:
+def _read_tensor_at_offsets(tensor: BaselineTensor, values: Array, offsets: Offsets) -> Array | None:
     """Return the values that are read from a tensor at wrong offsets; None if they equal the tensor."""
     shape = values.shape
     place = layout_named(tensor.layout)(shape)
@@ -214,28 +229,34 @@ def _read(tensor: BaselineTensor, values: Array, offsets: Offsets) -> Array | No
 # Long vectors, and sums
 
 
-def _without_nans(array: Array) -> Array:
+def _replace_nans(array: Array) -> Array:
     """Return the array with numbers in place of NaNs if it is larger than a tile."""
     return np.nan_to_num(array, posinf=np.inf, neginf=-np.inf) if array.size > TILE and np.isnan(array).any() else array
 
 
-def _with_tensors(change: Callable[[Array], Array]) -> Callable[[BaselineCase], Mapping[str, Any] | None]:
+def _change_floating_tensors(change: Callable[[Array], Array]) -> Callable[[BaselineCase], Mapping[str, Any] | None]:
     """Return a change of all floating-point tensors of a case."""
 
-    def changed(value: Any) -> Any:
+    def apply_change(value: Any) -> Any:
+        """Apply the change to the floating-point tensors in an argument."""
         if isinstance(value, list):
-            return [changed(entry) for entry in value]
+            return [apply_change(entry) for entry in value]
         return change(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
 
-    def arguments(case: BaselineCase) -> Mapping[str, Any] | None:
+    def changed_arguments(case: BaselineCase) -> Mapping[str, Any] | None:
+        """Return the changed arguments; return None if no tensor changes."""
         tensors = {name: value for name, value in case.plain_arguments().items() if tensors_in(case.arguments[name])}
-        changed_tensors = {name: changed(value) for name, value in tensors.items()}
+        changed_tensors = {name: apply_change(value) for name, value in tensors.items()}
         return changed_tensors if any(changed_tensors[name] is not tensors[name] for name in tensors) else None
 
-    return arguments
+    return changed_arguments
 
 
-def _accumulated(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
+def _accumulate_long_sums(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     """Return arguments whose long sums are accumulated in half precision."""
     results: Sequence[Dtype] = [entry.dtype for value in case.expected.values() for entry in expected_arrays(value)]
-    return _with_tensors(partial(round_block_sums_to, dtype))(case) if any(d is not dtype for d in results) else None
+    return (
+        _change_floating_tensors(partial(round_block_sums_to, dtype))(case)
+        if any(d is not dtype for d in results)
+        else None
+    )

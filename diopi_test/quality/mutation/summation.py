@@ -28,8 +28,7 @@ def round_long_sums_to(dtype: Dtype, array: Array) -> Array:
     """Return an array whose sums of more than K terms are rounded to `dtype` after each term.
 
     Fewer roundings stay within K units of the type. Scattered sums stay exact, because the result's memory may
-    accumulate any
-    number of terms in its type.
+    accumulate any number of terms in its type.
 
     Args:
         dtype: the type of partial sums.
@@ -43,7 +42,7 @@ def round_long_sums_to(dtype: Dtype, array: Array) -> Array:
 
 def add_first_block_only(array: Array) -> Array:
     """Return an array whose sums add only the first `BLOCK` terms."""
-    return array.view(SummingFirstBlock)
+    return array.view(FirstBlockSumArray)
 
 
 def round_block_sums_to(dtype: Dtype, array: Array) -> Array:
@@ -52,21 +51,21 @@ def round_block_sums_to(dtype: Dtype, array: Array) -> Array:
 
 
 def narrow_type(dtype: Dtype, array: Array) -> np.dtype[Any]:
-    """Return `dtype`, or the complex type with these parts; the array's own type if there is none."""
+    """Return `dtype`, or the complex type whose parts have this type; return the array's type if neither exists."""
     if array.dtype.kind != "c":
         return to_numpy(dtype)
     return to_numpy(COMPLEX[dtype]) if dtype is Dtype.float32 else array.dtype
 
 
-class Summing(np.ndarray[Any, Any]):
+class NarrowSumArray(np.ndarray[Any, Any]):
     """An array that adds one term after the other and rounds each partial sum to `narrow`."""
 
     narrow: Dtype
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        plain = [_plain(value) for value in inputs]
+        plain = [_as_plain_array(value) for value in inputs]
         if "out" in keywords:
-            keywords["out"] = tuple(_plain(out) for out in keywords["out"])
+            keywords["out"] = tuple(_as_plain_array(out) for out in keywords["out"])
         special = {
             (np.add, "reduce"): self._add_reduce,
             (np.add, "accumulate"): self._add_accumulate,
@@ -82,7 +81,7 @@ class Summing(np.ndarray[Any, Any]):
         compute: Any = special.get(function)
         if compute is None:
             return super().__array_function__(function, types, arguments, keywords)
-        return self._wrap(compute(*(_plain(value) for value in arguments), **keywords))
+        return self._wrap(compute(*(_as_plain_array(value) for value in arguments), **keywords))
 
     def _wrap(self, result: Any) -> Any:
         """Return a floating-point result as an array of this class."""
@@ -90,41 +89,48 @@ class Summing(np.ndarray[Any, Any]):
             return np.asarray(result).view(type(self))
         return result
 
-    def _accumulated(self, values: Array, axis: int) -> Array:
+    def _running_sums(self, values: Array, axis: int) -> Array:
+        """Return the running sums along an axis, each rounded to the narrow type."""
         narrow = np.add.accumulate(values.astype(narrow_type(self.narrow, values)), axis)
         return narrow.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
     def _add_accumulate(self, values: Array, axis: int = 0, *_: Any, **__: Any) -> Array:
-        return self._accumulated(values, axis)
+        """Implement `np.add.accumulate`."""
+        return self._running_sums(values, axis)
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
+        """Implement `np.add.reduce`: add one term after the other along these axes."""
         if values.dtype.kind not in "fc":
             return np.sum(values, axis, keepdims=keepdims)
         axes = tuple(range(values.ndim)) if axis is None else np.atleast_1d(axis) % values.ndim
         remaining_shape = tuple(length for i, length in enumerate(values.shape) if i not in axes)
         rows = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *remaining_shape)
-        total = self._accumulated(rows, 0)[-1] if len(rows) > 1 else rows.sum(0)
+        total = self._running_sums(rows, 0)[-1] if len(rows) > 1 else rows.sum(0)
         shape = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
         return total.reshape(shape) if keepdims else total
 
     def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        """Implement `np.add.at` with totals of the narrow type."""
         narrow = totals.astype(narrow_type(self.narrow, totals))
         np.add.at(narrow, places, np.asarray(values).astype(narrow.dtype))
         totals[...] = narrow
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
+        """Implement `np.matmul`."""
         first, second = np.atleast_2d(a), b[:, np.newaxis] if b.ndim == 1 else b
         product = self._add_reduce(first[..., np.newaxis] * second[..., np.newaxis, :, :], -2)
         product = product[..., 0] if b.ndim == 1 else product
         return product[..., 0, :] if a.ndim == 1 and b.ndim > 1 else product[..., 0] if a.ndim == 1 else product
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
+        """Implement `np.einsum` for formulas with an explicit output."""
         inputs, output = formula.split("->")
         summed = "".join(sorted(set(inputs) - set(output) - {","}))
         products = np.einsum(f"{inputs}->{output}{summed}", *operands)
         return self._add_reduce(products, tuple(range(len(output), products.ndim))) if summed else products
 
     def _tensordot(self, a: Array, b: Array, axes: Any = 2) -> Any:
+        """Implement `np.tensordot`."""
         count = axes if isinstance(axes, int) else np.size(axes[0])
         if not isinstance(axes, int):
             a = np.moveaxis(a, axes[0], range(-count, 0))
@@ -134,24 +140,27 @@ class Summing(np.ndarray[Any, Any]):
         return flat.reshape(*first.shape[:-1], *second.shape[1:])
 
     def _norm(self, values: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+        """Implement `np.linalg.norm`."""
         order = 2 if ord is None else ord
         if order == 0 or not np.isfinite(order):
             return np.linalg.norm(values, ord, axis, keepdims)
         return self._add_reduce(np.abs(values) ** order, axis, keepdims=keepdims) ** (1 / order)
 
 
-def _plain(value: Any) -> Any:
-    return value.view(np.ndarray) if isinstance(value, Summing) else value
+def _as_plain_array(value: Any) -> Any:
+    """Return the value as a plain NumPy array, if it has this class."""
+    return value.view(np.ndarray) if isinstance(value, NarrowSumArray) else value
 
 
 BLOCK, CHUNK = 512, 32
 """Terms that are one block, and terms of a product that are added at once."""
 
 
-class SummingFirstBlock(Summing):
+class FirstBlockSumArray(NarrowSumArray):
     """An array whose sums add only the first `BLOCK` terms."""
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
+        """Implement `np.add.reduce` with the first block of terms."""
         axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
         if values.dtype.kind not in "fc" or not axes:
             return np.sum(values, axis, keepdims=keepdims)
@@ -160,49 +169,56 @@ class SummingFirstBlock(Summing):
         shape = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
         return total.reshape(shape) if keepdims else total
 
-    def _accumulated(self, values: Array, axis: int) -> Array:
+    def _running_sums(self, values: Array, axis: int) -> Array:
         """Return running sums that restart in each block."""
         starts = np.arange(BLOCK, values.shape[axis], BLOCK)
         return np.concatenate([np.add.accumulate(part, axis) for part in np.split(values, starts, axis)], axis)
 
     def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        """Implement `np.add.at` exactly."""
         np.add.at(totals, places, values)
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
+        """Implement `np.matmul` with the first block of terms."""
         return np.matmul(a[..., :BLOCK], b[:BLOCK] if b.ndim == 1 else b[..., :BLOCK, :])
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
-        return np.einsum(formula, *_first_of_longest(formula, operands))
+        """Implement `np.einsum` with the first part of the longest summed axis."""
+        return np.einsum(formula, *_cut_longest_axis(formula, operands))
 
 
-class SummingInChunks(SummingFirstBlock):
+class ChunkedSumArray(FirstBlockSumArray):
     """An array whose sums of more than `BLOCK` terms are rounded to `narrow` after each `CHUNK` of terms."""
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
+        """Implement `np.add.reduce`; long sums are rounded after each term."""
         axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
         terms = np.prod([values.shape[i] for i in axes], dtype=int)
         if values.dtype.kind != "f" or terms <= BLOCK:
             return np.sum(values, axis, keepdims=keepdims)
-        return Summing._add_reduce(self, values, axis, keepdims=keepdims)
+        return NarrowSumArray._add_reduce(self, values, axis, keepdims=keepdims)
 
-    def _accumulated(self, values: Array, axis: int) -> Array:
+    def _running_sums(self, values: Array, axis: int) -> Array:
+        """Return the running sums along an axis; long ones are rounded after each term."""
         if values.dtype.kind != "f" or values.shape[axis] <= BLOCK:
             return np.add.accumulate(values, axis)
-        return Summing._accumulated(self, values, axis)
+        return NarrowSumArray._running_sums(self, values, axis)
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
+        """Implement `np.matmul`; long sums of products are rounded after each chunk."""
         length = a.shape[-1]
         if a.dtype.kind != "f" or length <= BLOCK:
             return np.matmul(a, b)
         parts = [slice(start, start + CHUNK) for start in range(0, length, CHUNK)]
         products = (np.matmul(a[..., part], b[part] if b.ndim == 1 else b[..., part, :]) for part in parts)
-        return _added_in(to_numpy(self.narrow), products)
+        return _add_rounded(to_numpy(self.narrow), products)
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
+        """Implement `np.einsum` exactly."""
         return np.einsum(formula, *operands)
 
 
-def _added_in(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
+def _add_rounded(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
     """Return the sum of arrays, rounded to `narrow` after each."""
     total: Array | None = None
     for part in parts:
@@ -211,7 +227,7 @@ def _added_in(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
     return total
 
 
-def _first_of_longest(formula: str, operands: Sequence[Array]) -> list[Array]:
+def _cut_longest_axis(formula: str, operands: Sequence[Array]) -> list[Array]:
     """Return the operands with only the first half of the longest axis that an einsum sums over, if it is long."""
     inputs, output = formula.replace("...", "").split("->")
     axes = [{label: axis - len(labels) for axis, label in enumerate(labels)} for labels in inputs.split(",")]
@@ -231,21 +247,24 @@ def _first_of_longest(formula: str, operands: Sequence[Array]) -> list[Array]:
     ]
 
 
-class SummingLongOnes(Summing):
+class LongSumArray(NarrowSumArray):
     """An array like `Summing`, except for sums of few terms and scattered sums."""
 
-    def _accumulated(self, values: Array, axis: int) -> Array:
+    def _running_sums(self, values: Array, axis: int) -> Array:
+        """Return the running sums along an axis, rounded to the narrow type if there are more than K terms."""
         if np.count_nonzero(values, axis).max(initial=0) <= K:
             return np.add.accumulate(values, axis)
-        return super()._accumulated(values, axis)
+        return super()._running_sums(values, axis)
 
     def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        """Implement `np.add.at` exactly."""
         np.add.at(totals, places, values)
 
 
-def _kinds(base: type[Summing]) -> dict[Dtype, type[Summing]]:
+def _subclasses_by_type(base: type[NarrowSumArray]) -> dict[Dtype, type[NarrowSumArray]]:
+    """Return a subclass of an array class for each narrow type."""
     return {dtype: type(f"{base.__name__}In{dtype.name.title()}", (base,), {"narrow": dtype}) for dtype in NARROW}
 
 
-_SUMMING, _SUMMING_LONG_ONES = _kinds(Summing), _kinds(SummingLongOnes)
-_SUMMING_IN_CHUNKS = _kinds(SummingInChunks)
+_SUMMING, _SUMMING_LONG_ONES = _subclasses_by_type(NarrowSumArray), _subclasses_by_type(LongSumArray)
+_SUMMING_IN_CHUNKS = _subclasses_by_type(ChunkedSumArray)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.oracle.records import Expected, expected_arrays
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
-from diopi_test.quality.mutation.precision import with_tensors
+from diopi_test.quality.mutation.precision import change_tensors
 from lib_rt.formats import format_of, is_inexact
 
 
@@ -31,8 +31,8 @@ class FlushedDifferences(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         if "out" in keywords:
-            keywords["out"] = tuple(map(_plain, keywords["out"]))
-        result = getattr(ufunc, method)(*map(_plain, operands), **keywords)
+            keywords["out"] = tuple(map(_as_plain_array, keywords["out"]))
+        result = getattr(ufunc, method)(*map(_as_plain_array, operands), **keywords)
         if not isinstance(result, np.ndarray | np.floating) or result.dtype.kind != "f":
             return result
         array: Array = np.asarray(result)
@@ -41,7 +41,8 @@ class FlushedDifferences(np.ndarray[Any, Any]):
         return flush_differences(array, self.least)
 
 
-def _plain(value: Any) -> Any:
+def _as_plain_array(value: Any) -> Any:
+    """Return the value as a plain NumPy array, if it has this class."""
     return value.view(np.ndarray) if isinstance(value, FlushedDifferences) else value
 
 
@@ -67,7 +68,7 @@ def _flush_differences(call: SimulatedCall) -> Effect:
     """Compute the results with flushed differences; results that the standard accepts as flushed stay as they are."""
     dtypes = [entry.dtype for value in call.case.expected.values() for entry in expected_arrays(value)]
     widest = Dtype.float64 if {Dtype.float64, Dtype.complex128} & set(dtypes) else Dtype.float32
-    changed = with_tensors(call.case, partial(flush_differences, least=format_of(widest).tiny))
+    changed = change_tensors(call.case, partial(flush_differences, least=format_of(widest).tiny))
     correct = call.results
     if changed is None or call.recompute(**changed) is not Effect.changed:
         return Effect.not_applicable

@@ -44,7 +44,7 @@ class MutantVendor(BaseVendor):
         self.earlier: str | None = None
 
     def prepare(self, case: BaselineCase) -> bool:
-        """Prepare the results of a case, unless they depend on the call.
+        """Prepare the results of a case, unless they depend on the actual arguments.
 
         Args:
             case: the case.
@@ -57,7 +57,7 @@ class MutantVendor(BaseVendor):
         if case.draws or self._mutant.needs_real_call:
             return True
         self._call = SimulatedCall.from_expected(case)
-        self._record(self._corrupt(self._call), self._call)
+        self._record_effect(self._corrupt(self._call), self._call)
         return self.effect is Effect.changed
 
     def has(self, name: str) -> bool:
@@ -78,27 +78,28 @@ class MutantVendor(BaseVendor):
                 self._write_result(context, parameter, value, call)
         if self._mutant.corrupt_memory is not None:
             values = [value for p, value in pairs if p.role is Role.input and p.annotation is not Workspace]
-            inputs = [tensor for value in values for tensor in _tensors(value)]
-            results = [t for p, value in pairs if p.is_result for t in _tensors(value)]
-            self._record(self._mutant.corrupt_memory(inputs, results))
+            inputs = [tensor for value in values for tensor in _dense_tensors(value)]
+            results = [t for p, value in pairs if p.is_result for t in _dense_tensors(value)]
+            self._record_effect(self._mutant.corrupt_memory(inputs, results))
         return Error.Success
 
-    def _record(self, effect: Effect, call: SimulatedCall | None = None) -> None:
+    def _record_effect(self, effect: Effect, call: SimulatedCall | None = None) -> None:
         """Record the effect of a call."""
         if self.effect is not Effect.changed:
             self.effect, self.earlier = effect, call.earlier if call else None
 
     def _write_result(self, context: Context, parameter: Parameter, target: Any, call: SimulatedCall) -> None:
+        """Write a corrupted result to the caller's tensors or boxes, late if the mutant writes late."""
         arrays = call.results[parameter.name]
         boxes = [box for box in (target if isinstance(target, list) else [target]) if isinstance(box, Box)]
         if boxes:
             for box, array in zip(boxes, arrays, strict=bool(arrays)):
                 _fill_box(context, parameter, box, array, call)
             return
-        for tensor, array in zip(_tensors(target), arrays, strict=True):
+        for tensor, array in zip(_dense_tensors(target), arrays, strict=True):
             values, view = array.reshape(tensor.shape), tensor.view()
             if self._mutant.writes_late:
-                self._record(changed_if(view.tobytes() != values.tobytes()))
+                self._record_effect(changed_if(view.tobytes() != values.tobytes()))
                 self._late.append(partial(np.copyto, view, values))
             else:
                 np.copyto(view, values)
@@ -116,17 +117,17 @@ class MutantVendor(BaseVendor):
         if not case.draws:
             call = SimulatedCall.from_expected(case)
             if self._mutant.corrupt_repetition is not None and self._is_further:
-                self._record(self._mutant.corrupt_repetition(call))
+                self._record_effect(self._mutant.corrupt_repetition(call))
             if self._read is not None:
                 names = [parameter.name for parameter in lookup(case.function).parameters[1:]]
-                self._record(self._read(call, dict(zip(names, arguments, strict=True))), call)
+                self._record_effect(self._read(call, dict(zip(names, arguments, strict=True))), call)
             return call
         self._calls += 1
         values = [entry for value in arguments for entry in (value if isinstance(value, list) else [value])]
         generators = [value for value in values if isinstance(value, Generator)]
         call, draw_effect = draw_with(self._mutant, case, generators, self._calls)
         effect = self._corrupt(call)
-        self._record(effect if draw_effect is Effect.not_applicable else draw_effect, call)
+        self._record_effect(effect if draw_effect is Effect.not_applicable else draw_effect, call)
         return call
 
     def last_error(self) -> str:
@@ -147,12 +148,13 @@ def _fill_box(context: Context, parameter: Parameter, box: Box, array: Array, ca
 
 
 def _create_tensor(context: Context, array: Array, layout: Layout) -> Tensor:
+    """Create a tensor in a context with the elements of an array and a layout."""
     tensor = context.require_tensor(array.shape, from_numpy(array.dtype), layout(array.shape).strides)
     tensor.write(array)
     return tensor
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def _dense_tensors(value: Any) -> list[Tensor]:
     """Return the dense tensors in a value, including the parts of sparse tensors."""
     tensors = [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, Tensor)]
     return [part for tensor in tensors for part in (tensor.parts if tensor.is_sparse else [tensor])]

@@ -10,7 +10,7 @@ from typing import final
 from diopi_test.execution.call_sequence import QUEUED, RELAID, SECOND
 from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference, PatternKind
-from diopi_test.execution.verdict import LOST, CheckResult, Verdict
+from diopi_test.execution.verdict import PROCESS_LOST, CheckResult, Verdict
 from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.causes.precision import count_correct_bits
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
@@ -76,7 +76,7 @@ def find_main_finding(record: CaseRecord) -> Finding:
     """Return the main finding of a case that did not pass."""
     state = "after_other_cases" if record.verdict is Verdict.flaky else ""
     verdict = _verdict_alone(record)
-    if verdict in LOST:
+    if verdict in PROCESS_LOST:
         return _finding(record, verdict.value, state=state, detail=_crash_detail(record, verdict))
     failed = [check for check in record.checks if not check.passed]
     if not failed:

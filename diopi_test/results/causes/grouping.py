@@ -16,7 +16,7 @@ from typing import final
 
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.deviation import DeviationKind
-from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import PROCESS_LOST, UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.finding import Finding, find_main_finding
 from diopi_test.results.causes.precision import PRECISION, find_narrow_type
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, Signature
@@ -264,7 +264,7 @@ def smallest(findings: Iterable[Finding]) -> CaseRecord:
 
     def effort(finding: Finding) -> tuple[bool, bool, int, bool, int, str]:
         record = finding.record
-        is_flaky, is_lost = record.verdict is Verdict.flaky, record.verdict in LOST
+        is_flaky, is_lost = record.verdict is Verdict.flaky, record.verdict in PROCESS_LOST
         return is_flaky, is_lost, finding.size, record.dtype != "float32", len(record.id), record.id
 
     return min(findings, key=effort).record

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from diopi_test.execution.deviation import DeviationKind
-from diopi_test.execution.verdict import LOST
+from diopi_test.execution.verdict import PROCESS_LOST
 from diopi_test.results.causes.finding import find_main_finding
 from diopi_test.results.causes.grouping import is_numeric, is_shared
 from diopi_test.results.causes.signature import Signature
 from diopi_test.results.causes.traits import base_function
 from diopi_test.results.records import CaseRecord
 
-_LOST_SYMPTOMS = frozenset(verdict.value for verdict in LOST)
+_LOST_SYMPTOMS = frozenset(verdict.value for verdict in PROCESS_LOST)
 
 
 @final

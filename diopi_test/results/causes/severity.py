@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference
-from diopi_test.execution.verdict import LOST, CheckResult, Verdict
+from diopi_test.execution.verdict import PROCESS_LOST, CheckResult, Verdict
 from diopi_test.results.causes.former_logs import deviation_of
 
 
@@ -59,7 +59,7 @@ def severity_of_case(verdict: Verdict, checks: Sequence[CheckResult], message: s
         The severity. A case whose call returned an error code, or raised an exception, is major.
     """
     first_verdict = message.partition(" ")[0] if verdict is Verdict.flaky else verdict.value
-    if first_verdict in {lost.value for lost in LOST}:
+    if first_verdict in {lost.value for lost in PROCESS_LOST}:
         return Severity.critical
     failed = (severity_of_check(check) for check in checks if not check.passed)
     return worst(failed) or Severity.major

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from diopi_impl import VendorError, VendorNotFoundError
 from diopi_test.baseline.codec import from_json
-from diopi_test.execution.verdict import LOST, Outcome, Verdict
+from diopi_test.execution.verdict import PROCESS_LOST, Outcome, Verdict
 from diopi_test.run.collection import Collected
 from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
@@ -268,7 +268,7 @@ class Executor:
 
     def _conclude(self, scheduled: ScheduledCase, outcome: Outcome, seconds: float) -> None:
         """Report the final outcome of a case."""
-        self._lost[scheduled.case.function] += outcome.verdict in LOST
+        self._lost[scheduled.case.function] += outcome.verdict in PROCESS_LOST
         self._report(scheduled.case, outcome, seconds)
 
     # Processes.

@@ -19,7 +19,7 @@ from diopi_engine.proto.hgrt import CoreAllocPolicy, Result
 from diopi_engine.runtime import bindings, calls
 from diopi_engine.runtime.allocation import Allocation
 from diopi_engine.runtime.cores import Cores
-from diopi_engine.runtime.execution import Execution, Lane
+from diopi_engine.runtime.execution import CoreLane, Execution
 from diopi_engine.runtime.handles import Handles
 
 Patch = pytest.MonkeyPatch
@@ -28,7 +28,7 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("engines")
-    networks.make(folder)
+    networks.compile_engines(folder)
     assert {path.name for path in folder.iterdir()} == set(networks.NAMES)
     return folder
 
@@ -39,7 +39,7 @@ def test_the_reference_passes(name: str, bench: EngineBench) -> None:
 
 
 def cores_not_released(patch: Patch) -> None:
-    patch.setattr(Allocation, "give_back", lambda self: None)
+    patch.setattr(Allocation, "release", lambda self: None)
 
 
 def results_of_the_previous_batch(patch: Patch) -> None:
@@ -57,24 +57,24 @@ def results_of_the_previous_batch(patch: Patch) -> None:
 
 
 def last_part_dropped(patch: Patch) -> None:
-    parts = Execution._parts
+    parts = Execution._split_batch
 
     def whole(self: Any, batch: int) -> list[slice]:
         result = parts(self, batch)
         return [part for part in result if part.stop - part.start == result[0].stop - result[0].start]
 
-    patch.setattr(Execution, "_parts", whole)
+    patch.setattr(Execution, "_split_batch", whole)
 
 
 def weights_of_another_engine(patch: Patch) -> None:
     first: dict[str, Any] = {}
-    make = Lane.__init__
+    make = CoreLane.__init__
 
     def swapped(self: Any, engine: Engine, cores: Any) -> None:
         weights = first.setdefault(engine.manifest.group, engine.weights)
         make(self, Engine(engine.manifest, engine.network, weights), cores)
 
-    patch.setattr(Lane, "__init__", swapped)
+    patch.setattr(CoreLane, "__init__", swapped)
 
 
 def mask_ignored(patch: Patch) -> None:

@@ -34,8 +34,8 @@ def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(broken), "-k", "retaining"])
     assert done.exit_code == 1
     assert done.output.splitlines() == [
-        "failed    retaining_and_releasing: a call that is legal fails: ERROR_INTERNAL: ",
-        "crashed   retaining_nothing: the process ended with signal 6",
+        "failed    retained_cores_can_be_released: a call that is legal fails: ERROR_INTERNAL: ",
+        "crashed   retaining_zero_cores_is_rejected: the process ended with signal 6",
         "0 passed, 0 not_run, 1 failed, 1 crashed",
     ]
 
@@ -43,7 +43,7 @@ def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
 def test_timeouts_have_verdicts(broken: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(broken), "-k", "devices_that", "--timeout", "0.01"])
     assert done.exit_code == 1
-    assert "timed_out devices_that_are_not_there: it took more than 0.01 s" in done.output
+    assert "timed_out unknown_devices_are_rejected: it took more than 0.01 s" in done.output
 
 
 def test_the_reference_passes_in_a_separate_process(library: Path, locks: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from diopi_engine.proto import headers, hgrt, nvdla
 from diopi_engine.proto.__main__ import main
-from diopi_engine.proto.declarations import Enum, Function, Struct
+from diopi_engine.proto.declarations import EnumDeclaration, FunctionDeclaration, StructDeclaration
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 LANGUAGES = {"c11": ("cc", ["-x", "c", "-std=c11"]), "c++17": ("c++", ["-x", "c++", "-std=c++17"])}
@@ -33,26 +33,26 @@ def compile_with(language: str, source: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("header", headers.names())
+@pytest.mark.parametrize("header", headers.header_names())
 def test_committed_header_is_the_generated_one(header: str) -> None:
     """`python -m diopi_engine.proto --write` regenerates them."""
-    assert headers.INCLUDE_DIR.joinpath(header).read_text("utf-8") == headers.render(header)
+    assert headers.INCLUDE_DIR.joinpath(header).read_text("utf-8") == headers.render_header(header)
 
 
 def test_write_generates_every_header(tmp_path: Path) -> None:
-    headers.write(tmp_path / "include")
-    assert {path.name for path in tmp_path.glob("include/*")} == set(headers.names())
+    headers.write_headers(tmp_path / "include")
+    assert {path.name for path in tmp_path.glob("include/*")} == set(headers.header_names())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("header", headers.names())
+@pytest.mark.parametrize("header", headers.header_names())
 def test_each_header_compiles_without_others_and_twice(header: str, language: str) -> None:
     compile_with(language, f"#include <{header}>\n#include <{header}>\n")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_headers_compile_together(language: str) -> None:
-    compile_with(language, "".join(f"#include <{header}>\n" for header in headers.names()))
+    compile_with(language, "".join(f"#include <{header}>\n" for header in headers.header_names()))
 
 
 def test_the_class_can_be_derived_from() -> None:
@@ -66,30 +66,30 @@ def test_the_class_can_be_derived_from() -> None:
 @pytest.mark.parametrize("declarations", [hgrt.DECLARATIONS, nvdla.DECLARATIONS], ids=["hgrt", "nvdla"])
 def test_cffi_reads_the_declarations_with_the_numbers_of_the_tables(declarations: tuple[object, ...]) -> None:
     ffi = cffi.FFI()
-    ffi.cdef(headers.cdef(declarations))
-    enums = [declaration for declaration in declarations if isinstance(declaration, Enum)]
+    ffi.cdef(headers.cffi_declarations(declarations))
+    enums = [declaration for declaration in declarations if isinstance(declaration, EnumDeclaration)]
     assert enums
     for enum in enums:
         expected = {f"{enum.prefix}{member.name}": member.value for member in enum.members}
         assert ffi.typeof(enum.name).relements == expected
-    functions = {declaration.name for declaration in declarations if isinstance(declaration, Function)}
+    functions = {declaration.name for declaration in declarations if isinstance(declaration, FunctionDeclaration)}
     assert functions <= set(dir(ffi.dlopen(None)))
 
 
 def test_every_function_and_type_is_in_its_header() -> None:
     for header, declared in {"hgrt.h": hgrt.DECLARATIONS, "nvdla.h": nvdla.DECLARATIONS}.items():
-        text = headers.render(header)
+        text = headers.render_header(header)
         for declaration in declared:
-            if isinstance(declaration, Enum | Function | Struct):
+            if isinstance(declaration, EnumDeclaration | FunctionDeclaration | StructDeclaration):
                 assert re.search(rf"\b{declaration.name}\b", text), declaration.name
 
 
 def test_every_declaration_has_a_docstring() -> None:
     for declaration in (*hgrt.DECLARATIONS, *nvdla.DECLARATIONS, *nvdla.METHODS, *nvdla.FACTORIES):
         assert declaration.doc.rstrip().endswith("."), declaration
-        if isinstance(declaration, Enum):
+        if isinstance(declaration, EnumDeclaration):
             assert all(member.meaning for member in declaration.members)
-        if isinstance(declaration, Struct):
+        if isinstance(declaration, StructDeclaration):
             assert all(field.doc for field in declaration.fields)
 
 

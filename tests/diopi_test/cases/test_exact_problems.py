@@ -17,7 +17,7 @@ from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import Expected
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
-from diopi_test.quality.mutation.precision import accumulated_in
+from diopi_test.quality.mutation.precision import accumulate_in
 
 NEVER_EXACT = {
     "LogSoftmax": "a logarithm of the sum",
@@ -33,7 +33,7 @@ NEVER_EXACT = {
 
 def accumulates(function: str) -> bool:
     """Whether sums that are rounded after each term give other results in some case."""
-    corrupt = recompute_with(partial(accumulated_in, Dtype.bfloat16))
+    corrupt = recompute_with(partial(accumulate_in, Dtype.bfloat16))
     cases = (case for case in select_cases(function, "full") if case.dtype is Dtype.float32 and not case.exact)
     return any(
         corrupt(SimulatedCall.from_expected(compute_baseline_case(lookup(function), case))) is Effect.changed

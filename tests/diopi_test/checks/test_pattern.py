@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
+from diopi_test.checks.pattern import Mask, constant_pattern, find_patterns, value_patterns
 from diopi_test.execution.difference import PatternKind
 
 
@@ -19,7 +19,7 @@ def mask_at(shape: int | tuple[int, ...], *places: Any) -> Mask:
 
 
 def texts(mask: Mask, strides: tuple[int, ...] = ()) -> list[str]:
-    return [pattern.text for pattern in patterns(mask, strides)]
+    return [pattern.text for pattern in find_patterns(mask, strides)]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_all_wrong_elements_are_among_these(mask: Mask, text: str) -> None:
     ],
 )
 def test_ranges_up_to_the_end_have_kinds_of_their_own(mask: Mask, kind: PatternKind) -> None:
-    assert patterns(mask)[0].kind is kind
+    assert find_patterns(mask)[0].kind is kind
 
 
 def test_memory_order_is_looked_at_where_it_is_another() -> None:
@@ -114,7 +114,7 @@ def test_chance_is_no_pattern() -> None:
     rng = np.random.default_rng(7)
     shapes = [(400,), (20, 20), (5, 8, 10), (2, 3, 4)]
     masks = [rng.random(shapes[number % 4]) < rng.choice([0.02, 0.1, 0.5, 0.9]) for number in range(400)]
-    descriptions = [patterns(mask) for mask in masks if mask.any()]
+    descriptions = [find_patterns(mask) for mask in masks if mask.any()]
     assert sum(map(bool, descriptions)) < 0.1 * len(descriptions)
 
 
@@ -184,4 +184,4 @@ def test_one_value_given_for_several() -> None:
 )
 def test_large_tensors_have_patterns_too(wrong_at: Callable[[Any], Mask]) -> None:
     mask = wrong_at(np.arange(10**6)).reshape(100, 100, 100)
-    assert isinstance(patterns(mask, (1, 100, 10000)), list)
+    assert isinstance(find_patterns(mask, (1, 100, 10000)), list)

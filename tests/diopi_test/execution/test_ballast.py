@@ -8,7 +8,7 @@ import pytest
 from host_runtime import HostRuntime
 
 from diopi_test.execution import ballast
-from diopi_test.execution.ballast import ATTEMPTS, TIMES, Ballast
+from diopi_test.execution.ballast import ATTEMPTS, COPY_COUNT, Ballast
 from lib_rt import Device, Stream
 
 COPY = 1e-4
@@ -54,7 +54,7 @@ def device(runtime: TimedRuntime) -> Iterator[Device]:
 def put_on(device: Device) -> None:
     with Stream(device) as stream:
         laden = Ballast(device)
-        laden.put_on(stream)
+        laden.keep_busy(stream)
         stream.synchronize()
         laden.release()
 
@@ -63,12 +63,12 @@ def test_ballast_is_used_only_if_copies_keep_the_stream_busy(runtime: TimedRunti
     put_on(device)
     runtime.copies = 0
     put_on(device)
-    assert runtime.copies == (0 if runtime.at_once else TIMES)
+    assert runtime.copies == (0 if runtime.at_once else COPY_COUNT)
 
 
 def test_a_device_is_measured_once_or_thrice_if_copies_seem_instant(runtime: TimedRuntime, device: Device) -> None:
     put_on(device)
-    assert runtime.copies == (ATTEMPTS * TIMES if runtime.at_once else 2 * TIMES)
+    assert runtime.copies == (ATTEMPTS * COPY_COUNT if runtime.at_once else 2 * COPY_COUNT)
 
 
 def test_the_memory_of_the_ballast_is_released(device: Device) -> None:

@@ -20,7 +20,7 @@ def test_a_forked_copy_that_returns_is_reported_once_and_ends() -> None:
 
 
 def test_a_child_process_that_keeps_working_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "PATIENCE", 0.05)
+    monkeypatch.setattr(forks, "MAX_COPY_SECONDS", 0.05)
     waited: list[float] = []
     monkeypatch.setattr(forks.time, "sleep", waited.append)
     watch = ForkWatch()

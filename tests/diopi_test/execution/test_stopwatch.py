@@ -8,7 +8,7 @@ from faulty import FaultyVendor
 
 from diopi_proto.types import Dtype, Error
 from diopi_test.execution import stopwatch
-from diopi_test.execution.call import RefusedError
+from diopi_test.execution.call import RejectedCallError
 from diopi_test.execution.stopwatch import (
     MAX_REPEATS,
     WARMUP_CALLS,
@@ -66,14 +66,14 @@ def test_a_call_is_repeated_until_the_measurement_is_long_enough() -> None:
 
 
 def test_a_call_is_repeated_less_often_if_its_context_fills(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopwatch, "ROOM", 0)
+    monkeypatch.setattr(stopwatch, "MAX_CONTEXT_BYTES", 0)
     vendor = FaultyVendor("right", lambda arguments: None)
     assert time_call(vendor, vendor.open_device(), case(), None).repeats == stopwatch.MIN_REPEATS
 
 
 def test_a_rejected_call_has_no_time() -> None:
     vendor = FaultyVendor("refusing", lambda arguments: Error.ErrorOccurred)
-    with pytest.raises(RefusedError):
+    with pytest.raises(RejectedCallError):
         time_call(vendor, vendor.open_device(), case(), None)
 
 

@@ -14,12 +14,12 @@ from diopi_test.baseline import stability
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import choice
 from diopi_test.fuzz.calls import cases
-from diopi_test.fuzz.changes.element_types import other_types
-from diopi_test.fuzz.changes.sizes import resized
-from diopi_test.fuzz.known import known
+from diopi_test.fuzz.changes.element_types import change_types
+from diopi_test.fuzz.changes.sizes import resize_case
+from diopi_test.fuzz.known import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
-from diopi_test.fuzz.search import drawing_by_the_seed_alone
-from diopi_test.fuzz.statistics import Statistics
+from diopi_test.fuzz.search import deterministic_hypothesis
+from diopi_test.fuzz.statistics import SearchStatistics
 from diopi_test.oracle import amplification
 
 CALLS = 16
@@ -30,9 +30,9 @@ MANY_CALLS = 48
 """Draws of a function of whose first ones too few are legal, or too much alike."""
 
 
-def draw_statistics(function: str, count: int = CALLS) -> Statistics:
+def draw_statistics(function: str, count: int = CALLS) -> SearchStatistics:
     """The statistics of some calls of a function."""
-    statistics, knowledge = Statistics(), known(function)
+    statistics, knowledge = SearchStatistics(), knowledge_of(function)
 
     @seed(5)
     @settings(
@@ -45,11 +45,11 @@ def draw_statistics(function: str, count: int = CALLS) -> Statistics:
     @given(st.data())
     def draw(data: DataObject) -> None:
         try:
-            statistics.count(compute_legal_case(knowledge, data.draw(cases(knowledge))))
+            statistics.count_legal(compute_legal_case(knowledge, data.draw(cases(knowledge))))
         except IllegalError as error:
             statistics.discarded[str(error)] += 1
 
-    with drawing_by_the_seed_alone():
+    with deterministic_hypothesis():
         draw()
     return statistics
 
@@ -58,14 +58,14 @@ def has_tensors(function: str) -> bool:
     return any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in lookup(function).parameters)
 
 
-def alike(function: str, found: Statistics) -> list[str]:
+def alike(function: str, found: SearchStatistics) -> list[str]:
     """What is the same in all legal calls of a function, though it should vary."""
-    several = len({case.dtype for case in known(function).cases}) > 1
+    several = len({case.dtype for case in knowledge_of(function).cases}) > 1
     varies = {"shapes": found.shapes, **({"dtypes": found.dtypes} if several else {})}
     return [name for name, seen in varies.items() if len(seen) < 2] if has_tensors(function) else []
 
 
-def is_poor(function: str, found: Statistics, count: int) -> bool:
+def is_poor(function: str, found: SearchStatistics, count: int) -> bool:
     """Whether too few of so many drawn calls are legal, or all are alike."""
     return found.legal * SHARE < count or bool(alike(function, found))
 
@@ -101,7 +101,7 @@ def test_an_element_wise_call_has_any_rank_and_promotable_types() -> None:
 @given(st.data())
 def test_results_with_the_layout_of_the_input_get_no_other_layout(data: DataObject) -> None:
     try:
-        case = data.draw(cases(known("diopiContiguous")))
+        case = data.draw(cases(knowledge_of("diopiContiguous")))
     except IllegalError:
         return
     assert not case.smoke or case.arguments["memoryFormat"] != MemoryFormat.Preserve
@@ -113,12 +113,12 @@ def test_results_with_the_layout_of_the_input_get_no_other_layout(data: DataObje
 )
 @given(st.data())
 def test_only_half_precision_is_drawn_beside_arguments_of_higher_precision(data: DataObject) -> None:
-    knowledge = known("diopiLayerNormBackward")
+    knowledge = knowledge_of("diopiLayerNormBackward")
     mixed = next(case for case in knowledge.cases if case.label == "float16-mixed")
-    assert other_types(data.draw, knowledge, mixed).dtype in (Dtype.float16, Dtype.bfloat16)
+    assert change_types(data.draw, knowledge, mixed).dtype in (Dtype.float16, Dtype.bfloat16)
 
 
 def test_a_call_with_numbers_of_another_type_is_resized() -> None:
     spec = TensorSpec((3,), Dtype.int8, choice([float("nan"), 1.0]))
     case = Case("int8-nan", Dtype.int8, {"input": spec, "other": spec})
-    assert resized(known("diopiEqual"), case, {3: 5}).arguments["input"].shape == (5,)
+    assert resize_case(knowledge_of("diopiEqual"), case, {3: 5}).arguments["input"].shape == (5,)

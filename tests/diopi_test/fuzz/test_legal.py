@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.products import fixed_values
-from diopi_test.fuzz.known import known
+from diopi_test.fuzz.known import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case, with_forward_shapes
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
@@ -65,15 +65,15 @@ def expected(case: BaselineCase, name: str = "out") -> Expected:
 def test_at_a_jump_the_results_of_both_sides_are_accepted() -> None:
     third = float(np.float32(1) / np.float32(3))
     case = call("diopiDiv", {"input": choice([1.0]), "other": choice([third])}, rounding_mode=2)
-    result = expected(compute_legal_case(known("diopiDiv"), case))
+    result = expected(compute_legal_case(knowledge_of("diopiDiv"), case))
     assert (result.budget.unit >= 1).all()  # the quotient is 2 or 3
 
 
 def test_away_from_jumps_the_budget_equals_that_of_a_stored_case() -> None:
     case = call("diopiSin", {"input": normal()})
     fuzzed, stored = (
-        compute_legal_case(known("diopiSin"), case),
-        compute_baseline_case(known("diopiSin").prototype, case),
+        compute_legal_case(knowledge_of("diopiSin"), case),
+        compute_baseline_case(knowledge_of("diopiSin").prototype, case),
     )
     assert np.median(expected(fuzzed).budget.unit / expected(stored).budget.unit) <= 1.01
     assert (expected(fuzzed).values == expected(stored).values).all()
@@ -82,14 +82,14 @@ def test_away_from_jumps_the_budget_equals_that_of_a_stored_case() -> None:
 def test_a_sum_of_many_elements_is_smooth() -> None:
     case = replace(call("diopiSum", {"input": normal()}, (10_000,), dim=(0,)), results={"out": ResultOverride()})
     fuzzed, stored = (
-        compute_legal_case(known("diopiSum"), case),
-        compute_baseline_case(known("diopiSum").prototype, case),
+        compute_legal_case(knowledge_of("diopiSum"), case),
+        compute_baseline_case(knowledge_of("diopiSum").prototype, case),
     )
     assert expected(fuzzed).budget.unit / expected(stored).budget.unit <= 1.01
 
 
 def test_exact_results_have_no_budget() -> None:
-    fuzzed = compute_legal_case(known("diopiFloor"), call("diopiFloor", {"input": choice([1.0, 0.999])}))
+    fuzzed = compute_legal_case(knowledge_of("diopiFloor"), call("diopiFloor", {"input": choice([1.0, 0.999])}))
     assert expected(fuzzed).budget is None
     assert expected(fuzzed).specified is None
 
@@ -116,18 +116,18 @@ def test_exact_results_have_no_budget() -> None:
 )
 def test_an_illegal_call_raises_an_error_with_the_reason(function: str, case: Case, reason: str) -> None:
     with pytest.raises(IllegalError, match=reason):
-        compute_legal_case(known(function), case)
+        compute_legal_case(knowledge_of(function), case)
 
 
 def test_arguments_that_a_fact_requires_must_be_present() -> None:
-    knowledge = known("diopiMultiHeadAttention")
+    knowledge = knowledge_of("diopiMultiHeadAttention")
     case = next(case for case in knowledge.cases if case.arguments["gen"] is None)
     with pytest.raises(IllegalError, match=r"a fact|refuses"):
         compute_legal_case(knowledge, replace(case, arguments={**case.arguments, "dropout_p": 0.5}))
 
 
 def test_gradients_without_a_norm_are_rejected_on_request() -> None:
-    knowledge = known("diopiClipGradNorm")
+    knowledge = knowledge_of("diopiClipGradNorm")
     case = next(case for case in knowledge.cases if case.arguments["error_if_nonfinite"])
     endless = [replace(spec, domain=choice([np.inf])) for spec in case.arguments["grads"]]
     with pytest.raises(IllegalError, match="refuses"):
@@ -140,11 +140,11 @@ def test_calls_that_pytorch_leaves_unspecified_are_not_tried() -> None:
         name: replace(spec, dtype=Dtype.bool) if name != "alpha" else spec for name, spec in case.arguments.items()
     }
     with pytest.raises(IllegalError, match="open"):
-        compute_legal_case(known("diopiSub"), replace(case, dtype=Dtype.bool, arguments=of_bool))
+        compute_legal_case(knowledge_of("diopiSub"), replace(case, dtype=Dtype.bool, arguments=of_bool))
 
 
 def test_a_gradient_has_the_shape_of_the_forward_result() -> None:
-    knowledge = known("diopiConvolution2dBackward")
+    knowledge = knowledge_of("diopiConvolution2dBackward")
     case = knowledge.cases[0]
     tensors = {name: case.arguments[name] for name in ("input", "weight")}
     shapes = {"input": (2, 2, 11, 11), "weight": (3, 2, 3, 3)}

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.fuzz.known import known
-from diopi_test.fuzz.relations import relations
+from diopi_test.fuzz.known import knowledge_of
+from diopi_test.fuzz.relations import relations_of
 
 
 def holds(function: str, case: Case) -> bool:
-    return relations(known(function)).hold(case.arguments, [])
+    return relations_of(knowledge_of(function)).are_satisfied(case.arguments, [])
 
 
 def first(function: str) -> Case:
-    return known(function).cases[0]
+    return knowledge_of(function).cases[0]
 
 
 def reshaped(case: Case, **shapes: tuple[int, ...]) -> Case:
@@ -34,8 +34,8 @@ def tensor_of(value: Any) -> TensorSpec:
     "function", ["diopiConvolution2d", "diopiTopk", "diopiSplitWithSizes", "diopiBatchNorm", "diopiCTCLoss"]
 )
 def test_relations_hold_in_the_cases(function: str) -> None:
-    assert len(relations(known(function))) > 0
-    assert all(holds(function, case) for case in known(function).cases)
+    assert len(relations_of(knowledge_of(function))) > 0
+    assert all(holds(function, case) for case in knowledge_of(function).cases)
 
 
 def test_channels_are_the_channels_of_a_group_times_the_groups() -> None:

@@ -12,7 +12,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import choice
-from diopi_test.fuzz.unheld import is_refused
+from diopi_test.fuzz.unheld import is_rejected
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import Expected
 
@@ -110,8 +110,8 @@ def test_bool_factors_are_rejected_unless_the_results_are_bool(function: Callabl
     prototype = lookup(f"diopi{function.__name__.capitalize()}")
     operand = TensorSpec((3,), Dtype.int32, choice([1]))
     case = Case("int32-factor", Dtype.int32, {"input": operand, "other": operand, "alpha": True})
-    assert is_refused(prototype, case)
-    assert not is_refused(prototype, replace(case, arguments={**case.arguments, "alpha": 1}))
+    assert is_rejected(prototype, case)
+    assert not is_rejected(prototype, replace(case, arguments={**case.arguments, "alpha": 1}))
     integers = torch.ones(3, dtype=torch.int32)
     with pytest.raises(RuntimeError, match="alpha"):
         function(integers, integers, alpha=True)
@@ -123,7 +123,7 @@ def test_unrepresentable_numbers_are_converted_as_in_pytorch(call: str) -> None:
     for dtype in INTEGERS:
         for number in NUMBERS:
             name, case = _case(call, dtype, number)
-            computed = None if is_refused(prototype, case) else compute_baseline_case(prototype, case)
+            computed = None if is_rejected(prototype, case) else compute_baseline_case(prototype, case)
             values = torch.tensor([1, 127, 57], dtype=getattr(torch, dtype.name))
             if computed is None:
                 with pytest.raises(RuntimeError, match=r"without overflow|unsigned|negative"):

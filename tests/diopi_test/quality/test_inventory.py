@@ -10,7 +10,7 @@ from diopi_impl import find_vendor
 from diopi_proto.interface import header_order, lookup
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import find_reference
-from diopi_test.quality.inventory import inventory
+from diopi_test.quality.inventory import list_functions
 
 QUERIES = {"diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString"}
 """Text queries: no tensors, no reference, no cases."""
@@ -20,7 +20,7 @@ OPERATORS = [name for name in header_order()["functions.h"] if name not in QUERI
 
 @cache
 def rows() -> dict[str, dict[str, Any]]:
-    return {row["function"]: row for row in inventory()}
+    return {row["function"]: row for row in list_functions()}
 
 
 def test_functions_h_has_396_operators() -> None:

@@ -16,7 +16,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, BaselineTensor
-from diopi_test.quality.diagnoses import assign_groups, run_all
+from diopi_test.quality.diagnoses import assign_groups, run_cases_on_mutant
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.severity import Severity
@@ -39,7 +39,7 @@ def records_with(function: str, change: Change) -> list[CaseRecord]:
         return Effect.changed
 
     cases = [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
-    return list(run_all(Mutant(name="bug", corrupt=corrupt), cases))
+    return list(run_cases_on_mutant(Mutant(name="bug", corrupt=corrupt), cases))
 
 
 def causes_with(function: str, change: Change) -> list[Cause]:

@@ -16,12 +16,12 @@ from diopi_proto.interface import prototypes
 from diopi_test.cli.new_operator import new_operator
 from diopi_test.cli.refresh import refresh as refresh_command
 from diopi_test.quality.generated_files import refresh
-from diopi_test.quality.scaffold import MARK, Request, places_to_fill_in, scaffold
+from diopi_test.quality.scaffold import MARK, ScaffoldRequest, places_to_fill_in, scaffold
 from diopi_test.quality.source_edits import import_names
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("diopi_proto", "lib_rt", "diopi_impl", "diopi_test", "baseline_data")
-HARDSIGMOID = Request(name="diopiHardsigmoid", family="activation", aten="hardsigmoid")
+HARDSIGMOID = ScaffoldRequest(name="diopiHardsigmoid", family="activation", aten="hardsigmoid")
 
 FORMULAS = {
     "diopi_proto/functions/activation.py": {
@@ -134,7 +134,7 @@ def test_command_adds_an_operator_to_a_tree(clone: Path) -> None:
 
 
 def test_copied_operator_keeps_parameters_and_facts() -> None:
-    request = Request(name="diopiHardshrink", family="activation", like="diopiThreshold")
+    request = ScaffoldRequest(name="diopiHardshrink", family="activation", like="diopiThreshold")
     contents = {str(path.relative_to(ROOT)): text for path, text in scaffold(ROOT, request).items()}
     prototype = contents["diopi_proto/functions/activation.py"]
     assert 'inplace="diopiHardshrinkInp", backward="diopiHardshrinkBackward"' in prototype
@@ -143,7 +143,7 @@ def test_copied_operator_keeps_parameters_and_facts() -> None:
 
 
 def test_reason_for_a_missing_gradient_is_part_of_the_prototype() -> None:
-    request = Request(name="diopiStep", family="activation", no_gradient="the slope is 0 wherever it exists")
+    request = ScaffoldRequest(name="diopiStep", family="activation", no_gradient="the slope is 0 wherever it exists")
     contents = scaffold(ROOT, request)
     prototype = next(text for path, text in contents.items() if path.match("diopi_proto/functions/*"))
     assert "There is no gradient: the slope is 0 wherever it exists." in prototype
@@ -162,7 +162,7 @@ def test_reason_for_a_missing_gradient_is_part_of_the_prototype() -> None:
 )
 def test_invalid_requests_are_rejected(change: dict[str, str], word: str) -> None:
     with pytest.raises(ValueError, match=word):
-        scaffold(ROOT, replace(Request(name="diopiHardsigmoid", family="activation"), **change))
+        scaffold(ROOT, replace(ScaffoldRequest(name="diopiHardsigmoid", family="activation"), **change))
 
 
 def test_directory_that_is_no_source_tree_is_rejected(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_call_that_moves_most_bytes_represents_a_function() -> None:
 
 
 def test_a_call_without_memory_traffic_has_no_distance() -> None:
-    assert timing(1.0, 0).distance is None
+    assert timing(1.0, 0).relative_to_copy is None
 
 
 def test_durations_are_shown_in_the_report() -> None:

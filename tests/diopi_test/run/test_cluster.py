@@ -227,7 +227,7 @@ def test_a_case_that_kills_workers_is_found_by_running_single_cases(monkeypatch:
             killed(text)
         yield from ()
 
-    monkeypatch.setattr(Cluster, "calls", calls)
+    monkeypatch.setattr(Cluster, "run_calls", calls)
     reports, executor = Reports(), ClusterExecutor("tcp://nowhere:1", STUB_VENDOR, Limits(lost=2))
     executor.run([[ScheduledCase(Path(), Collected(function="diopiSqrt", label=label)) for label in "abc"]], reports)
     assert tried == [3, 1, 1]

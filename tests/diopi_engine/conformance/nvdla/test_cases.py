@@ -26,7 +26,7 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("loadables")
-    networks.make(folder)
+    networks.compile_loadables(folder)
     assert {path.name for path in folder.iterdir()} == set(networks.NAMES)
     return folder
 
@@ -116,7 +116,7 @@ def sizes_unchecked(patch: Patch) -> None:
 
 
 def overlap_unchecked(patch: Patch) -> None:
-    patch.setattr(kernel, "_check", lambda *_: None)
+    patch.setattr(kernel, "_check_task", lambda *_: None)
 
 
 def memory_of_all_runtimes(patch: Patch) -> None:
@@ -125,7 +125,7 @@ def memory_of_all_runtimes(patch: Patch) -> None:
             memory for runtime in RUNTIMES.values() for memory in runtime.memories.values() if memory.handle == handle
         )
 
-    patch.setattr(NetworkRuntime, "memory", anywhere)
+    patch.setattr(NetworkRuntime, "find_memory", anywhere)
 
 
 def handles_outlive_what_they_are_of(patch: Patch) -> None:
@@ -154,7 +154,7 @@ def the_instance_ignored(patch: Patch) -> None:
 
 
 def the_batch_can_not_be_set(patch: Patch) -> None:
-    patch.setattr(driver, "_set", lambda *_: None)
+    patch.setattr(driver, "_set_description", lambda *_: None)
 
 
 def one_runtime_for_all(patch: Patch) -> None:
@@ -162,25 +162,25 @@ def one_runtime_for_all(patch: Patch) -> None:
 
 
 FAULTS: dict[Callable[[Patch], None], str] = {
-    memory_of_loadables_not_freed: "loading_again_and_again",
-    memory_of_runtimes_not_freed: "memory_comes_back",
-    bindings_of_the_earlier_load: "bindings_end_with_their_network",
-    a_load_replaces_the_network: "one_network_at_a_time",
-    second_output_dropped: "batches_of_every_size",
-    inputs_swapped: "batches_of_every_size",
-    earlier_inputs: "inputs_are_read_by_each_submit",
-    one_sample_of_a_batch: "batches_of_every_size",
-    outputs_written_beyond_the_batch: "batches_of_every_size",
+    memory_of_loadables_not_freed: "repeated_loading_frees_all_memory",
+    memory_of_runtimes_not_freed: "unloading_and_destroying_free_memory",
+    bindings_of_the_earlier_load: "unloading_a_network_removes_its_bindings",
+    a_load_replaces_the_network: "loading_a_second_network_is_rejected",
+    second_output_dropped: "batches_of_every_size_are_correct",
+    inputs_swapped: "batches_of_every_size_are_correct",
+    earlier_inputs: "each_submit_reads_the_inputs_again",
+    one_sample_of_a_batch: "batches_of_every_size_are_correct",
+    outputs_written_beyond_the_batch: "batches_of_every_size_are_correct",
     limit_of_a_heap_ignored: "heaps_have_limits",
-    sizes_unchecked: "memory_that_is_too_small",
-    overlap_unchecked: "one_memory_for_two_tensors",
-    memory_of_all_runtimes: "handles_of_nothing",
-    handles_outlive_what_they_are_of: "sessions_and_devices",
-    memory_that_is_bound_is_freed: "memory_is_freed_once",
-    damaged_files_taken: "damaged_loadables",
-    the_instance_ignored: "devices_that_are_not_there",
-    the_batch_can_not_be_set: "the_batch_is_that_of_all_tensors",
-    one_runtime_for_all: "two_runtimes",
+    sizes_unchecked: "memory_that_is_too_small_is_rejected",
+    overlap_unchecked: "overlapping_outputs_are_rejected",
+    memory_of_all_runtimes: "unknown_memory_handles_are_rejected",
+    handles_outlive_what_they_are_of: "ended_sessions_and_unknown_devices_are_rejected",
+    memory_that_is_bound_is_freed: "freeing_memory_twice_is_rejected",
+    damaged_files_taken: "damaged_loadables_are_rejected",
+    the_instance_ignored: "unknown_devices_are_rejected",
+    the_batch_can_not_be_set: "the_batch_size_applies_to_all_tensors",
+    one_runtime_for_all: "two_runtimes_work_alternately",
 }
 
 

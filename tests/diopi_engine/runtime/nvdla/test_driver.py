@@ -28,7 +28,7 @@ def client(nvdla_library: Path) -> NvdlaClient:
 
 @pytest.fixture
 def runtime(client: NvdlaClient) -> Iterator[RuntimeClient]:
-    runtime = client.runtime()
+    runtime = client.create_runtime()
     yield runtime
     runtime.destroy()
 
@@ -36,7 +36,11 @@ def runtime(client: NvdlaClient) -> Iterator[RuntimeClient]:
 def bind(runtime: RuntimeClient, engine: Engine) -> tuple[Any, Any]:
     """Load an engine of x, y and z, and bind them: the addresses of x and y."""
     runtime.load(engine.to_bytes())
-    memories = [runtime.allocate(tensor.bufferSize) for kind in ("Input", "Output") for tensor in runtime.tensors(kind)]
+    memories = [
+        runtime.allocate(tensor.bufferSize)
+        for kind in ("Input", "Output")
+        for tensor in runtime.tensor_descriptions(kind)
+    ]
     for (handle, _), name, number in zip(memories, ("Input", "Output", "Output"), (0, 0, 1), strict=True):
         runtime.call(f"bind{name}Tensor", number, handle)
     return memories[0][1], memories[1][1]
@@ -50,7 +54,7 @@ def test_the_driver_uses_the_device_only_through_the_layer(
     monkeypatch.setattr(
         PortabilityLayer, "call", lambda self, name, *args: (calls.append(name), call(self, name, *args))[1]
     )
-    runtime = client.runtime()
+    runtime = client.create_runtime()
     bind(runtime, engine)
     runtime.call("submit")
     runtime.call("unload", 0)
@@ -147,7 +151,7 @@ def test_a_session_with_an_open_device_does_not_end(client: NvdlaClient) -> None
 
 
 def test_destroying_a_runtime_twice_is_harmless(client: NvdlaClient) -> None:
-    runtime = client.runtime()
+    runtime = client.create_runtime()
     runtime.destroy()
     runtime.destroy()
 

@@ -32,7 +32,7 @@ import sys
 from pathlib import Path
 from diopi_engine.conformance.nvdla.bench import Bound
 from diopi_engine.conformance.nvdla.client import NvdlaClient
-runtime = NvdlaClient(Path(sys.argv[1])).runtime()
+runtime = NvdlaClient(Path(sys.argv[1])).create_runtime()
 runtime.load(Path(sys.argv[2]).read_bytes())
 bound = Bound(runtime)
 runtime.call("submit")
