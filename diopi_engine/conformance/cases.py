@@ -224,7 +224,7 @@ def handles_of_destroyed_objects_are_rejected(bench: EngineBench) -> None:
 
 
 @case
-def contexts_give_their_cores_back(bench: EngineBench) -> None:
+def destroyed_contexts_release_their_cores(bench: EngineBench) -> None:
     count = bench.free_cores
     with bench.engine() as engine:
         for policy in (MINIMUM, MAXIMUM, MINIMUM):
@@ -260,7 +260,7 @@ def a_context_without_free_cores_is_rejected(bench: EngineBench) -> None:
 
 
 @case
-def a_group_takes_its_cores_at_once(bench: EngineBench) -> None:
+def the_first_context_allocates_all_cores_of_a_group(bench: EngineBench) -> None:
     count = bench.free_cores
     with bench.engine("first") as first, bench.engine("second") as second:
         with bench.context(first) as context:

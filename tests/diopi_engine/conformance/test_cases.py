@@ -132,18 +132,18 @@ def inputs_overwritten(patch: Patch) -> None:
 
 
 FAULTS: dict[Callable[[Patch], None], str] = {
-    cores_not_released: "contexts_give_their_cores_back",
-    results_of_the_previous_batch: "batches_follow_one_another",
-    last_part_dropped: "batches_of_every_size",
-    weights_of_another_engine: "a_group_takes_its_cores_at_once",
-    mask_ignored: "cores_by_mask",
-    overlap_unchecked: "bindings_that_can_not_be",
-    handles_outlive_their_objects: "handles_of_what_is_gone",
-    damaged_files_taken: "damaged_engines",
-    one_current_device_for_all: "the_current_device_is_of_a_thread",
-    taken_cores_count_as_free: "retaining_and_releasing",
-    outputs_written_beyond_the_batch: "batches_of_every_size",
-    inputs_overwritten: "batches_of_every_size",
+    cores_not_released: "destroyed_contexts_release_their_cores",
+    results_of_the_previous_batch: "consecutive_batches_are_correct",
+    last_part_dropped: "batches_of_every_size_are_correct",
+    weights_of_another_engine: "the_first_context_allocates_all_cores_of_a_group",
+    mask_ignored: "a_mask_selects_the_cores",
+    overlap_unchecked: "invalid_bindings_are_rejected",
+    handles_outlive_their_objects: "handles_of_destroyed_objects_are_rejected",
+    damaged_files_taken: "damaged_engines_are_rejected",
+    one_current_device_for_all: "each_thread_has_a_current_device",
+    taken_cores_count_as_free: "retained_cores_can_be_released",
+    outputs_written_beyond_the_batch: "batches_of_every_size_are_correct",
+    inputs_overwritten: "batches_of_every_size_are_correct",
 }
 
 MESSAGES: dict[Callable[[Patch], None], str] = {

@@ -330,7 +330,7 @@ def test_a_group_is_allocated_at_once(client: EngineClient, engine: Engine) -> N
     first, second = (client.engine(context.to_bytes()) for context in link([engine, engine], cores=4))
     context = client.context(first, AS_MASK, 0b1000)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
-    with fails(Result.ERROR_CORES_UNAVAILABLE, "its group gave the engine cores 0x1, not 0x2"):
+    with fails(Result.ERROR_CORES_UNAVAILABLE, "allocated cores 0x1, not 0x2"):
         client.context(second, AS_MASK, 0b0010)
     two = client.context(second)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
