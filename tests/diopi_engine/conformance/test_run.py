@@ -31,7 +31,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
-    done = CliRunner().invoke(main, ["check", str(broken), "-k", "retaining"])
+    done = CliRunner().invoke(main, ["check", str(broken), "-k", "retain"])
     assert done.exit_code == 1
     assert done.output.splitlines() == [
         "failed    retained_cores_can_be_released: a call that is legal fails: ERROR_INTERNAL: ",
@@ -41,7 +41,7 @@ def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
 
 
 def test_timeouts_have_verdicts(broken: Path) -> None:
-    done = CliRunner().invoke(main, ["check", str(broken), "-k", "devices_that", "--timeout", "0.01"])
+    done = CliRunner().invoke(main, ["check", str(broken), "-k", "unknown_devices", "--timeout", "0.01"])
     assert done.exit_code == 1
     assert "timed_out unknown_devices_are_rejected: it took more than 0.01 s" in done.output
 

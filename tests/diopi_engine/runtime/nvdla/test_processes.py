@@ -30,11 +30,11 @@ print(hgrt.hgDeviceGetCount(ctypes.byref(result)), hgrt.hgGetLastErrorString(cty
 UNDESTROYED = """
 import sys
 from pathlib import Path
-from diopi_engine.conformance.nvdla.bench import Bound
+from diopi_engine.conformance.nvdla.bench import BoundNetwork
 from diopi_engine.conformance.nvdla.client import NvdlaClient
 runtime = NvdlaClient(Path(sys.argv[1])).create_runtime()
 runtime.load(Path(sys.argv[2]).read_bytes())
-bound = Bound(runtime)
+bound = BoundNetwork(runtime)
 runtime.call("submit")
 print("submitted")
 """
