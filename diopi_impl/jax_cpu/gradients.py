@@ -105,9 +105,9 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
     passed = {p: derivation.names.get(p, p) for p in parameters if not (derivation.shape and p in derivation.inputs)}
     needed = list(dict.fromkeys([derivation.gradient, *passed.values(), *filter(None, [derivation.shape])]))
 
-    def gradient(*values: Any) -> Any:
+    def gradient(*values: Any, **named: Any) -> Any:
         """Return the gradients of the differentiated inputs."""
-        arguments = dict(zip(needed, values, strict=True))
+        arguments = dict(zip(needed, values, strict=False)) | named
         grad = arguments[derivation.gradient]
         attributes = {**derivation.constants, **{parameter: arguments[source] for parameter, source in passed.items()}}
         if derivation.shape:

@@ -71,7 +71,7 @@ def print_statistics(statistics: Mapping[str, SearchStatistics], console: Consol
         statistics: the statistics of each function, by name.
         console: where to print.
     """
-    table = Table("function", "generated", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
+    table = Table("function", "calls", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
     for function, counts in statistics.items():
         variety = (counts.shapes, counts.dtypes, counts.layouts, counts.attributes)
         verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.verdicts.most_common())

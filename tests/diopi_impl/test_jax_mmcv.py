@@ -11,7 +11,7 @@ import pytest
 from implementations import with_all_parameters
 from memory import assert_little_memory, shape
 
-from diopi_impl.jax_cpu import mmcv_box, mmcv_deform, mmcv_points, mmcv_rotated, mmcv_voxel
+from diopi_impl.jax_cpu import mmcv_box, mmcv_deform, mmcv_points, mmcv_rotated, mmcv_voxel, vendor
 from diopi_impl.jax_cpu.mmcv_roi import deform_roi_pool, roi_align
 
 IMAGE, WEIGHT, OFFSET, MASK = shape(1, 64, 50, 50), shape(64, 64, 3, 3), shape(1, 18, 50, 50), shape(1, 9, 50, 50)
@@ -25,7 +25,7 @@ CONVOLVING = (3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 64)
 CALLS: dict[str, tuple[Callable[..., Any], list[Any], tuple[Any, ...]]] = {
     "deform_conv": (mmcv_deform.deform_conv, [NONE, NONE, IMAGE, WEIGHT, OFFSET], CONVOLVING),
     "deform_conv_backward_input": (
-        mmcv_deform.deform_conv_backward_input,
+        vendor.function("diopiDeformConvBackwardInputMmcv"),
         [IMAGE, OFFSET, IMAGE, OFFSET, IMAGE, WEIGHT, NONE],
         CONVOLVING,
     ),

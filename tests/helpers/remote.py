@@ -34,7 +34,15 @@ def _d2h(stream: int, destination: int, source: int, nbytes: int) -> None:
 vendor = Vendor(
     "remote",
     "1",
-    RuntimeFunctions(_host.stream_create, _host.stream_destroy, _host.stream_sync, _malloc, _free, _h2d, _d2h),
+    RuntimeFunctions(
+        stream_create=_host.stream_create,
+        stream_destroy=_host.stream_destroy,
+        stream_sync=_host.stream_sync,
+        malloc=_malloc,
+        free=_free,
+        h2d=_h2d,
+        d2h=_d2h,
+    ),
 )
 
 

@@ -167,7 +167,7 @@ def test_tensors_in_host_memory_are_supported(vendor: Vendor, context: Context) 
         vendor.call("diopiHardVoxelizeMmcv", context, single, coors, counts, device_count, *attributes)
         is Error.ErrorOccurred
     )
-    assert vendor.last_error() == "diopiHardVoxelizeMmcv: voxel_num lies on the device, expected it in host memory"
+    assert vendor.last_error() == "diopiHardVoxelizeMmcv: voxel_num is in device memory, expected it in host memory"
     call(vendor, "diopiHardVoxelizeMmcv", context, single, coors, counts, host_count, *attributes)
     assert host_count.view() == 18
     assert single.numpy().tolist() == [[[1, 2, 3]]]

@@ -131,7 +131,7 @@ def test_import_config_runs_no_reference(config: Path, tmp_path: Path, monkeypat
     def fails(*arguments: object) -> None:
         raise AssertionError("a reference runs")
 
-    monkeypatch.setattr("diopi_test.oracle.evaluation.Evaluation._run", fails)
+    monkeypatch.setattr("diopi_test.oracle.evaluation.Evaluation._call_reference", fails)
     monkeypatch.setattr("diopi_test.oracle.evaluation.compute_result", fails)
     config.write_text(
         "configs = {'a': dict(name=['softmax'], para=dict(dim=[0]),"

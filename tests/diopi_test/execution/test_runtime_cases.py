@@ -364,7 +364,7 @@ class Latin(Vendor):
         device = super().open_device()
         self.text = ffi.new("char[]", "Gerät verloren".encode("latin-1"))
         self.callback = ffi.callback("char const*(void)", lambda: self.text)
-        device._exchange("last_error", self.callback)
+        device._replace_service("last_error", self.callback)
         return device
 
 
