@@ -28,13 +28,16 @@ _ERROR_IN_PYTHON = "an error of this type in C++ is a ValueError if PyTorch call
 
 _COMPOSED = "PyTorch composes the operator for devices and checks less than on the CPU"
 
+_CONTIGUOUS = "the CPU requires contiguous memory, the device does not"
+
 KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("_native_batch_norm_legit", "zero_dimensional"): _ERROR_IN_PYTHON,
     ("addbmm", "in_place_on_repeated"): "the CPU resizes the tensor that the operator writes in place",
     ("addr", "in_place_on_repeated"): _COMPOSED,
     ("addr", "output_within_input"): _COMPOSED,
     ("argsort", "expanded"): "the order of equal elements is not specified",
-    ("native_group_norm", "transposed"): "the CPU requires contiguous memory, the device does not",
+    ("native_group_norm", "expanded"): _CONTIGUOUS,
+    ("native_group_norm", "transposed"): _CONTIGUOUS,
     ("native_batch_norm", "zero_dimensional"): _ERROR_IN_PYTHON,
     ("sort", "expanded"): "the order of equal elements is not specified",
 }
