@@ -20,7 +20,7 @@ class IndexView(BaselineFile):
     Raises BaselineError as `BaselineFile` does.
     """
 
-    def _array(self, span: Mapping[str, Any]) -> NDArray[Any]:
+    def _read_array(self, span: Mapping[str, Any]) -> NDArray[Any]:
         shape = self._shape(span) if "offset" in span else tuple(span["shape"])
         return np.broadcast_to(np.zeros((), bool), shape)
 
