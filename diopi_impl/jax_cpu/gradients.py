@@ -104,10 +104,12 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
     parameters = [parameter for parameter in declared if parameter not in derivation.constants]
     passed = {p: derivation.names.get(p, p) for p in parameters if not (derivation.shape and p in derivation.inputs)}
     needed = list(dict.fromkeys([derivation.gradient, *passed.values(), *filter(None, [derivation.shape])]))
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(name, kind) for name in needed])
 
     def gradient(*values: Any, **named: Any) -> Any:
         """Return the gradients of the differentiated inputs."""
-        arguments = dict(zip(needed, values, strict=False)) | named
+        arguments = signature.bind(*values, **named).arguments
         grad = arguments[derivation.gradient]
         attributes = {**derivation.constants, **{parameter: arguments[source] for parameter, source in passed.items()}}
         if derivation.shape:
@@ -126,8 +128,7 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
         return gradients[0] if len(gradients) == 1 else gradients
 
     gradient.__module__ = inspect.unwrap(forward).__module__
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    gradient.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in needed])  # type: ignore[attr-defined]  # inspect reads it
+    gradient.__signature__ = signature  # type: ignore[attr-defined]  # inspect reads it
     return gradient
 
 
