@@ -89,6 +89,7 @@ def promote(first: Dtype, *remaining: Dtype) -> Dtype:
 
 
 def _promote_two(first: Dtype, second: Dtype) -> Dtype:
+    """Return the element type to which PyTorch promotes two element types."""
     if first is second:
         return first
     low, high = sorted((first, second), key=lambda dtype: (category(dtype), ELEMENT_SIZE[dtype]))

@@ -126,6 +126,7 @@ def cdef() -> str:
 
 
 def _declarations(declared: Mapping[str, Prototype]) -> str:
+    """Return the C declarations of the functions."""
     return "".join(f"{declaration(prototype)};\n" for prototype in declared.values())
 
 
@@ -169,11 +170,13 @@ def write(folder: Path) -> None:
 
 
 def _bodies() -> Mapping[str, Callable[[], str]]:
+    """Return, by header name, a function that generates the header's content."""
     operators = {header: _operators(header) for header in header_order() if header != "diopirt.h"}
     return {"diopirt.h": _runtime, "diopi_register.h": _register, "conform_test.h": _conform_test, **operators}
 
 
 def _operators(header: str) -> Callable[[], str]:
+    """Return a function that generates the declarations of the operators in one header."""
     return lambda: "\n".join(
         _with_comment(prototype.doc, f"DIOPI_WEAK {declaration(prototype)}")
         for name, prototype in prototypes().items()
@@ -182,6 +185,7 @@ def _operators(header: str) -> Callable[[], str]:
 
 
 def _runtime() -> str:
+    """Return the content of `diopirt.h`: macros, types and runtime functions."""
     functions = (
         _with_comment(prototype.doc, f"DIOPI_EXPORT {declaration(prototype)}")
         for prototype in runtime_prototypes().values()
@@ -190,34 +194,41 @@ def _runtime() -> str:
 
 
 def _register() -> str:
+    """Return the content of `diopi_register.h`: the registration of the services that a device provides."""
     services = (_with_comment(s.meaning, f"DIOPI_EXPORT {_registration_declaration(s)}") for s in SERVICES)
     return "\n".join((pointer_types(), *services, *_lifetime()))
 
 
 def _conform_test() -> str:
+    """Return the content of `conform_test.h`: services under the well-known names of the original suite."""
     services = (_with_comment(s.meaning, f"DIOPI_EXPORT {_exported_declaration(s)}") for s in SERVICES if s.well_known)
     _, state, meaning = GENERATOR_STATE
     return "\n".join((*services, *_lifetime(), _with_comment(meaning, f"DIOPI_WEAK {state}")))
 
 
 def _lifetime() -> Iterable[str]:
+    """Yield the declarations of the functions that start and end the library."""
     return (_with_comment(meaning, f"DIOPI_EXPORT {declared}") for _, declared, meaning in LIFETIME)
 
 
 def _exported_declaration(service: Service) -> str:
+    """Return the declaration of a service under its well-known name."""
     return f"{service.exported_returns} {service.well_known}({service.parameters})"
 
 
 def _registration_declaration(service: Service) -> str:
+    """Return the declaration of the function that registers a service."""
     return f"diopiError_t {service.register}({service.pointer} function)"
 
 
 def _enum(name: str, members: Iterable[tuple[str, int]]) -> str:
+    """Return the definition of a C enumeration."""
     listed = ",\n".join(f"    {member} = {value}" for member, value in members)
     return f"typedef enum {{\n{listed}\n}} {name};\n"
 
 
 def _with_comment(doc: str, declared: str) -> str:
+    """Return a C declaration with its documentation as a comment."""
     lines = doc.replace("*/", "* /").splitlines()
     comment = [f"/** {lines[0]} */"] if len(lines) == 1 else ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
     return "\n".join((*comment, wrap_declaration(f"{declared};"), ""))

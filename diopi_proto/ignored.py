@@ -67,6 +67,7 @@ def _matches(values: Any, value: Any) -> bool:
 
 
 def _choices(values: Any) -> tuple[Any, ...]:
+    """Return the attribute values of a condition as a tuple."""
     return values if isinstance(values, tuple) else (values,)
 
 
@@ -76,6 +77,7 @@ def _condition_value(value: Any) -> Any:
 
 
 def _condition(name: str, values: Any) -> str:
+    """Describe a condition on an attribute in words."""
     if callable(values):
         return f"`{name}` is {values.__name__}"
     return f"`{name}` is " + " or ".join(_format_value(value) for value in _choices(values))
@@ -88,5 +90,6 @@ def _format_value(value: Any) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
+    """Join names in the form "`a`, `b` and `c`"."""
     quoted = [f"`{name}`" for name in names]
     return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))

@@ -489,6 +489,7 @@ arithmetic = partial(elementwise, common_type=True)
 
 
 def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> Prototype:
+    """Return the in-place form, the scalar form, or both together, of a plain prototype."""
     parameters = list(plain.parameters)
     if form != "inplace":
         parameters = [replace(p, annotation=Scalar) if p.name in scalars else p for p in parameters]

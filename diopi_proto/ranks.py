@@ -49,6 +49,7 @@ def prototype_per_rank(
 
 
 def _rank(name: str) -> int:
+    """Return the number of spatial axes that a function's name contains."""
     found = re.search(r"([123])d", name)
     if not found:
         raise PrototypeError(f"the name {name} does not contain a rank; include 1d, 2d or 3d")

@@ -241,6 +241,7 @@ def _check_dtypes(value: Any, supported: Sequence[Dtype], operator: str) -> None
 
 
 def _is_tensor(value: Any) -> bool:
+    """Return whether the value is a tensor, whatever its class."""
     return hasattr(value, "strides")
 
 

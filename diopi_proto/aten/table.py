@@ -103,6 +103,7 @@ def sourced_arguments(prototype: Prototype) -> list[str]:
 
 @cache
 def _forms() -> Mapping[tuple[str, bool, bool], Prototype]:
+    """Return the prototypes by base function, by whether they work in place, and by whether they take a scalar."""
     return {(p.base, p.is_inplace, p.form.endswith("scalar")): p for p in prototypes().values()}
 
 
@@ -119,6 +120,7 @@ def parse_row(operator: str, function: str, named: str = "") -> Row:
 
 
 def _source(text: str) -> Constant | ArgumentOf:
+    """Parse the source of an argument: a constant in JSON, an argument of the operator, or `tensor(argument)`."""
     if text.startswith("tensor("):
         return ArgumentOf(text.removeprefix("tensor(").removesuffix(")"), as_tensor=True)
     try:

@@ -85,5 +85,6 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
 
 
 def _more(number: int) -> Iterator[str]:
+    """Yield a line that states how many entries the list omits."""
     if number > LISTED:
         yield f"  … and {number - LISTED:,} more; --json FILE lists them all"

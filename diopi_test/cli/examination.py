@@ -78,6 +78,7 @@ def examine(vendors: Sequence[str] = ()) -> Iterator[InstallationCheck]:
 
 
 def _python() -> InstallationCheck:
+    """Check that the version of Python is supported."""
     found = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:  # pragma: no cover - nothing here runs on it
         return InstallationCheck(
@@ -87,6 +88,7 @@ def _python() -> InstallationCheck:
 
 
 def _packages() -> Iterator[InstallationCheck]:
+    """Check the versions of the required packages, and those of each optional group (extra)."""
     try:
         needed = requires("diopi") or []
         from packaging.requirements import Requirement
@@ -125,6 +127,7 @@ def _packages() -> Iterator[InstallationCheck]:
 
 
 def _belongs_to_extra(requirement: Requirement, extra: str) -> bool:
+    """Return whether the requirement applies only if `extra` was requested at installation."""
     marker = requirement.marker
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
@@ -139,6 +142,7 @@ def _compare_installed(name: str, wanted: SpecifierSet) -> tuple[str, bool]:
 
 
 def _compiler() -> Iterator[InstallationCheck]:
+    """Check that compilers for C and C++ are installed. A missing one is only noted, because runs need no compiler."""
     use = "required to build vendors in C or C++ and for `diopi-test export`"
     for subject, variable, usual in COMPILERS:
         names = os.environ.get(variable, "").split()[:1] or usual
@@ -162,6 +166,7 @@ def _compiler() -> Iterator[InstallationCheck]:
 
 
 def _runtime() -> InstallationCheck:
+    """Check that the runtime library exists and can be loaded."""
     remedy = "in the source tree, pip install . or build it: cmake -S . -B build && cmake --build build"
     try:
         from lib_rt import library
@@ -171,6 +176,7 @@ def _runtime() -> InstallationCheck:
 
 
 def _vendors(named: Sequence[str]) -> Iterator[InstallationCheck]:
+    """Check the named vendors, or else all registered vendors."""
     from diopi_impl.plugins import ENTRY_POINT_GROUP
 
     known = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
@@ -224,6 +230,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _baseline() -> InstallationCheck:
+    """Check the stored baseline of the smoke level."""
     from diopi_proto.messages import pluralize
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.baseline.level import open_level
@@ -247,6 +254,7 @@ def _baseline() -> InstallationCheck:
 
 
 def _disk() -> InstallationCheck:
+    """Check that the cache folder has enough free space for the larger levels."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(existing).free
@@ -258,6 +266,7 @@ def _disk() -> InstallationCheck:
 
 
 def _memory() -> Iterator[InstallationCheck]:
+    """Check that the available memory suffices for one worker per CPU."""
     try:
         lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:

@@ -209,6 +209,7 @@ def _trend_lines(series: Series) -> Iterator[str]:
 
 
 def _describe_place(place: str, ratio: float | None, unsuccessful: int | None) -> str:
+    """Describe the results of a function at one place, which is a machine and device on which runs were made."""
     if unsuccessful is None:
         return f"{place}: not tested"
     measured = "" if ratio is None else f"{ratio:.3g} of the budget, "

@@ -103,6 +103,7 @@ def _summarize(imported: ImportSummary, output: Path) -> None:
 
 
 def _print_lines(heading: str, lines: list[str]) -> None:
+    """Print the first lines, each with the heading, and the number of omitted lines."""
     for line in lines[:LISTED]:
         _print_line(f"{heading}: {line}")
     if len(lines) > LISTED:
@@ -110,4 +111,5 @@ def _print_lines(heading: str, lines: list[str]) -> None:
 
 
 def _print_line(line: str) -> None:
+    """Print a line unchanged: without markup, highlighting or line breaks."""
     console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _function_options(name: str) -> str:
+    """Return the advice for an option that selects a function: the current options with the same effect."""
     from diopi_test.original.names import meanings, similar_functions
 
     if name in ("all", "all_ops"):
@@ -31,6 +32,7 @@ MODES: Mapping[str, str] = {
 
 
 def _network_option(name: str) -> str:
+    """Return the advice for an option that selects a network."""
     from diopi_test.original.networks import replacements
 
     commands = " or ".join(f"--level models --model {network}" for network in replacements(name.lower(), ()))
@@ -38,6 +40,7 @@ def _network_option(name: str) -> str:
 
 
 def _always(advice: str) -> Callable[[str], str]:
+    """Return a function that gives the same advice for every value."""
     return lambda _: advice
 
 
@@ -94,6 +97,7 @@ def explain_original_options(*, without: Collection[str] = ()) -> Callable[[F], 
 
 
 def _option(word: str, explain: Callable[[str], str]) -> Callable[[F], F]:
+    """Return a decorator that adds a hidden option of the original suite. Its use is an error that gives advice."""
     refused = _reject(word, explain)
     if word in SWITCHES:
         return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value="", callback=refused)
@@ -101,6 +105,8 @@ def _option(word: str, explain: Callable[[str], str]) -> Callable[[F], F]:
 
 
 def _reject(word: str, explain: Callable[[str], str]) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    """Return the callback of an option that raises a usage error with advice for the value."""
+
     def callback(context: click.Context, option: click.Parameter, value: str | None) -> None:
         if value is not None:
             raise click.UsageError(

@@ -109,6 +109,7 @@ def _count_kinds(obstacles: Sequence[PlannedObstacle]) -> str:
 
 
 def _describe(entry: PlannedObstacle) -> str:
+    """Describe an obstacle in one line: how to remove it, and how much it blocks."""
     blocked = (
         pluralize(len(entry.networks), "network"),
         pluralize(entry.cases, "case"),

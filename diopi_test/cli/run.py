@@ -226,6 +226,7 @@ def _convert_errors() -> Iterator[None]:
 
 
 def _list(options: RunOptions) -> int:
+    """List the selected cases instead of running them; return the exit status."""
     list_cases(options.source.list_cases())
     return 0
 

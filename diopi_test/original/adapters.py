@@ -53,6 +53,7 @@ def adapt_call(call: CallDraft) -> None:
 
 
 def _pool(call: CallDraft) -> None:
+    """Translate `count_include_pad`, and set the standard's attributes for adaptive and plain pooling."""
     values = call.values
     includes_padding = call.unmatched.pop("count_include_pad", True)
     values.setdefault("exclusive", not includes_padding)
@@ -64,6 +65,7 @@ def _pool(call: CallDraft) -> None:
 
 
 def _cdist(call: CallDraft) -> None:
+    """Translate the name of the compute mode to its number."""
     mode = call.values.get("compute_mode")
     if isinstance(mode, str):
         if mode not in COMPUTE_MODES:
@@ -86,6 +88,7 @@ def _expand(call: CallDraft) -> None:
 
 
 def _slice(call: CallDraft) -> None:
+    """Translate the index, a Python slice, to start, end and step."""
     index = call.unmatched.pop("index", None)
     values, spec = call.values, call.values.get("input")
     if isinstance(index, slice):

@@ -169,6 +169,7 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Progress, patter
 
 
 def _format_problem(path: Path, problem: NotTranslated) -> str:
+    """Return a line with the place of a problem in the configuration, its subject and the reason."""
     return escape(f"{path}:{problem.line}: {problem.subject}" + (f": {problem.reason}" if problem.reason else ""))
 
 
@@ -290,6 +291,7 @@ def _imported_cases(file: EntryFile) -> Iterator[ImportedCase]:
 
 
 def _write_lists(folder: Path, summary: ImportSummary) -> None:
+    """Write the list of entries that were not translated, and the waivers if there are any."""
     lines = [*summary.not_translated, *summary.notes, TOLERANCES]
     write_atomically(folder / NOT_TRANSLATED, "".join(f"{line}\n" for line in lines).encode())
     if summary.waivers:

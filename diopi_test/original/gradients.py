@@ -119,6 +119,7 @@ def _rule(forward: Prototype, prototype: Prototype, result: str) -> ResultOf:
 
 
 def _argument(prototype: Prototype, parameter: Parameter, case: Case) -> Any:
+    """Return the argument of the backward function, derived from the arguments of the forward case."""
     name, arguments = parameter.name, case.arguments
     if name in arguments:
         return arguments[name]

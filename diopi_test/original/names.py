@@ -129,6 +129,7 @@ def similar_functions(name: str) -> list[str]:
 
 
 def _prototypes_by_name(name: str) -> Iterator[Prototype]:
+    """Yield the prototypes whose name without prefix equals the original name, ignoring case and underscores."""
     squeezed = _normalize(SPELLINGS.get(name, name))
     for ending in ENDINGS:
         yield from _prototypes_by_key().get(squeezed + ending, ())
@@ -148,6 +149,7 @@ def _meanings_by_operator(name: str) -> Iterator[Meaning]:
 
 @cache
 def _prototypes_by_key() -> Mapping[str, list[Prototype]]:
+    """Return the prototypes of base functions by their normalized name without prefix."""
     found: dict[str, list[Prototype]] = defaultdict(list)
     for prototype in prototypes().values():
         if prototype.base == prototype.name:
@@ -157,6 +159,7 @@ def _prototypes_by_key() -> Mapping[str, list[Prototype]]:
 
 @cache
 def _rows_by_operator() -> Mapping[str, Collection[Any]]:
+    """Return the rows of the table of PyTorch's operators by operator name without overload."""
     found: dict[str, list[Any]] = defaultdict(list)
     for operator, row in rows().items():
         found[operator.partition(".")[0]].append(row)

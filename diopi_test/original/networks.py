@@ -122,4 +122,5 @@ def _bases_called_by(networks: Collection[str]) -> set[str]:
 
 @cache
 def _bases_of_network(network: str) -> frozenset[str]:
+    """Return the base functions that the shipped trace of a network calls."""
     return frozenset(prototypes()[call.function].base for call in load_shipped_trace(network).calls)

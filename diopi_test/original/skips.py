@@ -184,6 +184,7 @@ def _function_of(text: str) -> str:
 
 
 def _explain_missing_cases(device: DeviceEntry, cases: Sequence[ImportedCase], entries: Collection[str]) -> str:
+    """Explain why a skip of the vendor's configuration applies to no translated case."""
     if cases:
         return f"no translated case of {device.name} has it"
     if not entries:

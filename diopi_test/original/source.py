@@ -200,6 +200,8 @@ _CONSTANTS: Mapping[str, Any] = {
 
 
 def _sequence(kind: type) -> Callable[..., Any]:
+    """Return a safe version of the constructor `kind` (`list`, `tuple` …) that accepts only one sequence."""
+
     def make(*arguments: Any) -> Any:
         if len(arguments) > 1 or not all(isinstance(argument, list | tuple | range | str) for argument in arguments):
             raise _NoDataError(f"{kind.__name__}() of a value that is not a list")
@@ -209,6 +211,7 @@ def _sequence(kind: type) -> Callable[..., Any]:
 
 
 def _range(*bounds: Any) -> list[int]:
+    """Return the list of a `range` with integer bounds and a limited number of elements."""
     if not all(type(bound) is int for bound in bounds) or not 1 <= len(bounds) <= 3:
         raise _NoDataError("range() of values that are not integers")
     if len(numbers := range(*bounds)) > MAX_ENTRIES:
@@ -217,24 +220,28 @@ def _range(*bounds: Any) -> list[int]:
 
 
 def _float(text: Any) -> float:
+    """Convert a constant as `float()` does."""
     if not isinstance(text, str | int | float):
         raise _NoDataError("float() of a value that is not a number")
     return float(text)
 
 
 def _int(value: Any) -> int:
+    """Convert a constant as `int()` does."""
     if not isinstance(value, bool | int | float):
         raise _NoDataError("int() of a value that is not a number")
     return int(value)
 
 
 def _bool(value: Any = False) -> bool:
+    """Convert a constant as `bool()` does."""
     if not isinstance(value, bool | int | float | str | list | tuple | dict | None):
         raise _NoDataError("bool() of a value that is not a constant")
     return bool(value)
 
 
 def _slice(*bounds: Any) -> slice:
+    """Build a `slice` from one to three integers or None."""
     if not 1 <= len(bounds) <= 3 or not all(bound is None or type(bound) is int for bound in bounds):
         raise _NoDataError("slice() of values that are not integers")
     return slice(*bounds)
@@ -321,9 +328,11 @@ class _Reader:
             return NotRead(self._line_of(node), f"{type(error).__name__}: {_abbreviate(node)}")
 
     def _line_of(self, node: ast.expr) -> int:
+        """Return the line of an expression; within a called function, the line of the call."""
         return node.lineno if self.called_at is None else self.called_at
 
     def _read(self, node: ast.expr) -> Any:
+        """Evaluate an expression of one of the supported forms."""
         match node:
             case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | complex | str):
                 return value
@@ -362,6 +371,7 @@ class _Reader:
 
     @staticmethod
     def _constant(name: str) -> Any:
+        """Return the value of a known dotted name, such as `np.float32` or a generator."""
         if name in _CONSTANTS:
             return _CONSTANTS[name]
         if name.startswith("Genfunc."):
@@ -369,6 +379,7 @@ class _Reader:
         raise _NoDataError("an unknown name")
 
     def _read_call(self, line: int, name: str, positional: list[ast.expr], keywords: list[ast.keyword]) -> Any:
+        """Evaluate a call of a supported function or of a function defined in the file."""
         arguments = [self.read(argument) for argument in positional]
         named = {argument.arg: self.read(argument.value) for argument in keywords if argument.arg is not None}
         if len(named) < len(keywords) or any(isinstance(argument, ast.Starred) for argument in positional):

@@ -103,6 +103,7 @@ def _layout(tensors: TensorArguments, number: int) -> Layout:
 
 
 def _strides(steps: Any) -> Layout:
+    """Return a layout with the strides of the configuration."""
     try:
         return strides(*steps)
     except (TypeError, ValueError) as error:
@@ -112,6 +113,7 @@ def _strides(steps: Any) -> Layout:
 def _spec(
     prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: DescribedDomain, layout: Layout
 ) -> TensorSpec:
+    """Return the specification of a tensor argument; raise `EntryError` if the prototype does not accept the tensor."""
     sizes = sizes_of(parameter, shape)
     layout = _with_outer_strides(layout, sizes)
     if dtype not in prototype.dtypes_of(parameter.name):

@@ -121,6 +121,7 @@ def translate(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
 
 
 def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
+    """Yield the cases of an entry for each meaning, number and combination of element types."""
     if not entry.functions:
         yield NotTranslated(line=entry.line, subject=entry.name, reason="the entry names no function")
         return
@@ -178,6 +179,7 @@ def _translate_case(
 
 
 def _requires_grad(entry: ConfigEntry) -> bool:
+    """Return whether the entry asks for the gradient of any tensor."""
     return any(tensors.requires_grad for tensors in entry.tensors)
 
 
@@ -252,6 +254,7 @@ def _case(
 
 
 def _case_of(meaning: Meaning, entry: ConfigEntry, number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
+    """Translate one case of an entry for one function that the original name may mean."""
     call = CallDraft(prototype=meaning.prototype, values=dict(meaning.constants))
     for tensors in entry.tensors:
         for name in tensors.names:

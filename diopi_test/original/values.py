@@ -22,6 +22,7 @@ NORMAL = NamedDomain("normal")
 
 
 def _uniform(parameters: Mapping[str, Any]) -> NamedDomain:
+    """Return the domain of uniformly distributed values between `low` and `high`."""
     low, high = _number(parameters, "low", "0", UNIFORM[0]), _number(parameters, "high", "1", UNIFORM[1])
     return NamedDomain("between", (low, high))
 
@@ -99,6 +100,7 @@ def _integers(parameters: Mapping[str, Any]) -> NamedDomain:
 
 
 def _number(parameters: Mapping[str, Any], name: str, place: str, default: Any) -> Any:
+    """Return a parameter of a generator, which may be passed by name or by position."""
     value = parameters.get(name, parameters.get(place, default))
     if value is not None and not isinstance(value, bool | int | float):
         raise EntryError(f"gen_fn: {name}: expected a number, found {value!r}")

@@ -210,6 +210,7 @@ def _counts(last: CaseRecord, after: Report) -> bool:
 
 
 def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:
+    """Classify the change from one verdict to another; None means that the run has no such case."""
     if was is None:
         return OutcomeChange.new
     if now is None:
@@ -222,6 +223,7 @@ def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:
 
 
 def _less_accurate(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[LessAccurate]:
+    """Yield cases that passed twice but whose error grew by more than `factor`."""
     for old, new in pairs:
         passed = old.verdict is new.verdict is Verdict.passed
         if passed and new.ratio >= LEAST_RATIO and new.ratio > factor * old.ratio:
@@ -252,5 +254,6 @@ class _Seconds:
         self.by_function: dict[str, tuple[float, float]] = {}
 
     def add(self, function: str, before: float, after: float) -> None:
+        """Add the durations of a case in both runs to the totals of its function."""
         was, now = self.by_function.get(function, (0.0, 0.0))
         self.by_function[function] = was + before, now + after

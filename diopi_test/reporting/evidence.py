@@ -178,6 +178,7 @@ class Archive:
 
 
 def _members(content: bytes) -> Mapping[str, bytes]:
+    """Return the members of an archive by name; raise `EvidenceError` unless the archive is intact and uncompressed."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             found = file.infolist()
@@ -219,4 +220,5 @@ def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
 
 
 def _encoded(content: object) -> bytes:
+    """Return the content as indented JSON."""
     return f"{json.dumps(content, indent=1)}\n".encode()

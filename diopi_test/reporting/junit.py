@@ -73,6 +73,7 @@ def _problems(report: Report) -> Iterator[str]:
 
 
 def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], report: Report) -> None:
+    """Add the test suite of a function, with a test case per case."""
     seconds = sum(case.seconds for case in cases)
     suite = SubElement(root, "testsuite", name=function, time=f"{seconds:.3f}")
     for case in cases:
@@ -107,6 +108,7 @@ def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
 
 
 def _body(case: CaseRecord) -> Iterable[str]:
+    """Yield the lines of a failure: messages, details and the command that repeats the case."""
     yield from (check.message for check in case.checks if not check.passed)
     yield from details(case.checks)
     yield case.command

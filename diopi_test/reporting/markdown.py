@@ -37,6 +37,7 @@ def render_comparison(comparison: ReportComparison) -> str:
 
 
 def _report_lines(report: Report, durations: int) -> Iterator[str]:
+    """Yield the lines of a report."""
     yield f"### {_headline(report)}"
     yield ""
     yield from _run_lines(report)
@@ -107,11 +108,13 @@ def _order_by_cause(report: Report) -> list[CaseRecord]:
 
 
 def _cause_row(cause: Cause) -> list[str]:
+    """Return the cells of a cause in the table of causes."""
     counts = [cause.severity.value, f"{cause.cases:,}", str(len(cause.functions))]
     return [_escaped(sentence_of(cause)), *counts, _escaped(cause.likely), _code(cause.smallest_case)]
 
 
 def _headline(report: Report) -> str:
+    """Return the result of the run in one line."""
     name, summary = _escaped(report.vendor.title), report.summary
     if report.exit_status == 3:
         return f"❔ {name}: no verdict, {summary.passed:,} of {summary.total:,} cases passed"
@@ -130,14 +133,17 @@ def _class_table(report: Report) -> Iterator[str]:
 
 
 def _class_name(report: Report, class_: CaseClass) -> str:
+    """Return the class, marked if its cases do not affect the exit status."""
     return class_ if report.decides(class_) else f"{class_} (does not count)"
 
 
 def _numbers(counts: Counts, verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the number of cases with each verdict; zeros are empty."""
     return [f"{number:,}" if (number := counts.number([verdict])) else "" for verdict in verdicts]
 
 
 def _wrong_case(case: CaseRecord) -> Iterator[str]:
+    """Yield the lines of a failed case."""
     yield f"- **{case.verdict.replace('_', ' ')}** {_code(case.id)}: {_code(case.message)}"
     for line in details(case.checks):
         yield f"  - {_code(line)}"
@@ -157,6 +163,7 @@ def _durations(report: Report, number: int) -> Iterator[str]:
 
 
 def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
+    """Yield the lines of a comparison of two runs."""
     names = [_escaped(run.vendor.title) for run in (comparison.before, comparison.after)]
     yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
     yield ""
@@ -181,10 +188,12 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
 
 
 def _changed_case(case: ChangedCase) -> Iterator[str]:
+    """Return the line of a case whose outcome changed."""
     yield f"- {_code(case.id)}: {_was(case.before)} → {_was(case.after)} {_code(case.message) if case.message else ''}"
 
 
 def _was(verdict: Verdict | None) -> str:
+    """Return a verdict as text; None means that the case was not run."""
     return "not run" if verdict is None else verdict.replace("_", " ")
 
 
@@ -207,6 +216,7 @@ def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
     yield f"| {' | '.join(columns)} |"
     yield f"| --- |{' ---: |' * (len(columns) - 1)}"
     for row in rows:

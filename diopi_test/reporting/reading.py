@@ -33,6 +33,7 @@ def read_report(path: Path) -> Report:
 
 
 def _of_json(text: str) -> Report:
+    """Read a report in JSON, of this or a former version."""
     content = json.loads(text)
     version = content.get("schema_version") if isinstance(content, dict) else None
     _check_version(version, "report")
@@ -57,6 +58,7 @@ def with_fail_on(report: Report, fail_on: Severity) -> Report:
 
 
 def _of_log(path: Path) -> Report:
+    """Read the log of a run and derive its report."""
     content = LogContent.read(path)
     _check_version(content.header.schema_version, "log")
     return content.report()

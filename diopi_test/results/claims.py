@@ -24,6 +24,7 @@ def show(claims: ClaimsReport, console: Console) -> None:
 
 
 def _show(title: str, uses: Sequence[Use], console: Console, rows: int = 20) -> None:
+    """Print uses of the vendor as a table of at most `rows` rows."""
     if not uses:
         console.print(f"{title}: nothing")
         return
@@ -63,10 +64,12 @@ def compare_claims(claims: Sequence[Claim], cases: Sequence[CaseRecord], files: 
 
 
 def _is_declared(use: Use, claims: Sequence[Claim]) -> bool:
+    """Return whether a claim of the vendor covers the use."""
     return any(claim.covers(use.function, use.dtype, use.layouts) for claim in claims)
 
 
 def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
+    """Return which functions, element types and layouts the cases used, with the numbers of their verdicts."""
     functions = {case.function for case in cases}
     digests = {path: open_level_of_file(path).sha256(path.stem) for path in files if path.stem in functions}
     check_readable(digests)

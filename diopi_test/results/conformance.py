@@ -43,6 +43,7 @@ def families_of(
 
 
 def _family(name: str, functions: Sequence[str], implemented: set[str], failing: set[str]) -> FamilyConformance:
+    """Count the functions of one family that are implemented and that conform."""
     not_conforming = tuple(function for function in functions if function in implemented & failing)
     number = sum(function in implemented for function in functions)
     return FamilyConformance(

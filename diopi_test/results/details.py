@@ -33,4 +33,5 @@ def details(checks: Iterable[CheckResult]) -> Iterator[str]:
 
 
 def _listed(named: Mapping[str, str], between: str) -> str:
+    """Join names and texts to one line."""
     return "; ".join(f"{name}{between}{text}" for name, text in named.items())

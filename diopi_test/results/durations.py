@@ -73,6 +73,7 @@ def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -
 
 
 def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
+    """Yield the tables of the slowest functions and of the slowest cases."""
     functions = _table("the functions that took longest", "seconds", "cases", "function")
     for entry in group_by_function(cases)[:number]:
         functions.add_row(f"{entry.seconds:.2f}", str(entry.cases), entry.function)

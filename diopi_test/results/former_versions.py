@@ -48,6 +48,7 @@ def upgrade_report(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _upgrade_check(check: Any) -> Any:
+    """Replace a former check name in a check record by its current name."""
     if not isinstance(check, dict):
         return check
     name = check.get("check")

@@ -39,6 +39,7 @@ def _needs(
     by_id: Mapping[str, CaseRecord],
     by_function: Mapping[str, Sequence[CaseRecord]],
 ) -> Mapping[Obstacle, BlockedCalls]:
+    """Return the obstacles of a network and the calls that each of them blocks."""
     ids = {f"{call.function}[{label_of(call)}]": call for call in network.calls}
     found: dict[Obstacle, list[TracedCall]] = defaultdict(list)
     if any(name in by_id for name in ids):

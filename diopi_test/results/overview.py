@@ -78,6 +78,7 @@ def show_overview(report: Report, console: Console) -> None:
 
 
 def _show_families(families: list[FamilyConformance], console: Console) -> None:
+    """Print a table of the conformance of each family."""
     table = Table("family", "functions", "implemented", "conform", "failing", "missing", box=None)
     for family in families:
         numbers = (family.functions, family.implemented, family.conforming)
@@ -87,5 +88,6 @@ def _show_families(families: list[FamilyConformance], console: Console) -> None:
 
 
 def _first_names(names: tuple[str, ...]) -> str:
+    """Join the first names, and state how many more there are."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return ", ".join(names[:LISTED]) + more

@@ -103,6 +103,7 @@ def plan_stages(needs: Needs) -> Sequence[Stage]:
 
 
 def _describe_obstacles(needs: Needs) -> Iterable[PlannedObstacle]:
+    """Yield each obstacle with the networks, cases and calls that it blocks."""
     blocked: dict[Obstacle, list[tuple[str, BlockedCalls]]] = defaultdict(list)
     for network in sorted(needs):
         for obstacle, calls in needs[network].items():
@@ -119,9 +120,11 @@ def _describe_obstacles(needs: Needs) -> Iterable[PlannedObstacle]:
 def _urgency(
     network: str, obstacles: set[Obstacle], planned: Mapping[Obstacle, PlannedObstacle]
 ) -> tuple[int, int, int, str]:
+    """Return the sort key of a network. Networks with the fewest obstacles come first."""
     entries = [planned[obstacle] for obstacle in obstacles]
     return len(entries), -sum(len(e.networks) for e in entries), -sum(e.cases for e in entries), network
 
 
 def _importance(entry: PlannedObstacle) -> tuple[int, int, int, Obstacle]:
+    """Return the sort key of an obstacle. Obstacles that block the most networks come first."""
     return -len(entry.networks), -entry.cases, -entry.steps, entry.obstacle

@@ -59,6 +59,7 @@ def _title(report: Report) -> str:
 
 
 def _show_errors(report: Report, console: Console, limit: int = 5) -> None:
+    """Print the first errors of the run and the number of the others."""
     for error in report.errors[:limit]:
         console.print(f"[red]error[/]: {escape(error)}", highlight=False, soft_wrap=True)
     if len(report.errors) > limit:
@@ -86,6 +87,7 @@ _REPORTED_STATES = {
 
 
 def _show_waivers(waivers: WaiverReport, console: Console, limit: int = 5) -> None:
+    """Print cases with a better verdict than their waiver allows, and the waivers that need attention."""
     for improvement in waivers.improvements:
         change = f"{improvement.was} → {improvement.now}".replace("_", " ")
         line = f"improved: {improvement.pattern}: {change} ({improvement.number}: {', '.join(improvement.first)}"
@@ -100,12 +102,14 @@ def _show_waivers(waivers: WaiverReport, console: Console, limit: int = 5) -> No
 
 
 def _show_draw(report: Report, console: Console) -> None:
+    """Print the seed of a shuffled run, and the command that repeats its order."""
     if draw := report.shuffle:
         console.print(f"shuffled with seed {draw.seed}; the same again, in one process:", highlight=False)
         console.print(f"  {draw.command}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_incomplete(report: Report, console: Console) -> None:
+    """Print why cases have no verdict, and the first of them, if the run is incomplete."""
     summary = report.summary
     if not summary.incomplete:
         return
@@ -130,6 +134,7 @@ def _show_classes(report: Report, console: Console) -> None:
 
 
 def _in_words(counts: Counts) -> str:
+    """Return the number of cases per verdict as text."""
     counted = (verdict for verdict in Verdict if verdict is not Verdict.not_run)
     numbers = ((counts.number([verdict]), verdict.value.replace("_", " ")) for verdict in counted)
     return ", ".join(f"{number} {name}" for number, name in numbers if number)

@@ -48,6 +48,7 @@ def plan_schema() -> Schema:
 
 
 def _schema(kind: Any, title: str) -> Schema:
+    """Return the JSON Schema of a dataclass, with the definitions of all dataclasses that it contains."""
     definitions: dict[str, Schema] = {}
     reference = _schema_of(kind, definitions)
     return {
@@ -59,6 +60,7 @@ def _schema(kind: Any, title: str) -> Schema:
 
 
 def _schema_of(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    """Return the schema of a type; add the definitions it refers to."""
     if inner := optional_type(kind):
         return {"anyOf": [_schema_of(inner, definitions), {"type": "null"}]}
     if is_dataclass(kind):

@@ -57,6 +57,7 @@ def describe_vendor_frame(message: str) -> str:
 
 
 def _is_vendor_frame(line: str) -> bool:
+    """Return whether a line of a stack names a source file outside this project and Python's standard library."""
     frame = _FRAME.match(line)
     if frame is None or frame["path"].startswith("<"):
         return False

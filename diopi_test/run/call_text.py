@@ -87,6 +87,7 @@ def _form(tensor: BaselineTensor | Expected) -> str:
 
 
 def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
+    """Yield lines that describe an argument: tensors with form and values, attributes with their value."""
     for name, entry in _entries(parameter.c_name, value):
         if isinstance(entry, BaselineTensor):
             yield f"  {name}: {_form(entry)}"
@@ -101,6 +102,7 @@ def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _results(parameter: Parameter, case: BaselineCase, refused: bool, full: bool) -> Iterator[str]:
+    """Yield lines that describe an expected result and the required accuracy."""
     for name, entry in _entries(parameter.c_name, case.expected[parameter.name]):
         if entry is None:
             yield f"  {name}: NULL"
@@ -137,6 +139,7 @@ def _budget_text(budget: Budget, expected: Expected) -> str:
 
 
 def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
+    """Yield the range of the values and the array itself, abbreviated unless `full`."""
     if values.size > 1 and is_inexact(dtype) and values.dtype.kind != "c":
         yield f"    {_range(values.astype(np.float64))}"
     threshold = sys.maxsize if full else WHOLE

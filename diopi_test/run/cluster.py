@@ -111,6 +111,7 @@ class ClusterExecutor:
             self._check(result)
 
     def _batch(self, scheduled: Sequence[ScheduledCase], policy: FailurePolicy) -> Batch:
+        """Return a batch for one task of the cluster, with absolute paths."""
         located = tuple(replace(item, path=item.path.absolute()) for item in scheduled)
         return replace(
             self._template,
@@ -155,6 +156,7 @@ class ClusterExecutor:
             raise ClusterError(f"the vendor is {result.vendor} on worker {result.worker}, and {self._vendor} on others")
 
     def _note(self, worker: str, notes: Iterable[str]) -> None:
+        """Add notes of a worker to the notes of the run."""
         self.notes += [f"worker {worker}: {note}" for note in notes]
 
 

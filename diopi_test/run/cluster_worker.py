@@ -110,6 +110,7 @@ class Devices:
         self._return(batch.run, executor)
 
     def _return(self, run: str, executor: Executor) -> None:
+        """Accept an executor that is no longer in use. A timer closes it unless another batch reuses it first."""
         with self._lock:
             is_wanted = run == self._run and run not in self.abandoned
             if is_wanted:
@@ -128,12 +129,13 @@ class Devices:
         return _close(leaving)
 
     def _take_all(self) -> list[Executor]:
+        """Remove and return all idle executors."""
         idle, self._idle = self._idle, []
         return idle
 
 
 DEVICES = Devices()
-"""Those of this process."""
+"""The executors of this process."""
 
 
 def run_batch(text: str) -> str:
@@ -148,6 +150,7 @@ def run_batch(text: str) -> str:
 
 
 def _run(batch: Batch) -> BatchResult:
+    """Run a batch of cases; return the cases that ended, and why the batch stopped if the vendor can't be loaded."""
     ended: list[EndedCase] = []
 
     def report(case: Collected, outcome: Outcome, seconds: float) -> None:
@@ -184,6 +187,7 @@ def _run(batch: Batch) -> BatchResult:
 
 
 def _check_files(batch: Batch) -> None:
+    """Raise `ClusterError` if this worker lacks a baseline file of the batch."""
     for path in {scheduled.path for scheduled in batch.scheduled if scheduled.case.function != RUNTIME}:
         if not path.is_file():
             raise ClusterError(
@@ -193,7 +197,7 @@ def _check_files(batch: Batch) -> None:
 
 
 async def close_devices(run: str) -> list[str]:
-    """Close the devices of a run on this worker; what went wrong with that."""
+    """Close the devices of a run on this worker, and return their problems."""
     return await asyncio.to_thread(DEVICES.close, run)
 
 
@@ -204,6 +208,7 @@ async def abandon(run: str) -> list[str]:
 
 
 def _close(executors: list[Executor]) -> list[str]:
+    """Close executors and return their notes."""
     for executor in executors:
         executor.__exit__(None)
     return [note for executor in executors for note in executor.notes]

@@ -117,6 +117,7 @@ def collect_file(path: Path) -> Iterator[Collected]:
 
 
 def _collected(function: str, case: ListedCase) -> Collected:
+    """Convert a case of a manifest to a collected case."""
     return Collected(
         function=function,
         label=case.label,

@@ -62,6 +62,7 @@ def debug(
 
 
 def _hints(case: str, *, stored: bool) -> Iterator[str]:
+    """Yield lines with the process number and the commands that start a debugger."""
     command = shlex.join(sys.orig_argv)
     yield f"{case} runs in this process, {os.getpid()}; a crash prints the stack, SIGINT ends what hangs"
     yield f"  gdb --args {command}"
@@ -71,11 +72,13 @@ def _hints(case: str, *, stored: bool) -> Iterator[str]:
 
 
 def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:
+    """Run a stored case on a newly opened device."""
     with vendor.open_device() as device:
         return Session(vendor, device, options).run(path, collected, open_level_of_file(path).sha256(path.stem))
 
 
 def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:
+    """Run a case of the runtime functions. Exceptions reach the caller."""
     case = next(case for case in RUNTIME_CASES if case.name == collected.label)
     case.run(vendor)
     return Outcome(verdict=Verdict.passed)

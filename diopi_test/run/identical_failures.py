@@ -61,12 +61,14 @@ class IdenticalFailures:
 
     @property
     def _is_reached(self) -> bool:
+        """Return whether so many calls failed identically that the run ends."""
         if self.limit is not None:
             return self._number >= self.limit
         return not self._has_computed and self._number >= DEFAULT_LIMIT and len(self._functions) >= MIN_FUNCTIONS
 
 
 def _is_executed_call(record: CaseRecord) -> bool:
+    """Return whether the vendor executed the record's operator call. Calls that it must reject do not count."""
     is_executed = record.verdict in UNSUCCESSFUL or record.verdict is Verdict.passed
     return is_executed and record.function != RUNTIME and record.class_ is not CaseClass.negative
 

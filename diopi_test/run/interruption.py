@@ -40,6 +40,7 @@ class Interruption:
             raise KeyboardInterrupt(self._message)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Raise `KeyboardInterrupt` for a signal, unless the previous signal arrived a moment ago."""
         if time.monotonic() - self._last >= _PATIENCE:
             self._last = time.monotonic()
             self._message = f"interrupted by {signal.Signals(number).name}"

@@ -94,10 +94,12 @@ def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
 
 
 def _near_functions(paths: Sequence[Path], words: str) -> list[str]:
+    """Return functions with a name similar to the one that was not found."""
     function = words.partition("[")[0]
     return get_close_matches(function, [path.stem for path in paths], NEAR, cutoff=0.4)
 
 
 def _listed(names: Sequence[str]) -> str:
+    """Join the first names, and state how many more there are."""
     more = f", … ({len(names) - NEAR} more)" if len(names) > NEAR else ""
     return ", ".join(names[:NEAR]) + more

@@ -161,6 +161,7 @@ class RunOptions:
         return [word for pair in self._options() for word in pair]
 
     def _options(self) -> Iterator[tuple[str, ...]]:
+        """Yield the words of the command, an option and its value together. Defaults are omitted."""
         yield "diopi-test", "run", "--vendor", self.vendor, "--level", self.level
         optional = (
             ("--data", self.data),

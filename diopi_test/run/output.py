@@ -43,6 +43,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _is_written_in_place(path: Path) -> bool:
+    """Return whether the path is a device or a pipe, which must not be replaced by a file."""
     return path.exists() and not path.is_file()
 
 
@@ -52,6 +53,7 @@ def _target(path: Path) -> Path:
 
 
 def _replace(path: Path, content: bytes) -> None:
+    """Write a temporary file and rename it to `path`, so that readers never see a partial file."""
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:

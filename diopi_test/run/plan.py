@@ -116,6 +116,7 @@ def _problems(run: PlannedRun) -> Iterator[str]:
 
 
 def _problems_of_all(path: Path, runs: Sequence[PlannedRun]) -> Iterator[str]:
+    """Yield the problems that concern several runs of a plan, and unreadable waiver files."""
     if not runs:
         yield f"{path}: expected at least one table [[run]]"
     for name, number in Counter(run.name for run in runs).items():

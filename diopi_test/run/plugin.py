@@ -94,6 +94,7 @@ class ExecutedCases:
 
     @property
     def _has_none(self) -> bool:
+        """Return whether cases were reported although no case was executed."""
         return self._reported > 0 and self._executed == 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -116,6 +117,7 @@ class ExecutedCases:
 
 
 def _read_waivers(paths: Iterable[Path]) -> Waivers:
+    """Read waiver files; raise a usage error of pytest if they are invalid."""
     try:
         return Waivers.read(paths)
     except TableError as error:
@@ -123,6 +125,7 @@ def _read_waivers(paths: Iterable[Path]) -> Waivers:
 
 
 def _seed(seed_text: str) -> int:
+    """Parse a seed; raise a usage error of pytest if it is invalid."""
     try:
         return parse_seed(seed_text)
     except ValueError as error:
@@ -223,6 +226,7 @@ class CaseItem(pytest.Item):
         return ScheduledCase(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
 
     def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+        """Store the outcome of the case as its record."""
         self._record = case.record(outcome, seconds)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

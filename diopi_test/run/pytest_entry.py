@@ -40,4 +40,5 @@ def _is_baseline(path: Path) -> bool:
 
 
 def _is_level(folder: Path) -> bool:
+    """Return whether the folder contains the baseline of a level."""
     return (folder / MANIFEST).is_file() and any(folder.glob(f"*{SUFFIX}"))

@@ -257,12 +257,14 @@ class LogContent:
         return content
 
     def _take(self, entry: LogRecord) -> None:
+        """Add a line of the log; raise `LogError` if it is malformed."""
         try:
             self._take_content(entry)
         except RecordError as error:
             raise LogError(f"a line of kind {entry.kind} in {self.path} is malformed: {error}") from error
 
     def _take_content(self, entry: LogRecord) -> None:
+        """Add a line of the log according to its kind."""
         match entry.kind:
             case "case":
                 record = from_json(CaseRecord, upgrade_case(entry.content))
@@ -291,6 +293,7 @@ class LogContent:
                 self.has_ended = True
 
     def _take_vendor(self, vendor: VendorInfo) -> None:
+        """Store the vendor; raise `LogError` if the log already names another vendor."""
         if self.has_vendor and vendor != self.vendor:
             raise LogError(f"{self.path} {_two_vendors(self.vendor, vendor)}")
         self.vendor, self.has_vendor = vendor, True
@@ -324,6 +327,7 @@ class LogContent:
         )
 
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:
+        """Return the counts of verdicts, and why the run is incomplete, if it is."""
         cases = [case for case in all_cases if case.verdict is not Verdict.not_run]
         has_verdict = {case.id for case in cases}
         not_run = [name for name in self.schedule or () if name not in has_verdict]

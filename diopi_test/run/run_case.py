@@ -79,6 +79,7 @@ def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallM
 
 
 def _allocated(device: Device) -> tuple[int, int]:
+    """Return the number of live blocks of memory, and of all allocations so far."""
     return device.live_blocks, device.allocations
 
 

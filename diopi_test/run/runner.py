@@ -142,6 +142,7 @@ def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[s
 def _run_cases(
     scheduled: Sequence[ScheduledCase], executor: CaseExecutor, recorder: Recorder, waivers: Waivers, monitor: Monitor
 ) -> None:
+    """Record the vendor and the waivers, then run the cases in batches."""
     description = executor.describe()
     recorder.vendor(description)
     waivers += Waivers.from_vendor(description.name, description.waivers)

@@ -232,16 +232,19 @@ class Selection:
         ]
 
     def _has_names_of(self, function: str) -> bool:
+        """Return whether the selected functions and families include the function."""
         family = prototypes()[function].family if self.families and function in prototypes() else ""
         return is_named(function, self.functions) and is_named(family, self.families)
 
     def _draw(self, functions: set[str]) -> set[str]:
+        """Return a random sample of the functions, or all of them if no sample was requested."""
         if self.sample is None or self.seed is None:
             return functions
         return {RUNTIME} | sample_functions(functions - {RUNTIME}, self.sample, self.seed)
 
     @cached_property
     def _keywords(self) -> Keywords | None:
+        """Parse the expression of option `-k`."""
         return Keywords(self.expression) if self.expression and self.expression.strip() else None
 
     @cached_property
@@ -252,6 +255,7 @@ class Selection:
 
     @cached_property
     def _functions_of_ids(self) -> frozenset[str]:
+        """Return the functions of the selected case IDs."""
         return frozenset(name.partition("[")[0] for name in self._ids or ())
 
 

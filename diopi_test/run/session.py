@@ -45,6 +45,7 @@ class OpenFiles:
         return file
 
     def _make_room(self, memory: int) -> None:
+        """Close the files that were opened first until `memory` more bytes are within the limit."""
         while self._files and sum(file.memory for file in self._files.values()) + memory > self._limit:
             del self._files[next(iter(self._files))]
 
@@ -80,6 +81,7 @@ class Session:
 
     @cached_property
     def _bandwidth(self) -> float | None:
+        """Measure the copy bandwidth of the device in bytes per second."""
         return measure_copy_bandwidth(self.device)
 
     def _run_and_dump(self, made_case: MadeCase, folder: Path) -> Outcome:
@@ -97,6 +99,7 @@ class Session:
         )
 
     def _run_runtime_case(self, name: str) -> Outcome:
+        """Run a case of the runtime functions; an exception is a failure."""
         case = next(case for case in RUNTIME_CASES if case.name == name)
         try:
             case.run(self.vendor)

@@ -127,6 +127,7 @@ def _describe_module(name: str, path: Path, implementing: frozenset[str], cached
 
 
 def _read_source(module: str, file: Path, root: Path) -> _Source:
+    """Return the digest of a source file and the modules that it imports."""
     content = file.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     return _Source(digest=digest, imports=_imported_modules(module, file, root, content))

@@ -99,10 +99,12 @@ def draft_cause(report: Report, cause: str, reason: str, known: Collection[Waive
 
 
 def _is_wrong(case: CaseRecord) -> bool:
+    """Return whether the case has an unsuccessful verdict."""
     return BADNESS.get(case.verdict, 0) > 0
 
 
 def _group(case: CaseRecord) -> tuple[str, str]:
+    """Return the key of the group that shares one draft: function and verdict."""
     return case.function, str(case.verdict)
 
 
@@ -122,6 +124,7 @@ def _patterns(group: Sequence[CaseRecord], known: Sequence[CaseRecord]) -> Itera
 
 
 def _entry(pattern: str, cases: Sequence[CaseRecord]) -> DraftEntry:
+    """Return the draft of one table, either `[[waiver]]` or `[[flaky]]`, for cases that the pattern matches."""
     first = cases[0]
     if first.verdict == "flaky":
         return DraftEntry(

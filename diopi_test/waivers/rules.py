@@ -164,6 +164,7 @@ class Waivers:
         return waiver.expires is not None and waiver.expires < self.today
 
     def _takes(self, entry: WaiverRule, record: CaseRecord) -> bool:
+        """Return whether the rule applies to the record and has not expired."""
         return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
 
     def _explain_mismatch(self, entry: WaiverRule, record: CaseRecord) -> str:
@@ -174,6 +175,7 @@ class Waivers:
         return f"the waiver of this case allows only {_allowance(waiver)} ({waiver.reason})"
 
     def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
+        """Return how a rule was used in a run: its state and the cases it matched."""
         matched = sum(tally.verdicts.values())
         if not matched and entry.waiver.cause and tally.executed:
             state = WaiverState.not_needed
@@ -214,6 +216,7 @@ class _Tally:
     better: dict[Verdict, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, record: CaseRecord, is_waived_by_it: bool, is_waived_by_none: bool) -> None:
+        """Count a record that the rule covers."""
         self.verdicts[record.verdict] += 1
         self.waived += is_waived_by_it
         self.left += bool(BADNESS.get(record.verdict, 0)) and is_waived_by_none
@@ -252,6 +255,7 @@ def least_ratio(record: CaseRecord) -> float | None:
 
 
 def _text_problems(entry: Waiver | Flake) -> Iterator[str]:
+    """Yield the problems of an entry's pattern and reason."""
     if not entry.pattern:
         yield "pattern: expected a pattern of case IDs such as 'diopiAdd[*float16*]', found ''"
     if "[[]" in entry.pattern or "[]]" in entry.pattern:
@@ -262,6 +266,7 @@ def _text_problems(entry: Waiver | Flake) -> Iterator[str]:
 
 
 def _flake_problems(flake: Flake) -> Iterator[str]:
+    """Yield the problems of a known flake."""
     yield from _text_problems(flake)
     if flake.retries < 1:
         yield f"retries: expected at least 1, found {flake.retries}"
@@ -274,6 +279,7 @@ _TABLES = {
 
 
 def _read(path: Path) -> Iterator[WaiverRule]:
+    """Yield the rules of a waiver file, first waivers, then known flakes."""
     tables = read_tables(path, _TABLES)
     yield from (WaiverRule(waiver, str(path)) for waiver in tables["waiver"])
     for flake in tables["flaky"]:
@@ -299,6 +305,7 @@ def _covers(waiver: Waiver, record: CaseRecord) -> bool:
 
 
 def _change(waiver: Waiver, verdict: Verdict) -> str:
+    """Describe the allowed verdict and, if it differs, the actual verdict."""
     allowed = _allowed(waiver)
     return allowed if verdict == allowed else f"{allowed} → {verdict}"
 

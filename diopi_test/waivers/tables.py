@@ -53,6 +53,7 @@ def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[A
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; raise `TableError` if it can't be read."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -61,6 +62,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _describe_place(path: Path, name: str, kind: TableKind, number: int, table: Mapping[str, Any]) -> str:
+    """Return the file, kind and number of a table, and its name if it has one, for messages."""
     called = table.get(kind.named_by)
     return f"{path}: [[{name}]] {number}" + (f" ({called})" if isinstance(called, str) and called else "")
 
@@ -86,4 +88,5 @@ def _read_table(kind: TableKind, table: Mapping[str, Any], place: str) -> tuple[
 
 
 def _is_required(field: Field[Any]) -> bool:
+    """Return whether a dataclass field has no default."""
     return field.default is MISSING and field.default_factory is MISSING

@@ -113,6 +113,7 @@ def reciprocal(input):
 
 @vendor.implements("diopiMul")  # and diopiMulInp, diopiMulScalar and diopiMulInpScalar, where `other` is a number
 def mul(input, other):
+    """Multiply by a tensor or a number, with the type promotion of NumPy arrays."""
     return input * np.asarray(other)  # NumPy would refuse numbers that don't fit the type of `input`
 
 

@@ -162,6 +162,7 @@ def function_entries(report: Report) -> Sequence[FunctionEntry]:
 
 
 def _function_entry(name: str, cases: Sequence[CaseRecord], report: Report) -> FunctionEntry:
+    """Summarize the cases of a function: counts, the largest error ratio, and its case."""
     verdicts = Counter(case.verdict for case in cases)
     passed = [case for case in cases if case.verdict is Verdict.passed and math.isfinite(case.ratio)]
     closest = max(passed, key=lambda case: case.ratio, default=None)

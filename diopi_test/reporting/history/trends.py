@@ -145,6 +145,7 @@ def read_series(history: History, vendor: str = "", level: str = "") -> Sequence
 
 
 def _run_data(history: History, number: int, entry: RunEntry) -> RunData:
+    """Load everything that the trends need about a run."""
     return RunData(
         number=number,
         entry=entry,
@@ -178,6 +179,7 @@ def accuracy_drifts(series: Series) -> Sequence[AccuracyDrift]:
 
 
 def _drifts(series: Series) -> Iterator[AccuracyDrift]:
+    """Yield functions whose error ratio in the latest run exceeds the median of earlier runs by `FACTOR`."""
     latest = series.latest
     for name, function in latest.functions.items():
         ratios = [_ratio(run, name) if run.entry.baseline == latest.entry.baseline else None for run in series.runs]
@@ -191,6 +193,7 @@ def _drifts(series: Series) -> Iterator[AccuracyDrift]:
 
 
 def _ratio(run: RunData, function: str) -> float | None:
+    """Return the largest error ratio of the function in a run."""
     return run.functions[function].ratio if function in run.functions else None
 
 
@@ -231,6 +234,7 @@ def place_differences(series: Series) -> Sequence[PlaceDifference]:
 
 
 def _differs(row: PlaceDifference) -> bool:
+    """Return whether the results of a function differ between places."""
     counts = {number for number in row.unsuccessful if number is not None}
     ratios = [ratio for ratio in row.ratios if ratio is not None]
     has_other_ratio = len(ratios) > 1 and max(ratios) >= LEAST_RATIO and max(ratios) > FACTOR * min(ratios)
@@ -250,6 +254,7 @@ def speed_changes(series: Series) -> Sequence[SpeedChange]:
 
 
 def _slower(place: str, before: RunData, after: RunData) -> Iterator[SpeedChange]:
+    """Yield functions whose timed calls took longer than before by `FACTOR`."""
     totals: dict[str, tuple[float, float]] = {}
     for case in before.timings.keys() & after.timings.keys():
         function = case.partition("[")[0]

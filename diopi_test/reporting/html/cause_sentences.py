@@ -60,6 +60,7 @@ def _translate(sentence: str) -> str:
 
 
 def _observations() -> Iterable[str]:
+    """Return all texts that describe an observation in a cause."""
     return (*RELATIONS.values(), *SYMPTOMS.values())
 
 
@@ -77,5 +78,6 @@ def _split_phrase(text: str, phrases: Iterable[str], separator: str) -> tuple[st
 
 @cache
 def _translations() -> Mapping[str, str]:
+    """Return the Chinese translations of the sentences."""
     translations: Mapping[str, str] = json.loads(asset(FILE))
     return translations

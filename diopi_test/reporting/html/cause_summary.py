@@ -69,6 +69,7 @@ def _minor_line(report: Report, texts: Texts) -> Content:
 
 
 def _not_counted(entries: Sequence[Content], texts: Texts) -> Content:
+    """Render, initially collapsed, the causes whose cases do not affect the exit status."""
     if not entries:
         return None
     title = texts("causes-not-counted", causes=f"{len(entries):,}")
@@ -123,6 +124,7 @@ def diagnosis_page(cause: Cause) -> str:
 
 
 def _case_list(ids: Sequence[str], texts: Texts) -> Markup:
+    """Render the IDs of a cause's cases as an expandable list."""
     left_out = len(ids) - MAX_CASES
     return tag(
         "details",

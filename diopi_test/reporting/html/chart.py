@@ -83,10 +83,12 @@ def _spread(count: int, first: float, last: float) -> Sequence[float]:
 
 
 def _height(value: float | None, top: float, upper: float, lower: float) -> float | None:
+    """Return the y coordinate of a value, in a chart whose axis ends at `top`."""
     return None if value is None else round(lower - (lower - upper) * value / top, 1)
 
 
 def _grid_line(value: float, y: float) -> Markup:
+    """Render a horizontal grid line with its label."""
     line = tag("line", x1=LEFT_MARGIN, x2=WIDTH - RIGHT_MARGIN, y1=y, y2=y, class_="grid-line")
     return join([line, tag("text", format_number(value), x=LEFT_MARGIN - 6, y=y + 4, text_anchor="end")])
 

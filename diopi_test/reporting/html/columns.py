@@ -67,6 +67,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
 
 
 def _cause(cause: Cause) -> Mapping[str, Any]:
+    """Return the sentences of a cause in all languages and its documentation page."""
     sentences = [translate_sentence(cause, language) for language in LANGUAGES]
     return {"sentences": sentences, "page": diagnosis_page(cause)}
 
@@ -90,6 +91,7 @@ class _Tables:
 
 
 def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
+    """Return the properties of all cases, one list per property."""
     for class_ in CaseClass:  # in their order
         tables.number("class", class_)
     numbered: dict[str, Any] = {
@@ -120,11 +122,13 @@ def _ratio(case: CaseRecord) -> float | str | None:
 
 
 def _timing(case: CaseRecord) -> Sequence[float | None] | None:
+    """Return the timing of a case as a list of numbers."""
     timing = case.timing
     return timing and (timing.seconds, timing.repeats, timing.bytes, timing.operations, timing.bandwidth)
 
 
 def _by_number(cases: Sequence[CaseRecord], value: Any) -> Mapping[int, Any]:
+    """Return the value of each case that has one, by the number of the case."""
     return {number: found for number, case in enumerate(cases) if (found := value(case))}
 
 
@@ -168,4 +172,5 @@ def _frame(report: Report) -> Mapping[str, Any]:
 
 
 def _cut(text: str, length: int) -> str:
+    """Truncate a text to `length` characters."""
     return text if len(text) <= length else f"{text[:length]} …"

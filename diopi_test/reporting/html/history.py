@@ -48,6 +48,7 @@ def render_history(series: Sequence[Series], language: str = "en") -> str:
 
 
 def _series(series: Series, texts: Texts) -> Markup:
+    """Render the sections of one series of runs."""
     sections = (
         ("cases", _case_counts(series, texts)),
         ("causes", _causes(series, texts)),
@@ -62,10 +63,12 @@ def _series(series: Series, texts: Texts) -> Markup:
 
 
 def _labels(series: Series) -> list[str]:
+    """Return the labels of the time axis: date and number of each run."""
     return [f"{run.entry.started[:10]} #{run.number}" for run in series.runs]
 
 
 def _case_counts(series: Series, texts: Texts) -> Content:
+    """Render a chart of passed, unsuccessful and missing cases."""
     lines = [
         Line(name=texts("passed"), values=[run.verdicts.get(Verdict.passed, 0) for run in series.runs]),
         Line(name=texts("unsuccessful"), values=[run.unsuccessful for run in series.runs]),
@@ -77,6 +80,7 @@ def _case_counts(series: Series, texts: Texts) -> Content:
 
 
 def _causes(series: Series, texts: Texts) -> Content:
+    """Render the causes of failures over time."""
     trends = cause_trends(series)
     if not trends:
         return tag("p", texts("no-causes"))
@@ -97,6 +101,7 @@ def _causes(series: Series, texts: Texts) -> Content:
 
 
 def _accuracy(series: Series, texts: Texts) -> Content:
+    """Render the functions whose accuracy became worse."""
     drifts = accuracy_drifts(series)
     if not drifts:
         return tag("p", texts("no-drifts"))
@@ -115,6 +120,7 @@ def _accuracy(series: Series, texts: Texts) -> Content:
 
 
 def _flaky(series: Series, texts: Texts) -> Content:
+    """Render the cases that are flaky most often."""
     cases = rank_flaky_cases(series)
     if not cases:
         return tag("p", texts("no-flaky"))
@@ -124,6 +130,7 @@ def _flaky(series: Series, texts: Texts) -> Content:
 
 
 def _places(series: Series, texts: Texts) -> Content:
+    """Render the functions whose results differ between devices or machines."""
     differences = place_differences(series)
     if not differences:
         return tag("p", texts("no-places"))
@@ -136,6 +143,7 @@ def _places(series: Series, texts: Texts) -> Content:
 
 
 def _place_cell(ratio: float | None, unsuccessful: int | None) -> str:
+    """Return the text of a cell: error ratio and number of failures of a function at one place."""
     if unsuccessful is None:
         return "–"
     measured = "–" if ratio is None else format_number(ratio)
@@ -143,6 +151,7 @@ def _place_cell(ratio: float | None, unsuccessful: int | None) -> str:
 
 
 def _durations(series: Series, texts: Texts) -> Content:
+    """Render the durations of the runs and the functions that became slower."""
     line = Line(name=texts("duration"), values=[run.entry.seconds for run in series.runs])
     chart = line_chart(texts("duration-caption"), _labels(series), [line])
     changes = speed_changes(series)
@@ -157,6 +166,7 @@ def _durations(series: Series, texts: Texts) -> Content:
 
 
 def _runs(series: Series, texts: Texts) -> Content:
+    """Render a table of the runs."""
     keys = ("run", "started", "version", "device", "commit", "passed", "unsuccessful", "duration", "status")
     rows = [
         (

@@ -75,6 +75,7 @@ def static_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[C
 
 
 def _cell(place: int, content: Content, title: str, class_: str | None) -> Markup:
+    """Render a table cell. The first cell of a row is the row's header."""
     if not place:
         return tag("th", content, scope="row")
     return tag("td", content, class_=class_, data_label=title)
@@ -91,6 +92,7 @@ def breakable(text: str) -> Sequence[Content]:
 
 
 def _parts(text: str) -> Iterator[Content]:
+    """Split a name where a line may break: before capitals and after punctuation."""
     start = 0
     for end in range(1, len(text)):
         before, after = text[end - 1], text[end]

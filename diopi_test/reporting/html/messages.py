@@ -24,4 +24,5 @@ def translate_message(text: str, language: str) -> str:
 
 @cache
 def _phrases() -> Sequence[tuple[re.Pattern[str], str]]:
+    """Return the translated phrases: a regular expression and the template that replaces its matches."""
     return [(re.compile(pattern), translation.replace("$", "\\")) for pattern, translation in json.loads(asset(FILE))]

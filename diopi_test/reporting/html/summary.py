@@ -52,6 +52,7 @@ def render_summary(report: Report, language: str, docs: str = "") -> Markup:
 
 
 def _facts(report: Report, texts: Texts) -> Markup:
+    """Render what was run, when and where."""
     pairs = [(name, text) for name, text in describe_run(report) if text]
     rows = [
         tag("div", tag("dt", texts(f"fact-{name}")), tag("dd", tag("code" if name == "command" else "span", text)))
@@ -61,6 +62,7 @@ def _facts(report: Report, texts: Texts) -> Markup:
 
 
 def _headline(report: Report, failed: int, texts: Texts) -> Markup:
+    """Render the result of the run in one line."""
     kind = {0: "right", 1: "wrong"}.get(report.exit_status, "none")
     numbers = {"wrong": f"{failed:,}", "passed": f"{report.summary.passed:,}", "total": f"{report.summary.total:,}"}
     parts = tag("strong", texts(f"headline-{kind}", **numbers)), tag("span", texts("headline-counts", **numbers))
@@ -68,6 +70,7 @@ def _headline(report: Report, failed: int, texts: Texts) -> Markup:
 
 
 def _warnings(report: Report, texts: Texts) -> Content:
+    """Render the errors of the run, and whether it is incomplete."""
     lines = list(report.errors)
     if report.summary.incomplete:
         lines.insert(0, f"{texts('incomplete', number=report.summary.not_run)} {report.summary.reason}")
@@ -75,6 +78,7 @@ def _warnings(report: Report, texts: Texts) -> Content:
 
 
 def _families(report: Report, texts: Texts) -> Content:
+    """Render a table of the conformance of each family."""
     if not report.families:
         return None
     keys = ("family", "functions", "implemented", "conforming", "not-conforming", "verdict-not_implemented")
@@ -96,6 +100,7 @@ def _families(report: Report, texts: Texts) -> Content:
 
 
 def _classes(report: Report, texts: Texts) -> Content:
+    """Render a table of the verdicts per class of cases."""
     classes = [(CaseClass[name], counts) for name, counts in report.summary.classes.items() if counts.total]
     verdicts = [verdict for verdict in Verdict if verdict is not Verdict.not_run and report.summary.number([verdict])]
     rows = [
@@ -112,6 +117,7 @@ def _classes(report: Report, texts: Texts) -> Content:
 
 
 def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
+    """Render the first failed cases, for the functions with the most failures."""
     by_function: dict[str, list[CaseRecord]] = defaultdict(list)
     for case in failed:
         by_function[case.function].append(case)
@@ -132,12 +138,14 @@ def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
 
 
 def _message(case: CaseRecord, texts: Texts) -> Markup:
+    """Render the message of a case with its stack, if the case crashed."""
     reason, stack = split_stack(case.message)
     text = translate_message(reason[:SHORT], texts.language)
     return tag("span", text, [tag("pre", "\n".join(stack[:20]))] if stack else None)
 
 
 def _models(models: Sequence[ModelReport], texts: Texts) -> Content:
+    """Render the networks that the vendor can train or not, and what they lack."""
     if not models:
         return None
     rows = [
@@ -149,6 +157,7 @@ def _models(models: Sequence[ModelReport], texts: Texts) -> Content:
 
 
 def _missing(model: ModelReport, texts: Texts) -> Markup:
+    """Render the functions and operators that a network lacks."""
     items = [[breakable(name), f": {texts(f'verdict-{verdict}')}"] for name, verdict in model.failures.items()]
     items += [[name, f": {texts('not-mapped')}"] for name in model.not_mapped]
     return tag("ul", [tag("li", item) for item in items], class_="plain") if items else tag("span")

@@ -218,6 +218,7 @@ class Executor:
         return any(worker.is_busy for worker in self._workers)
 
     def _assign_next(self, worker: _Worker) -> None:
+        """Assign a repetition, in a new process, or else the next batch to a worker that has nothing to do."""
         for settled, repetition in self._repetitions.settled():
             self._conclude(settled, repetition.before, repetition.seconds)
         if repeated := self._repetitions.take():
@@ -244,6 +245,7 @@ class Executor:
         return True
 
     def _assign(self, worker: _Worker, work: Sequence[ScheduledCase]) -> None:
+        """Send cases to a worker, and start its process first if necessary."""
         worker.work = deque(work)
         if worker.process is None:
             self._start(worker)
@@ -274,6 +276,7 @@ class Executor:
     # Processes.
 
     def _start(self, worker: _Worker) -> None:
+        """Start a process for the worker; its first step is to load the vendor."""
         worker.adopt(self._fork_server.start(self._vendor, self._options))
         assert worker.process is not None
         self._selector.register(worker.process.channel, EVENT_READ, worker)
@@ -286,6 +289,7 @@ class Executor:
             self._release(worker)
 
     def _release(self, worker: _Worker) -> None:
+        """Close the connection to a worker process that has ended."""
         assert worker.process is not None
         if worker.process.is_open:
             self._selector.unregister(worker.process.channel)
@@ -386,6 +390,7 @@ class Executor:
     # Limits.
 
     def _enforce_limits(self, worker: _Worker) -> None:
+        """End a worker process that exceeded its time or memory limit."""
         assert worker.process is not None
         if time.monotonic() >= worker.deadline:
             self._end_late(worker, worker.process)
@@ -417,6 +422,7 @@ class Executor:
         return passed < STARTING_BUSY and busy_seconds(process.number) - worker.busy > BUSY * passed
 
     def _end_process(self, worker: _Worker, end_reason: tuple[Verdict, str], number: signal.Signals) -> None:
+        """Send a signal to a worker process; the reason becomes the verdict on its current case."""
         assert worker.process is not None
         worker.end_reason = end_reason
         worker.deadline = time.monotonic() + STACK_DUMP

@@ -126,17 +126,20 @@ class WorkerProcess:
         )
 
     def _start_of_stack(self, start: int, stop: int) -> int:
+        """Return the offset in the output file at which the last printed stack begins, or `stop` if there is none."""
         start = max(start, stop - _LONGEST_STACK)
         found = os.pread(self._output, max(stop - start, 0), start).rfind(_STACK)
         return stop if found < 0 else start + found
 
     def _shortened(self, start: int, stop: int, longest: int) -> str:
+        """Return part of the output as text. If it is longer than `longest` bytes, omit the middle."""
         if stop - start <= longest:
             return self._read(start, stop)
         half = longest // 2
         return f"{self._read(start, start + half)} … {stop - start - longest} bytes … {self._read(stop - half, stop)}"
 
     def _read(self, start: int, stop: int) -> str:
+        """Return part of the output as printable text."""
         text = os.pread(self._output, max(stop - start, 0), start).decode("utf-8", "backslashreplace")
         return printable(text).strip()
 
@@ -216,6 +219,7 @@ class ForkServer:
             self._process.wait()
 
     def _next(self) -> dict[str, Any]:
+        """Return the next message of the fork server; wait for it if necessary."""
         while not self._messages:
             self._receive(ANSWER_SECONDS)
         return self._messages.popleft()

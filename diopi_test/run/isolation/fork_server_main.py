@@ -73,6 +73,7 @@ class ForkServerLoop:
                 yield from self._reader.messages()
 
     def _start(self, vendor: str, options: Any) -> None:
+        """Fork a worker, which takes over the first two file descriptors that were received."""
         channel, output = self._files[:2]
         del self._files[:2]
         case_options = from_json(CaseOptions, options)
@@ -91,6 +92,7 @@ class ForkServerLoop:
     def _become_worker(
         self, fork_server: int, vendor: str, options: CaseOptions, channel: int, output: int
     ) -> NoReturn:
+        """Turn the forked process into a worker; end the process afterwards."""
         status = 1
         try:
             os.setpgid(0, 0)  # the parent does so as well: whoever comes first
@@ -119,6 +121,7 @@ class ForkServerLoop:
                 os.killpg(process, number)
 
     def _report_ended(self) -> None:
+        """Report workers that have ended, with their status and CPU time. End the processes that they started."""
         for process in list(self._alive):
             ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
@@ -129,10 +132,12 @@ class ForkServerLoop:
             self._send({"ended": [process, status, usage.ru_utime + usage.ru_stime]})
 
     def _send(self, message: Any) -> None:
+        """Send a message to the parent process."""
         self._control.sendall(frame(message))
 
 
 def _end_group(process: int) -> None:
+    """Kill all processes of the process group, if it still exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process, signal.SIGKILL)
 

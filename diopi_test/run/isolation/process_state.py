@@ -53,6 +53,7 @@ class ProcessState:
 
 
 def _state() -> dict[str, Any]:
+    """Return the current state of the process: each aspect and its value."""
     return {
         "the rounding mode": _libm.fegetround(),
         "whether subnormal results are flushed to zero": _SMALLEST_NORMAL / 2.0 == 0.0,
@@ -64,6 +65,7 @@ def _state() -> dict[str, Any]:
 
 
 def _working_directory() -> str:
+    """Return the working directory, which may have been deleted."""
     try:
         return os.getcwd()
     except FileNotFoundError:

@@ -102,6 +102,7 @@ class Repetitions:
         return None
 
     def _is_unconfirmed(self, case: Collected, cause: str) -> bool:
+        """Return whether a failure with this cause must be confirmed by a repetition in a new process."""
         is_known = cause in self._confirmed or self._confirmed_of[case.function] >= MAX_CONFIRMED
         return not is_known and self._in_a_row < MAX_IN_A_ROW
 

@@ -60,6 +60,7 @@ def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> Non
 
 
 def _load_vendor(name: str) -> BaseVendor:
+    """Load the vendor; raise `VendorError` for any exception, because the vendor's code may raise anything."""
     try:
         return find_vendor(name)
     except VendorError:
@@ -71,6 +72,7 @@ def _load_vendor(name: str) -> BaseVendor:
 def _run_timed(
     session: Session, process_state: ProcessState, forks: ForkWatch, path: str, sha256: str | None, case: Sequence[str]
 ) -> tuple[Outcome, float]:
+    """Run a case; return its outcome, including the checks of the process state, and its duration in seconds."""
     function, label, dtype, case_class, base = case
     collected = Collected(function=function, label=label, dtype=dtype, case_class=CaseClass(case_class), base=base)
     start = time.perf_counter()
@@ -119,6 +121,7 @@ def _output_size() -> int:
 
 
 def _send(channel: socket.socket, message: Any) -> None:
+    """Send a message to the executor."""
     channel.sendall(frame(message))
 
 
