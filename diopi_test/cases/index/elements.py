@@ -10,6 +10,7 @@ from diopi_proto.dtypes import category, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, choice, full_range, normal
+from diopi_test.cases.exact_integers import WIDE_INTEGERS, summands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
     INEXACT,
@@ -214,6 +215,7 @@ SCATTER = (
     scatter_template("add-exact", SUMMED, "add", SUMMANDS, dtypes=INEXACT, exact=True),
     scatter_template("multiply-exact", SUMMED, "multiply", choice([1, -1, 2, 0.5]), dtypes=INEXACT, exact=True),
     scatter_template("add-long-sum", ScatteredAxis((3,), 0, OFTEN, (1100,)), "add", POSITIVE, dtypes=half),
+    scatter_template("add-without-overflow", REPEATED, "add", summands(8), dtypes=WIDE_INTEGERS),
     scatter_template("add-wrap", REPEATED, "add", full_range, dtypes=(Dtype.uint8, Dtype.int64)),
     scatter_template("multiply-wrap", REPEATED, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
     *(

@@ -13,6 +13,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
+from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
 from diopi_test.cases.linalg.operands import (
@@ -41,6 +42,11 @@ def special(*batch: int) -> CaseTemplate[Any]:
     rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
     columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
+
+
+def without_overflow(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Any]:
+    """Integers with products that a floating type can't represent, `terms` of which add up without overflow."""
+    return operands("without-overflow", *shapes, domain=factors(2, terms), dtypes=WIDE_INTEGERS)
 
 
 MM = (
@@ -113,12 +119,23 @@ LARGE_MATMUL = (
 )
 
 PRODUCTS = {
-    "diopiMm": (*MM, *LONG, special(), operands("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT), *LARGE_MM),
+    "diopiMm": (
+        without_overflow((5, 7), (7, 3), terms=7),
+        *MM,
+        *LONG,
+        special(),
+        operands("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT),
+        *LARGE_MM,
+    ),
     "diopiBmm": (
         *(*BMM, *LONG_BATCHES, special(2), *LARGE_BMM),
+        without_overflow((2, 3, 5), (2, 5, 4), terms=5),
         operands("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
     ),
-    "diopiMatmul": (*MATMUL, *LONG, special(), TAILS, *LARGE_MATMUL),
+    "diopiMatmul": (
+        *(*MATMUL, *LONG, special(), TAILS, *LARGE_MATMUL),
+        without_overflow((2, 1, 3, 4), (3, 4, 5), terms=4),
+    ),
 }
 
 
@@ -260,6 +277,8 @@ def sums(
         factored(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
         *(factored(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FACTORS),
         *(factored(odd, name, "factors", dtypes=(Dtype.int32,)) for name in WHOLE_FACTORS),
+        # 7 products and the input, times up to 3
+        factored(without_overflow(*(operand.shape for operand in odd.sizes), terms=3 * 8), "scaled"),
         factored(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
         factored(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
         *(factored(template, "scaled").replace(template.label) for template in large),

@@ -24,6 +24,7 @@ from diopi_test.cases.domains import (
     normal,
     uniform,
 )
+from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors, summands
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.reduction.common import (
     ALL,
@@ -114,6 +115,14 @@ def _rounded(dtype: Dtype) -> Domain:
     return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
 
 
+VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), level=LARGE)
+LARGE_SUMMANDS = (
+    from_domain(ROWS, summands(5), WIDE_INTEGERS, "without-overflow"),
+    from_domain(LONG, uniform(2**14, 2**15 - 1), (Dtype.int16,), "without-overflow"),
+    from_domain(VERY_LONG_ROWS, uniform(120, 127), (Dtype.uint8, Dtype.int8), "very-long-without-overflow"),
+)
+"""Integers whose sums a floating type can't represent, although they do not overflow."""
+
 FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
 PARTS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
 
@@ -158,7 +167,7 @@ def sum_(prototype: Prototype) -> Iterator[Case]:
         *(from_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
         from_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
-    return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers))
+    return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers, *LARGE_SUMMANDS))
 
 
 @cases_for("diopiMean")
@@ -226,6 +235,7 @@ PRODUCTS = (
     *patterns_from_domain(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
     *patterns_from_domain(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
     *patterns_from_domain(ONE_OR_ALL, full_range, integer),
+    from_domain(ROWS, factors(5), WIDE_INTEGERS, "without-overflow"),
     from_domain(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
     from_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
     from_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
@@ -257,5 +267,6 @@ def cumsum(prototype: Prototype) -> Iterator[Case]:
         from_domain(Axes.template("half", (67, 1031), (1,), level=LARGE), domain, (F16,)),
         from_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
         from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
+        *LARGE_SUMMANDS,
     )
     return reductions(prototype, templates, lambda sizes: sizes.shape)
