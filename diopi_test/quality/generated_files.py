@@ -1,4 +1,4 @@
-"""The generated files of a source tree: C headers, golden interface, counts in the README, result dependencies."""
+"""The generated files of a source tree: C headers, golden interface, schemas, counts in the README, dependencies."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.result_dependencies import FILE, render_dependencies
 from diopi_test.quality.inventory import list_functions
+from diopi_test.results.schema import render_schemas
 
 GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
 """The interface that released libraries rely on: one JSON record per function."""
@@ -20,6 +21,9 @@ README = "README.md"
 
 DEPENDENCIES = f"diopi_test/cases/{FILE}"
 """The functions whose results the cases of other functions take."""
+
+SCHEMAS = "diopi_test/results"
+"""The folder of the JSON Schemas of reports."""
 
 
 def refresh(tree: Path) -> list[Path]:
@@ -44,6 +48,7 @@ def refresh(tree: Path) -> list[Path]:
         tree / GOLDEN: _golden_interface(tree),
         tree / README: _readme_with_counts(tree),
         tree / DEPENDENCIES: render_dependencies(),
+        **{tree / SCHEMAS / name: text for name, text in render_schemas().items()},
     }
     written = [path for path, text in new.items() if path.read_text("utf-8") != text]
     before = _header_texts()

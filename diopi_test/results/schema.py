@@ -1,7 +1,4 @@
-"""The JSON Schemas of the reports of a run and of a plan, derived from their dataclasses.
-
-python -m diopi_test.results.schema writes both.
-"""
+"""The JSON Schemas of the reports of a run and of a plan, derived from their dataclasses."""
 
 from __future__ import annotations
 
@@ -35,6 +32,12 @@ PLAIN = {
 }
 
 Schema = dict[str, Any]
+
+
+def render_schemas() -> dict[str, str]:
+    """Return the texts of both schema files, by file name."""
+    schemas = {FILE: report_schema(), PLAN_FILE: plan_schema()}
+    return {file.name: json.dumps(schema, indent=1) + "\n" for file, schema in schemas.items()}
 
 
 def report_schema() -> Schema:
@@ -86,8 +89,3 @@ def _reference_to(record: Any, definitions: dict[str, Schema]) -> Schema:
             "additionalProperties": False,
         }
     return {"$ref": f"#/$defs/{record.__name__}"}
-
-
-if __name__ == "__main__":
-    for file, schema in ((FILE, report_schema()), (PLAN_FILE, plan_schema())):
-        file.write_text(json.dumps(schema, indent=1) + "\n", "utf-8")

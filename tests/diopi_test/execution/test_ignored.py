@@ -155,6 +155,8 @@ def test_the_ignored_argument_has_the_expected_value() -> None:
     assert (candidate.dtype, candidate.values.shape) == (before.dtype, (*before.values.shape, 3))
     assert np.isnan(candidate.values).all()
     assert changed("diopiPool2dBackward", "callers-indices-dtype")[1].dtype is Dtype.float64
+    before, candidate = changed("diopiPool2dBackward", "callers-indices-shape")
+    assert (before, candidate.dtype, candidate.values.shape) == (None, Dtype.int64, (2, 3))
     assert changed("diopiPool2d", "callers-ksize-null")[1] is None
     before, candidate = changed("diopiPool2d", "callers-ksize-value")
     assert candidate == (*before, -7)

@@ -124,6 +124,18 @@ def test_a_mutation_applies_only_where_it_causes_an_error(function: str, has: se
     assert not lacks & names(function)
 
 
+def test_tensors_of_invalid_sizes_are_one_element_longer_or_have_one_element() -> None:
+    for label, shape_of in (
+        ("negative-running_mean-longer", lambda length: length + 1),
+        ("negative-running_mean-one-element", lambda _: 1),
+    ):
+        base = base_of("diopiBatchNorm", label)
+        (length,) = base.arguments["running_mean"].values.shape
+        changed = make_negative_case(base, label)
+        assert changed.case.arguments["running_mean"].values.shape == (shape_of(length),)
+        assert f"shape ({shape_of(length)},) instead of ({length},)" in str(changed.flaw)
+
+
 def test_unread_arguments_have_no_negative_cases() -> None:
     base = base_of("diopiNLLLossV2Backward", "negative-totalWeight-null")
     assert Reduction(base.arguments["reduction"]) is Reduction.mean

@@ -33,3 +33,24 @@ def test_a_file_with_a_flipped_bit_is_not_read(path: Path) -> None:
     done = run_pytest(path)
     assert done.returncode == 2
     assert "sha256" in done.stdout and "1 error" in done.stdout
+
+
+DAMAGE = """
+def pytest_collection_finish(session):
+    path = session.items[0].path
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+"""
+"""A plugin that changes the baseline file after the cases have been collected."""
+
+
+def test_a_file_that_changes_after_the_collection_is_not_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.with_name("damage.py").write_text(DAMAGE, "utf-8")
+    monkeypatch.syspath_prepend(str(path.parent.parent))
+    done = run_pytest(path, "-p", "damage", "-k", "float64-matrix")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "sha256" in done.stdout
+
+
+def test_the_plugin_runs_the_cases_of_the_runtime(path: Path) -> None:
+    done = run_pytest(path, "--runtime-cases", "-k", "runtime and order")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from threading import Timer
 from typing import Any
 
 import faulty
@@ -12,6 +13,7 @@ from diopi_impl import Vendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import select_cases
+from diopi_test.execution.call import SETTLING_SECONDS
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
@@ -131,3 +133,14 @@ def test_the_root_mean_square_reveals_arithmetic_of_the_wrong_width(run_vendor_c
 def test_the_cases_of_a_function_cover_its_dtypes() -> None:
     assert {case.dtype for case in cases("diopiSin").values()} == set(lookup("diopiSin").dtypes)
     assert Dtype.bfloat16 in {case.dtype for case in cases("diopiSin").values()}
+
+
+def test_results_that_change_after_they_were_read_are_reported(run_vendor_case: Callable[..., Outcome]) -> None:
+    def finish_later(arguments: dict[str, Any]) -> None:
+        view = arguments["out"].view()
+        expected = view.copy()
+        view[...] = 3
+        Timer(SETTLING_SECONDS / 2, np.copyto, (view, expected)).start()
+
+    outcome = run_vendor_case(corrupted(finish_later), "diopiSin", "float32-matrix")
+    assert [finding.problems for finding in outcome.check_results if finding.check == "order"] == [("written_late",)]
