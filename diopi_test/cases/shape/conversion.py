@@ -148,9 +148,7 @@ LARGE_COPIES = (
     conversion(F32, Dtype.float16, "", (70_001, 3), convertible(F32, Dtype.float16), (FAR_ROWS, contiguous)).replace(
         "huge"
     ),
-    conversion(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)).replace(
-        "to-float32"
-    ),
+    conversion(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)),
 )
 
 register(
