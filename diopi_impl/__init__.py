@@ -3,18 +3,24 @@
 from diopi_impl.base import BaseVendor, Box, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import UnsupportedDtypeError, VendorError, VendorNotFoundError
+from diopi_impl.numerics import IEEE, ErrorBound, Numerics, NumericsError, find_numerics
 from diopi_impl.plugins import find_vendor, known_vendors
 from diopi_impl.vendor import Vendor
 
 __all__ = [
+    "IEEE",
     "BaseVendor",
     "Box",
     "Claim",
+    "ErrorBound",
+    "Numerics",
+    "NumericsError",
     "UnsupportedDtypeError",
     "Vendor",
     "VendorError",
     "VendorNotFoundError",
     "Waiver",
+    "find_numerics",
     "find_vendor",
     "known_vendors",
 ]

@@ -11,6 +11,8 @@ from functools import cache
 from typing import Any, final
 
 from diopi_impl.claims import Claim
+from diopi_impl.numerics import IEEE, Numerics
+from diopi_impl.numerics.reading import check_name
 from diopi_proto.types import Error
 from lib_rt import Context, Device
 
@@ -75,8 +77,12 @@ class BaseVendor(ABC):
         name, version: the vendor's name and version, as reports show them.
         waivers: the known failures.
         claims: what the vendor declares to support; without claims it declares nothing.
+        numerics: the arithmetic that the vendor declares; IEEE 754 arithmetic by default.
         calls_torch: whether the vendor may call PyTorch. If so, the vendor's PyTorch device excludes itself from
             PyTorch's dispatch during each call.
+
+    Raises:
+        NumericsError: if the declared arithmetic has the name of a declaration that ships with another arithmetic.
     """
 
     def __init__(
@@ -86,12 +92,15 @@ class BaseVendor(ABC):
         *,
         waivers: Sequence[Waiver] = (),
         claims: Sequence[Claim] = (),
+        numerics: Numerics = IEEE,
         calls_torch: bool = True,
     ) -> None:
         self.name = name
         self.version = version
         self.waivers = tuple(waivers)
         self.claims = tuple(claims)
+        check_name(numerics, f"vendor {name}")
+        self.numerics = numerics
         self.calls_torch = calls_torch
 
     @property

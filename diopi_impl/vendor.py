@@ -13,6 +13,7 @@ from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import VendorError, error_code
 from diopi_impl.functional import Adapted, Adapter, apply_directly, bind
+from diopi_impl.numerics import IEEE, Numerics
 from diopi_proto.implementations import ParameterError, accept_all
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter
@@ -39,6 +40,7 @@ class Vendor(BaseVendor):
         adapt: turns each functional implementation into a function of NumPy arrays, for example by compiling it.
         waivers: the known failures.
         claims: what the vendor declares to support.
+        numerics: the arithmetic that the vendor declares.
         calls_torch: whether an implementation may call PyTorch. If not, calls as a device of PyTorch take less time.
     """
 
@@ -52,9 +54,10 @@ class Vendor(BaseVendor):
         adapt: Adapter = apply_directly,
         waivers: Sequence[Waiver] = (),
         claims: Sequence[Claim] = (),
+        numerics: Numerics = IEEE,
         calls_torch: bool = True,
     ) -> None:
-        super().__init__(name, version, waivers=waivers, claims=claims, calls_torch=calls_torch)
+        super().__init__(name, version, waivers=waivers, claims=claims, numerics=numerics, calls_torch=calls_torch)
         self.runtime = runtime
         self.host_addressable = host_addressable
         self._adapt = adapt

@@ -11,6 +11,7 @@ from diopi_impl.base import BaseVendor
 from diopi_impl.claims import read_claims
 from diopi_impl.native.library import Library
 from diopi_impl.native.marshal import caller
+from diopi_impl.numerics import IEEE, read_numerics_of_library
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Error
 from lib_rt import Context, Device
@@ -20,13 +21,14 @@ from lib_rt import Context, Device
 class NativeVendor(BaseVendor):
     """The vendor that a compiled library implements; operators that the library does not export are not implemented.
 
-    A file next to the library, with the library's name and the suffix `.claims.toml`, contains the claims.
+    A file next to the library, with the library's name and the suffix `.claims.toml`, contains the claims. Another one,
+    with the suffix `.numerics.toml`, declares the library's arithmetic.
 
     Args:
         path: the path of a `libdiopi_impl.so`.
 
     Raises:
-        VendorError: if the library can't be loaded, or if its claims can't be read.
+        VendorError: if the library can't be loaded, or if its claims or its declaration can't be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +36,8 @@ class NativeVendor(BaseVendor):
         name = self._library.query("diopiGetVendorName")
         version = self._library.query("diopiGetImplVersion")
         claims = read_claims(path.with_suffix(".claims.toml"))
-        super().__init__(name or path.name, version or "unknown", claims=claims)
+        numerics = read_numerics_of_library(path) or IEEE
+        super().__init__(name or path.name, version or "unknown", claims=claims, numerics=numerics)
         self._callers: dict[str, Callable[[Context, Sequence[Any]], Error]] = {}
         self._failure = _UnreachableReason()
 
