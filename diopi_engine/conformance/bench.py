@@ -102,7 +102,7 @@ class EngineBench:
         Args:
             context: the handle of an execution context.
             size: the number of samples.
-            name: the name of the context's engine, which determines the expected_output results.
+            name: the name of the context's engine, which determines the expected results.
             seed: the seed of the input.
 
         Raises:

@@ -217,11 +217,11 @@ dask_option = click.option(
 
 @contextmanager
 def open_spread(workers: int | None, dask: str | None) -> Iterator[ParallelMap]:
-    """Start the process_map that share work on many functions, and stop them afterwards.
+    """Start workers that share the work on many functions, and stop them afterwards.
 
     Args:
-        workers: the number of local process_map; by default the number of CPUs.
-        dask: the address of a cluster's scheduler, instead of local process_map.
+        workers: the number of local processes; by default the number of CPUs.
+        dask: the address of a cluster's scheduler, instead of local processes.
 
     Yields:
         A function that distributes work.

@@ -15,7 +15,7 @@ from diopi_test.cli.options import UnusableError, console, data_option, level_op
 if TYPE_CHECKING:
     from diopi_proto.types import Error
     from diopi_test.execution.verdict import Outcome
-    from diopi_test.run.lookup import MadeCase
+    from diopi_test.run.lookup import LoadedCase
     from lib_rt import Context
 
 REJECTION_CHECK = "An error code was returned, and the last error contains the reason."
@@ -39,7 +39,7 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
     from diopi_test.baseline.readability import check_readable
     from diopi_test.baseline.store import SUFFIX, BaselineError
     from diopi_test.run.call_text import case_text
-    from diopi_test.run.lookup import CaseLookupError, find, make
+    from diopi_test.run.lookup import CaseLookupError, find_case, load_case
 
     folder = data / level if data else folder_to_read(level)
     try:
@@ -53,15 +53,15 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
             f"there is no baseline in {folder}; generate it with {command}, or pass its folder as --data"
         )
     try:
-        path, collected = find(paths, words)
+        path, collected = find_case(paths, words)
         listed = open_level_of_file(path)
         check_readable({path: listed.sha256(path.stem)})
-        rebuilt = make(listed.open(path.stem), collected)
+        loaded = load_case(listed.open(path.stem), collected)
     except CaseLookupError as error:
         raise click.UsageError(str(error)) from error
     except BaselineError as error:
         raise UnusableError(str(error)) from error
-    for line in (*case_text(rebuilt, full=full), *_describe_checks(rebuilt)):
+    for line in (*case_text(loaded, full=full), *_describe_checks(loaded)):
         click.echo(line)
 
 
@@ -80,23 +80,23 @@ def _compute(folder: Path, words: str) -> None:
     compute_results(data, folder.name, [case.function for case in matching], console)
 
 
-def _describe_checks(rebuilt: MadeCase) -> Iterator[str]:
+def _describe_checks(loaded: LoadedCase) -> Iterator[str]:
     """Yield the checks of a case, which are found by running the case on a stub vendor."""
     from diopi_test import checks
     from diopi_test.execution.verdict import Verdict
 
-    outcome, calls = _run_on_stub_vendor(rebuilt)
+    outcome, calls = _run_on_stub_vendor(loaded)
     yield f"checked in {pluralize(calls, 'call')}"
     for finding in outcome.check_results:
         module = getattr(checks, finding.check, None)
         summary = (inspect.getdoc(module) or "").partition("\n")[0] if module else REJECTION_CHECK
         yield f"  {finding.check}: {summary}"
     # a stub vendor can't return the expected random numbers
-    if rebuilt.flaw is None and rebuilt.case.smoke and outcome.verdict is not Verdict.passed:
+    if loaded.flaw is None and loaded.case.smoke and outcome.verdict is not Verdict.passed:
         yield "  and further calls, if the first call passes: repeat, order, layout, leaks"
 
 
-def _run_on_stub_vendor(rebuilt: MadeCase) -> tuple[Outcome, int]:
+def _run_on_stub_vendor(loaded: LoadedCase) -> tuple[Outcome, int]:
     """Return the outcome of a case on a stub vendor, and the number of calls."""
     from diopi_impl.host_runtime import HostRuntime
     from diopi_test.execution.negative_cases import NegativeCase
@@ -113,8 +113,8 @@ def _run_on_stub_vendor(rebuilt: MadeCase) -> tuple[Outcome, int]:
 
     vendor = CountingStubVendor("stub", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device:
-        if rebuilt.flaw is not None:
-            outcome = run_negative_case(vendor, device, NegativeCase(rebuilt.case, rebuilt.flaw))
+        if loaded.flaw is not None:
+            outcome = run_negative_case(vendor, device, NegativeCase(loaded.case, loaded.flaw))
         else:
-            outcome = run_case(vendor, device, rebuilt.case)
+            outcome = run_case(vendor, device, loaded.case)
     return outcome, vendor.calls

@@ -1,6 +1,10 @@
-"""Coming from the interface's original test suite: its configurations and its command line's words.
+"""Migration from the original test suite of the interface: its configurations and command-line options.
 
-The configurations are Python files. They are read as data, never executed: `source` reads expressions, `entries` what
-an entry of a case configuration or of a vendor's `device_configs.py` says, `names` which function it means. `translate`
-makes cases of it, `skips` waivers, and `folder` writes both, with a list of what could not be translated and why.
+The configurations are Python files. They are read as data and never executed.
+
+- `source` evaluates expressions.
+- `entries` reads the entries of case configurations, and `device` those of a vendor's `device_configs.py`.
+- `names` finds the function that an original name means.
+- `translate` converts entries to cases, and `skips` converts skips to waivers.
+- `folder` writes both, with a list of entries that could not be translated and the reasons.
 """

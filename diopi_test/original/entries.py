@@ -21,7 +21,7 @@ class EntryError(ValueError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class TensorArguments:
-    """An element of `args`: tensors that share their specification. Each tuple has an element per case, or is None.
+    """An element of `args`: tensors that share their specification. Each tuple has one element per case, or is None.
 
     `counts` are the bounds of the length of an array whose tensors have the same shape; the upper bound is exclusive.
     """

@@ -1,7 +1,7 @@
 """Translate an entry of a case configuration to cases; state the reason if a call can't be translated.
 
-No reference runs: the cases are only described. `diopi_test.baseline.on_demand` computes their results when a run needs
-them.
+The cases are only described; no reference is evaluated. `diopi_test.baseline.on_demand` computes their results when a
+run needs them.
 """
 
 from __future__ import annotations

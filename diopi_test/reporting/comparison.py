@@ -20,10 +20,10 @@ LEAST_RATIO = 0.1
 """Ratios of error to budget below this number are not reported, however much they grow."""
 
 LEAST_SECONDS = 1.0
-"""Time of a function's cases below which a factor means nothing."""
+"""Seconds of a function's cases below which a slowdown is not reported, because short times vary."""
 
 LEAST_TIMED = 20e-6
-"""Seconds by which a function's calls, each the median of several, have to take longer."""
+"""Seconds by which the timed calls of a function must take longer to be reported."""
 
 
 class OutcomeChange(StrEnum):
@@ -94,7 +94,7 @@ class RunInfo:
     """One of the compared runs.
 
     Attributes:
-        errors: what broke the run, or is damaged in its log.
+        errors: the errors of the run, and damage to its log.
     """
 
     vendor: VendorInfo
@@ -109,10 +109,10 @@ class ReportComparison:
     """The comparison of two runs.
 
     Attributes:
-        same: number of cases that ended alike.
-        cases: those that did not, by id.
-        less_accurate: by how much more of their budgets they use.
-        slower: by how much longer they took.
+        same: the number of cases with the same outcome in both runs.
+        cases: the cases with different outcomes, sorted by ID.
+        less_accurate: the cases that use more of their budget, by the factor of the increase.
+        slower: the functions that took longer, by the factor of the increase.
         selections_differ: whether the runs selected different cases of one baseline.
     """
 

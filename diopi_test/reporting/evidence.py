@@ -23,7 +23,7 @@ from diopi_test.baseline.manifest import check_seal
 from diopi_test.execution.verdict import OPTIONAL
 from diopi_test.reporting import html, markdown
 from diopi_test.reporting.junit import junit
-from diopi_test.results.log import LogError, damaged_lines, whole_entries
+from diopi_test.results.log import LogError, damaged_lines, intact_records
 from diopi_test.results.records import BaselineInfo, Report, VendorInfo
 from diopi_test.run.recorder import LogContent
 
@@ -35,7 +35,7 @@ SUFFIX = ".diopi.zip"
 INDEX, LOG, MANIFEST, SIGNATURE = "evidence.json", "log.jsonl", "manifest.json", "evidence.json.sig"
 
 LARGEST = 1 << 30
-"""Bytes of an archive that are read; its members are stored as they are, and so have no more together."""
+"""The maximum size of an archive in bytes. The members are not compressed, so together they are not larger."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -198,7 +198,7 @@ def _examine_log(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[s
     lines = log.splitlines(keepends=True)
     problems = list(_damages(lines))
     try:
-        content = LogContent.from_records(whole_entries(lines), Path(LOG))
+        content = LogContent.from_records(intact_records(lines), Path(LOG))
     except (LogError, ValueError) as error:
         return None, [*problems, f"the log can't be read: {error}"]
     return content, [*problems, *_differences(content, manifest)]

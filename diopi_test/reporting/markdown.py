@@ -13,7 +13,7 @@ from diopi_test.reporting.comparison import ChangedCase, OutcomeChange, ReportCo
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.text import headline, minor_line, sentence_of
 from diopi_test.results.details import details
-from diopi_test.results.durations import distances, group_by_function, slowest
+from diopi_test.results.durations import compare_with_copies, group_by_function, slowest
 from diopi_test.results.overview import describe_conformance, describe_run
 from diopi_test.results.records import CaseRecord, Counts, Report
 
@@ -157,7 +157,7 @@ def _durations(report: Report, number: int) -> Iterator[str]:
     yield from _folded("functions that took longest", _table(["function", "cases", "took"], rows))
     cases = [[_code(case.id), f"{case.seconds:.2f} s"] for case in slowest(report.cases)[:number]]
     yield from _folded("cases that took longest", _table(["case", "took"], cases))
-    if far := distances(report.cases)[:number]:
+    if far := compare_with_copies(report.cases)[:number]:
         times = [[_code(entry.id), f"{entry.timing.seconds * 1e6:.1f} µs", f"{entry.times:.3g}"] for entry in far]
         yield from _folded("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
 

@@ -18,7 +18,7 @@ from diopi_test.results.records import CaseRecord, ClaimsReport, Use
 
 
 def show(claims: ClaimsReport, console: Console) -> None:
-    """Print both lists."""
+    """Print the claimed uses that do not work, and the working uses that are not claimed."""
     _show("declared, does not work", claims.declared_does_not_work, console)
     _show("works, not declared", claims.works_not_declared, console)
 

@@ -27,12 +27,12 @@ class FunctionTime:
 
 @final
 @dataclass(frozen=True)
-class Distance:
-    """The timed call of a function that moves the most bytes.
+class CopyComparison:
+    """The timed call of a function that moves the most bytes, compared with a memory copy.
 
     Attributes:
-        id: of its case.
-        times: how many times as long it takes as a copy of as many bytes.
+        id: the ID of the case.
+        times: the duration of the call divided by the duration of a copy of the same number of bytes.
     """
 
     id: str
@@ -54,15 +54,15 @@ def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
     return sorted(cases, key=lambda case: (-case.seconds, case.id))
 
 
-def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
+def compare_with_copies(cases: Iterable[CaseRecord]) -> Sequence[CopyComparison]:
     """Return how much slower each timed function is than a memory copy of the same size, slowest first."""
-    largest: dict[str, Distance] = {}
+    largest: dict[str, CopyComparison] = {}
     for case in cases:
         timing = case.timing
         if timing is None or timing.relative_to_copy is None:
             continue
         if case.function not in largest or timing.bytes > largest[case.function].timing.bytes:
-            largest[case.function] = Distance(case.id, timing, timing.relative_to_copy)
+            largest[case.function] = CopyComparison(case.id, timing, timing.relative_to_copy)
     return sorted(largest.values(), key=lambda entry: (-entry.times, entry.id))
 
 
@@ -82,7 +82,7 @@ def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
     for case in slowest(cases)[:number]:
         longest.add_row(f"{case.seconds:.2f}", escape(case.id))
     yield longest
-    if far := distances(cases):
+    if far := compare_with_copies(cases):
         slow = _table("the calls farthest from memory bandwidth", "× a copy", "microseconds", "GB/s", "case")
         for distance in far[:number]:
             timing = distance.timing

@@ -1,8 +1,8 @@
 """The log of a run: one line for each event, in order. Every report is derived from it.
 
 A line is a JSON object with the keys `kind`, `content` and, last, `crc32` of the line as it would be without that key.
-Lines are only appended. A line that is not whole, because a process was killed, a disk was full or a bit flipped, is
-passed over; `damaged_lines` finds those that no killed process can have left.
+Lines are only appended. Readers ignore lines that are incomplete or changed. A killed process or a full disk leaves an
+incomplete line; `damaged_lines` finds lines that have another cause.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import platformdirs
 SUFFIX = ".log.jsonl"
 
 MAX_LOGS = 50
-"""Logs in the user's folder; the oldest beyond that go when a new one comes."""
+"""The maximum number of logs in the user's folder. A new log replaces the oldest."""
 
 _SEAL = len(',"crc32":"01234567"}')
 
 _SEALED = re.compile(rb',"crc32":"[0-9a-f]{8}"}\n$')
-"""The end of a line that was written whole."""
+"""The end of a line that was written completely."""
 
 
 class LogError(Exception):
@@ -93,7 +93,7 @@ class LogWriter:
 
     def entries(self) -> Iterator[LogRecord]:
         """Yield the records of all complete lines, in order."""
-        return whole_entries(self.lines())
+        return intact_records(self.lines())
 
     def close(self) -> None:
         """Close the file."""
@@ -121,23 +121,23 @@ def read_lines(path: Path) -> Sequence[bytes]:
 
 def read_log(path: Path) -> Iterator[LogRecord]:
     """Return the records of the log at `path`; raise LogError if it can't be read or is not a log."""
-    return iter(list(whole_entries(checked_lines(path))))
+    return iter(list(intact_records(checked_lines(path))))
 
 
 def checked_lines(path: Path) -> Sequence[bytes]:
     """Return the lines of the log at `path`; raise LogError if it can't be read, or no line is complete."""
     lines = read_lines(path)
-    if not any(map(is_whole, lines)):
+    if not any(map(is_intact, lines)):
         raise LogError(f"{path} is not a log of a run: it contains no complete line")
     return lines
 
 
-def whole_entries(lines: Iterable[bytes]) -> Iterator[LogRecord]:
+def intact_records(lines: Iterable[bytes]) -> Iterator[LogRecord]:
     """Yield the records of the lines whose checksum matches; raise LogError if such a line is not a record."""
-    return (_entry(line) for line in lines if is_whole(line))
+    return (_entry(line) for line in lines if is_intact(line))
 
 
-def is_whole(line: bytes) -> bool:
+def is_intact(line: bytes) -> bool:
     """Return whether the checksum of a line matches."""
     return line.endswith(f',"crc32":"{zlib.crc32(_content(line)):08x}"}}\n'.encode())
 
@@ -153,13 +153,13 @@ def damaged_lines(lines: Sequence[bytes]) -> Sequence[int]:
     Returns:
         The numbers of the damaged lines, in order.
     """
-    broken = [number for number, line in enumerate(lines) if not is_whole(line)]
+    broken = [number for number, line in enumerate(lines) if not is_intact(line)]
     return [number + 1 for number in broken if _SEALED.search(lines[number]) or not _ends_a_part(lines, number)]
 
 
 def _ends_a_part(lines: Sequence[bytes], number: int) -> bool:
     """Return whether the run was resumed after a line."""
-    after = next((line for line in lines[number + 1 :] if is_whole(line)), b"")
+    after = next((line for line in lines[number + 1 :] if is_intact(line)), b"")
     return after.startswith(b'{"kind":"resumed"')
 
 

@@ -10,7 +10,7 @@ from typing import final
 
 
 class ObstacleKind(StrEnum):
-    """What prevents a network."""
+    """The kinds of obstacles that prevent a network from working."""
 
     function = "function"
     element_type = "element type"

@@ -102,11 +102,11 @@ class Summary(Counts):
     """Numbers of cases by verdict, and whether the run is complete.
 
     Attributes:
-        collected: number of cases that were to be run; None if the run ended before they were counted.
-        not_run, first_not_run: number of cases without a verdict, and the ids of the first few.
+        collected: the number of selected cases; None if the run ended before they were counted.
+        not_run, first_not_run: the number of cases without a verdict, and the IDs of the first ones.
         incomplete, reason: whether some cases have no verdict, and why.
         classes: the counts of each class.
-        seconds: how long the run took.
+        seconds: the duration of the run.
     """
 
     collected: int | None
@@ -182,9 +182,9 @@ class Draw:
     """The seed and the sample of a shuffled run.
 
     Attributes:
-        seed: of the order of the cases.
-        sample: number of functions drawn, whose derived forms run too; None if all functions run.
-        command: a command line that draws the same and has one process do it all, in that order.
+        seed: the seed of the order of the cases.
+        sample: the number of functions in the random sample, without their derived forms; None if all functions run.
+        command: a command line that runs the same cases in the same order in one process.
     """
 
     seed: int
@@ -262,10 +262,10 @@ class Improvement:
     """Cases that ended better than their waiver allows.
 
     Attributes:
-        pattern: the waiver's.
+        pattern: the pattern of the waiver.
         was: the worst verdict that the waiver allows.
         now: how the cases ended.
-        number, first: how many cases, and the ids of the first few.
+        number, first: the number of cases, and the IDs of the first ones.
     """
 
     pattern: str
@@ -320,13 +320,13 @@ class ModelReport:
 
 @dataclass(frozen=True, kw_only=True)
 class FamilyConformance:
-    """How far a vendor implements a family of functions and conforms to the standard; only cases that count decide.
+    """The number of functions of a family that a vendor implements, and that conform. Only cases that count decide.
 
     Attributes:
         family: the name of the family.
         functions: the number of functions that were tested.
-        implemented: the number of functions of which a case was executed.
-        conforming: the number of functions that are implemented and of which no case failed.
+        implemented: the number of functions with an executed case.
+        conforming: the number of functions that are implemented and have no failed case.
         not_implemented, not_conforming: the names of the other functions.
     """
 

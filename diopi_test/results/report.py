@@ -18,7 +18,7 @@ from diopi_test.results.trainability import show_models
 
 
 def show(report: Report, console: Console, durations: int = 0) -> None:
-    """Print the summary of a report, with so many of the functions and cases that took longest."""
+    """Print the summary of a report, and the `durations` slowest functions and cases."""
     show_overview(report, console)
     _show_errors(report, console)
     show_causes(report, console)

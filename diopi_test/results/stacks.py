@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 SEPARATOR = "; its output: "
-"""What stands between the reason of a message and the output of the worker."""
+"""The text between the reason in a message and the output of the worker."""
 
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?: in (?P<function>\S+))?')
 

@@ -18,7 +18,7 @@ WORST = (
     *(Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory, Verdict.failed, Verdict.flaky),
     *(Verdict.not_implemented, Verdict.unsupported),
 )
-"""The verdicts of calls that are not right, the worst first."""
+"""The verdicts of calls that did not pass, the worst first."""
 
 
 def model_reports(
@@ -61,7 +61,7 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
 
 
 def show_models(models: Sequence[ModelReport], console: Console) -> None:
-    """Print a line for each network that the vendor can't train, or not as far as was tried, then how many it can."""
+    """Print a line for each network that the vendor can't train or that has calls without a verdict; count the rest."""
     for model in models:
         reasons = [f"{function} {verdict.replace('_', ' ')}" for function, verdict in model.failures.items()]
         reasons += [f"{operator} not mapped" for operator in model.not_mapped]

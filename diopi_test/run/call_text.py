@@ -18,54 +18,54 @@ from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.description import describe_attribute, describe_tensor
 from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
-from diopi_test.run.lookup import MadeCase
+from diopi_test.run.lookup import LoadedCase
 from lib_rt.formats import is_inexact
 
 EDGE = 3
-"""Elements shown at both ends of an axis of an array that is summarised."""
+"""The number of elements at each end of an axis that the summary of a large array shows."""
 
 WHOLE = 60
-"""Elements up to which an array is always shown whole."""
+"""The number of elements up to which an array is shown completely."""
 
 
-def case_text(made_case: MadeCase, *, full: bool = False) -> Iterator[str]:
-    """The lines that describe a case; arrays are summarised, unless `full`."""
-    case = made_case.case
+def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
+    """Yield the lines that describe a case. Large arrays are abbreviated unless `full`."""
+    case = loaded.case
     yield case.id
-    level = ", called more than once" if case.smoke and made_case.flaw is None else ""
+    level = ", called more than once" if case.smoke and loaded.flaw is None else ""
     yield f"  class {case.case_class}{level}, element type {case.dtype.name}"
     yield f"  {declaration(lookup(case.function))}"
-    yield from _origin(made_case)
+    yield from _origin(loaded)
     yield "arguments"
     for parameter in lookup(case.function).arguments:
         yield from _value(parameter, case.arguments[parameter.name], full)
     yield "results"
     for parameter in lookup(case.function).results:
-        yield from _results(parameter, case, made_case.flaw is not None, full)
+        yield from _results(parameter, case, loaded.flaw is not None, full)
 
 
-def _origin(made_case: MadeCase) -> Iterator[str]:
+def _origin(loaded: LoadedCase) -> Iterator[str]:
     """Describe how the case was derived from a stored case, and the consequences."""
-    if made_case.base is None:
+    if loaded.base is None:
         return
-    yield f"  made of {made_case.base.id}"
-    if made_case.flaw is not None:
-        yield f"  must be refused, and change nothing: {made_case.flaw.text}"
+    yield f"  derived from {loaded.base.id}"
+    if loaded.flaw is not None:
+        yield f"  the vendor must reject the call and change nothing: {loaded.flaw.text}"
     else:
-        yield f"  must have the results of that case: {_why_same(made_case, made_case.base)}"
+        yield f"  must have the same results: {_why_same(loaded, loaded.base)}"
     for before, after in (
-        (made_case.base.arguments, made_case.case.arguments),
-        (made_case.base.expected, made_case.case.expected),
+        (loaded.base.arguments, loaded.case.arguments),
+        (loaded.base.expected, loaded.case.expected),
     ):
         for name in [name for name in after if after[name] is not before.get(name)]:
             yield f"  changed: {name} was {_short(before.get(name))}, is {_short(after[name])}"
 
 
-def _why_same(made_case: MadeCase, base: BaselineCase) -> str:
-    """Return why a made case has the results of its base: it overwrites an argument, or nothing depends on one."""
-    if made_case.case.aliases:
+def _why_same(loaded: LoadedCase, base: BaselineCase) -> str:
+    """Return why a derived case has the results of its base: it overwrites an argument, or changes an ignored one."""
+    if loaded.case.aliases:
         return " ".join(
-            f"`{result}` is the tensor of `{argument}`." for result, argument in made_case.case.aliases.items()
+            f"`{result}` is the tensor of `{argument}`." for result, argument in loaded.case.aliases.items()
         )
     prototype = lookup(base.function)
     tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
@@ -73,7 +73,7 @@ def _why_same(made_case: MadeCase, base: BaselineCase) -> str:
 
 
 def _short(value: Any) -> str:
-    """An argument or result in a few words, without its elements."""
+    """Describe an argument or result in a few words, without its elements."""
     if isinstance(value, list):
         return f"[{'; '.join(map(_short, value))}]"
     return _form(value) if isinstance(value, (BaselineTensor, Expected)) else describe_attribute(value)
@@ -97,24 +97,24 @@ def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
 
 
 def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
-    """A value, or the entries of an array of tensors, with their names."""
+    """Return a value with its name, or the entries of an array of tensors with numbered names."""
     return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
 
 
-def _results(parameter: Parameter, case: BaselineCase, refused: bool, full: bool) -> Iterator[str]:
+def _results(parameter: Parameter, case: BaselineCase, is_negative: bool, full: bool) -> Iterator[str]:
     """Yield lines that describe an expected result and the required accuracy."""
     for name, entry in _entries(parameter.c_name, case.expected[parameter.name]):
         if entry is None:
             yield f"  {name}: NULL"
             continue
         yield f"  {name}: {_form(entry)}"
-        if not refused:
-            yield from (f"    {line}" for line in _demands(entry))
+        if not is_negative:
+            yield from (f"    {line}" for line in _describe_accuracy(entry))
             yield from _array(entry.values, entry.dtype, full)
 
 
-def _demands(expected: Expected) -> Iterator[str]:
-    """Describe how exact a result must be."""
+def _describe_accuracy(expected: Expected) -> Iterator[str]:
+    """Yield sentences about the accuracy that a result must have."""
     if expected.needs_validator:
         yield "one of several valid results; a validator decides whether a result is valid. For example"
     elif expected.budget is None:

@@ -14,7 +14,7 @@ from diopi_test.run.limits import CaseOptions, Limits
 
 
 class CaseExecutor(Protocol):
-    """An executor of cases of one vendor; see `isolation.executor.Executor`."""
+    """The methods that the executors of a run share; see `isolation.executor.Executor`."""
 
     notes: list[str]
 

@@ -31,7 +31,7 @@ class Batch:
     """Cases that a Dask worker runs in order; a batch without cases asks for the vendor's description.
 
     Attributes:
-        run: a name of the run they belong to, which no other has.
+        run: the unique name of the run to which the cases belong.
         vendor, limits, options: as `Executor` takes them.
         scheduled: the cases.
         policy: which of their failures count, and which cases are known flakes.
@@ -202,7 +202,7 @@ async def close_devices(run: str) -> list[str]:
 
 
 async def abandon(run: str) -> list[str]:
-    """End a run on this worker: what is idle at once, what is at work after its present case."""
+    """End a run on this worker: close idle devices at once, and the others after their current case."""
     DEVICES.abandoned.add(run)
     return await close_devices(run)
 

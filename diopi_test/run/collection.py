@@ -67,7 +67,7 @@ def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = Non
 
 
 def counting_int32_indices(cases: Sequence[Collected], level: str) -> list[Collected]:
-    """Return the cases, those with demanded classes that are open only because of int32 indices."""
+    """Return the cases; those that are open only because of int32 indices get the class that they otherwise have."""
 
     def of_class(case: Collected) -> Collected:
         if case.case_class is not CaseClass.open:

@@ -1,4 +1,4 @@
-"""Running one case in this process, so that a debugger, a sanitizer or faulthandler sees the vendor's code."""
+"""Run one case in this process, so that a debugger, a sanitizer or faulthandler sees the vendor's code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _hints(case: str, *, stored: bool) -> Iterator[str]:
     yield f"  gdb --args {command}"
     yield f"  lldb -- {command}"
     if stored:
-        yield f"  diopi-test show {shlex.quote(case)}    # what is called"
+        yield f"  diopi-test show {shlex.quote(case)}    # shows the call"
 
 
 def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:

@@ -1,4 +1,4 @@
-"""A run of cases that a folder describes: their results are computed before it, where they are missing."""
+"""Run the cases that a folder describes. Missing results are computed before the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def compute_results(
     data: Path, level: str, functions: Sequence[str], console: Console, *, workers: int = 1
 ) -> list[str]:
-    """Compute the missing results of the functions, and say which cases have none because the reference refuses them.
+    """Compute the missing results of the functions, and print how many cases the reference rejects.
 
     Returns:
         A line for each internal error.
@@ -36,19 +36,18 @@ def compute_results(
         rejected_cases_file,
     )
 
-    def tell(function: str, results: ComputationOutcome) -> None:
+    def report(function: str, results: ComputationOutcome) -> None:
         console.print(f"computed the results of {pluralize(results.cases, 'case')} of {function}", highlight=False)
 
-    compute_described(data, level, functions, process_map(workers), list_stored_cases, tell)
+    compute_described(data, level, functions, process_map(workers), list_stored_cases, report)
     errors = []
     for function in functions:
-        refused, failed = cases_without_results(data, function)
+        rejected, failed = cases_without_results(data, function)
         errors += failed
-        if refused:
+        if rejected:
             file = rejected_cases_file(data, function)
-            line = (
-                f"the reference rejects {pluralize(len(refused), 'case')} of {function}; the run skips them, see {file}"
-            )
+            number = pluralize(len(rejected), "case")
+            line = f"the reference rejects {number} of {function}; the run skips them, see {file}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     return errors
 

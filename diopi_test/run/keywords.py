@@ -1,7 +1,7 @@
 """Keyword expressions: the `-k` language of pytest, matched with case IDs without running pytest.
 
-A word matches if it is part of the id, whatever its case; `and`, `or`, `not` and parentheses join words. A label names
-no standard function: a word with "diopi" in it is about the function, and no file is opened for its labels' sake.
+A word matches if the ID contains it, ignoring case. `and`, `or`, `not` and parentheses combine words. Labels never
+contain "diopi", so a word with "diopi" can only match the function. Such a word is decided without reading labels.
 """
 
 from __future__ import annotations

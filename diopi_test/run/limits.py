@@ -19,7 +19,8 @@ class Limits:
     Attributes:
         timeout: seconds a case may take.
         memory: bytes of memory that a worker may use; None for any number.
-        lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+        lost: the number of cases of a function that may crash, hang or run out of memory. After that, its
+            remaining cases are not run.
     """
 
     timeout: float = TIMEOUT
@@ -33,10 +34,10 @@ class CaseOptions:
 
     Attributes:
         enabled_checks: the names of the checks that decide the verdict; None for all.
-        conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
-        dump: the folder into which what fails is written; None for none.
-        perf: whether the calls of cases that pass are timed.
-        draws_inputs: whether inputs are drawn again, for which the fork server imports the references.
+        conversions: the names of conversions that are applied to each case, see `diopi_test.execution.conversions`.
+        dump: the folder to which failed cases are written; None to write none.
+        perf: whether to time the calls of cases that pass.
+        draws_inputs: whether workers generate inputs again, for which the fork server imports the references.
     """
 
     enabled_checks: tuple[str, ...] | None = None

@@ -30,7 +30,7 @@ class CaseLookupError(ValueError):
 
 @final
 @dataclass(frozen=True)
-class MadeCase:
+class LoadedCase:
     """A case with its data.
 
     Attributes:
@@ -44,21 +44,21 @@ class MadeCase:
     flaw: Flaw | None = None
 
 
-def make(file: BaselineFile, collected: Collected, conversions: Sequence[str] = ()) -> MadeCase:
+def load_case(file: BaselineFile, collected: Collected, conversions: Sequence[str] = ()) -> LoadedCase:
     """Load a case from a baseline file and apply the conversions; raise BaselineError if the file is damaged."""
     stored = convert(file.case(collected.base or collected.label), conversions)
     if not collected.base:
-        return MadeCase(stored)
+        return LoadedCase(stored)
     if collected.case_class is CaseClass.negative:
         negative = make_negative_case(stored, collected.label)
-        return MadeCase(negative.case, stored, negative.flaw)
+        return LoadedCase(negative.case, stored, negative.flaw)
     prototype = lookup(stored.function)
     if collected.label in aliased_targets(prototype):
-        return MadeCase(make_aliased_case(stored, collected.label, prototype), stored)
-    return MadeCase(make_ignored_case(stored, collected.label), stored)
+        return LoadedCase(make_aliased_case(stored, collected.label, prototype), stored)
+    return LoadedCase(make_ignored_case(stored, collected.label), stored)
 
 
-def find(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
+def find_case(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
     """Return the case whose ID is `words`, or the only case whose ID contains it, with its file.
 
     Args:

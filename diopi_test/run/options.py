@@ -48,24 +48,25 @@ class RunOptions:
 
     Attributes:
         vendor: as `diopi_impl.find_vendor` takes it.
-        level: of the baseline.
-        data: the folder of the baselines; None for the one that ships, or the user's cache.
-        selection: which cases, and in which order.
+        level: the level of the baseline.
+        data: the folder of the baselines; None for the baseline in the package or in the user's cache.
+        selection: the selected cases and their order.
         workers: number of processes.
         timeout: seconds a case may take.
         memory: MiB of memory that a worker may use; None for any number.
-        max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+        max_lost: the number of cases of a function that may crash, hang or run out of memory. After that, its
+            remaining cases are not run.
         max_failures: after how many cases that did not succeed the run stops; None for never.
         stop_after_identical: after how many identical failures in a row the run stops, see `IdenticalFailures`.
-        checks: the names of the enabled checks, or with `no-` before them of the disabled ones; empty for all.
-        nhwc, int32_indices: the conversions each case goes through, see `diopi_test.execution.conversions`.
+        checks: the names of the enabled checks; the prefix `no-` disables a check; empty for all checks.
+        nhwc, int32_indices: the conversions to apply to each case, see `diopi_test.execution.conversions`.
         waivers: files of waivers.
-        dump: the folder into which what fails is written; None for none.
+        dump: the folder to which failed cases are written; None to write none.
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
-        huge: whether cases whose storages have more bytes than 32 bits count are run, where the level has some.
+        huge: whether to run the cases of the level with tensors of 4 GiB or more.
         strict: whether a vendor conforms only if no case fails, whatever its class and severity are.
         fail_on: the least severity of failed cases that affect the exit status, unless `strict` is set.
-        perf: whether the calls of cases that pass are timed.
+        perf: whether to time the calls of cases that pass.
         device, driver: the device under test and the version of its driver, for the report.
         commit: the revision of the vendor's sources, for the report.
     """

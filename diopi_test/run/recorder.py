@@ -21,7 +21,7 @@ from diopi_test.results.causes.report import assign_causes, list_causes
 from diopi_test.results.causes.severity import Severity
 from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_case
-from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
+from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, intact_records
 from diopi_test.results.records import (
     SCHEMA_VERSION,
     BaselineInfo,
@@ -180,7 +180,7 @@ class Recorder:
         lines = self._log.lines()
         if not self._log.failure:
             return LogContent.from_lines(lines, self._log.path)
-        content = LogContent.from_records(whole_entries(lines), self._log.path)
+        content = LogContent.from_records(intact_records(lines), self._log.path)
         content.errors.append(f"the log is incomplete: {self._log.failure}")
         return content
 
@@ -228,7 +228,7 @@ class LogContent:
     @classmethod
     def from_lines(cls, lines: Sequence[bytes], path: Path) -> LogContent:
         """Return the content of these lines of a log; damaged lines are an error of the run."""
-        content = cls.from_records(whole_entries(lines), path)
+        content = cls.from_records(intact_records(lines), path)
         if damaged := damaged_lines(lines):
             number = "1 line" if len(damaged) == 1 else f"{len(damaged)} lines"
             content.errors.append(f"the log is damaged: {number} can't be read, the first is line {damaged[0]}")

@@ -22,7 +22,7 @@ def run_negative_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Call `vendor` with `negative` on `device`, and check that it rejects the call; nothing stays allocated."""
+    """Make an invalid call, and check that the vendor rejects it and changes nothing. Free all memory afterwards."""
     case = negative.case
     if not vendor.has(case.function):
         return Outcome(verdict=Verdict.not_implemented, message=f"{vendor.name} does not implement {case.function}")
@@ -33,10 +33,10 @@ def run_negative_case(
     if code is Error.NoImplement:
         return Outcome(verdict=Verdict.not_implemented, message=f"{code.name}: {last_error}")
     findings = [check(run) for check in (untouched.check, inputs.check, guards.check)]
-    return derive_outcome([_refused(negative.flaw, code, last_error), *findings], enabled_checks)
+    return derive_outcome([_check_rejection(negative.flaw, code, last_error), *findings], enabled_checks)
 
 
-def _refused(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
+def _check_rejection(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
     """Check that an error code was returned and that the last error gives a reason."""
     if code is Error.Success:
         return CheckResult(

@@ -28,7 +28,7 @@ from diopi_test.run.identical_failures import IdenticalFailures
 from diopi_test.run.isolation.executor import ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.lookup import make
+from diopi_test.run.lookup import load_case
 from diopi_test.run.options import RunOptions
 from diopi_test.run.progress import VisibleProgress
 from diopi_test.run.recorder import LogContent, Recorder
@@ -39,11 +39,11 @@ BATCH = 32
 """Number of cases that a worker receives at a time."""
 
 
-class EnoughError(Exception):
+class FailureLimitError(Exception):
     """The maximum number of failures was reached; the message says so."""
 
 
-class IdenticalFailuresError(EnoughError):
+class IdenticalFailuresError(FailureLimitError):
     """The vendor fails in the same way again and again; the message says so."""
 
 
@@ -86,7 +86,7 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         if not resumed:
             recorder.discard()
         raise
-    except (VendorError, ForkServerError, ClusterError, EnoughError) as error:
+    except (VendorError, ForkServerError, ClusterError, FailureLimitError) as error:
         recorder.stopped(str(error))
     except KeyboardInterrupt as interrupt:
         recorder.stopped(str(interrupt) or "interrupted")
@@ -173,7 +173,7 @@ def _dump_lost(
         if stored:
             check_readable({item.path: sha256 for item, sha256 in stored})
         for item, sha256 in stored:
-            count = make(BaselineFile(item.path, sha256), item.case, conversions)
+            count = load_case(BaselineFile(item.path, sha256), item.case, conversions)
             dump(count.case, {}, folder)
     except (DumpError, BaselineError) as error:
         recorder.error(str(error))
@@ -213,7 +213,7 @@ class Monitor:
         """Record the outcome of a case.
 
         Raises:
-            EnoughError: The maximum number of failures is reached.
+            FailureLimitError: The maximum number of failures is reached.
             IdenticalFailuresError: The vendor fails in the same way again and again.
         """
         record = case.record(outcome, seconds)
@@ -222,7 +222,7 @@ class Monitor:
         self._progress.advance(self._task)
         self._failed += self.policy.counts(record)
         if self._max_failures is not None and self._failed >= self._max_failures:
-            raise EnoughError(f"stopped after {self._failed} failures")
+            raise FailureLimitError(f"stopped after {self._failed} failures")
         if reason := self._identical.reason_to_stop(self.policy.waivers.apply(record)):
             raise IdenticalFailuresError(reason)
 

@@ -30,7 +30,7 @@ NOT = "no-"
 """The prefix of a name that is excluded."""
 
 NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
-"""The verdicts of cases that need not be run again; of all others something is wrong, or unknown."""
+"""The verdicts of cases that need not be run again. Cases with any other verdict failed, or their result is unknown."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Shard:
         return cls(int(number), int(count))
 
     def part(self, items: Sequence[T], size: Callable[[T], int] = lambda item: 1) -> list[T]:
-        """Return the items whose middle lies in this part: items stay in order, and each is in exactly one part."""
+        """Return the items of this part. The middle of an item, by size, decides in which part it is."""
         sizes = [size(item) for item in items]
         part, before, total = [], 0, sum(sizes)
         for item, item_size in zip(items, sizes, strict=True):

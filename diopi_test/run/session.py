@@ -19,7 +19,7 @@ from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.limits import CaseOptions
-from diopi_test.run.lookup import MadeCase, make
+from diopi_test.run.lookup import LoadedCase, load_case
 from diopi_test.run.run_case import Observe, run_case
 from diopi_test.run.run_negative_case import run_negative_case
 from lib_rt import Device
@@ -63,13 +63,13 @@ class Session:
         """Run a case of the baseline file at `path`; raise BaselineError if the file is damaged or has changed."""
         if case.function == RUNTIME:
             return self._run_runtime_case(case.label)
-        made_case = make(self._files.get(path, sha256), case, self._options.conversions)
+        loaded = load_case(self._files.get(path, sha256), case, self._options.conversions)
         if self._options.dump is not None:
-            outcome = self._run_and_dump(made_case, self._options.dump)
+            outcome = self._run_and_dump(loaded, self._options.dump)
         else:
-            outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks)
-        is_timed = self._options.perf and outcome.verdict is Verdict.passed and made_case.flaw is None
-        return self._timed(outcome, made_case.case) if is_timed else outcome
+            outcome = run_loaded_case(self.vendor, self.device, loaded, self._options.enabled_checks)
+        is_timed = self._options.perf and outcome.verdict is Verdict.passed and loaded.flaw is None
+        return self._timed(outcome, loaded.case) if is_timed else outcome
 
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
         """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
@@ -84,14 +84,14 @@ class Session:
         """Measure the copy bandwidth of the device in bytes per second."""
         return measure_copy_bandwidth(self.device)
 
-    def _run_and_dump(self, made_case: MadeCase, folder: Path) -> Outcome:
+    def _run_and_dump(self, loaded: LoadedCase, folder: Path) -> Outcome:
         """Run a case, and write its inputs and results to a file if it does not pass."""
         records: dict[str, CallRecord] = {}
-        outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks, records.update)
+        outcome = run_loaded_case(self.vendor, self.device, loaded, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:
             return outcome
         try:
-            message = f"dumped to {dump(made_case.case, records, folder)}"
+            message = f"dumped to {dump(loaded.case, records, folder)}"
         except DumpError as error:
             message = str(error)
         return Outcome(
@@ -112,14 +112,14 @@ class Session:
         self.device.close()
 
 
-def run_made_case(
+def run_loaded_case(
     vendor: BaseVendor,
     device: Device,
-    made_case: MadeCase,
+    loaded: LoadedCase,
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a case of whatever kind, see `run_case`."""
-    if made_case.flaw is not None:
-        return run_negative_case(vendor, device, NegativeCase(made_case.case, made_case.flaw), enabled_checks, observe)
-    return run_case(vendor, device, made_case.case, enabled_checks, observe)
+    """Run a valid call with `run_case`, or a negative test with `run_negative_case`."""
+    if loaded.flaw is not None:
+        return run_negative_case(vendor, device, NegativeCase(loaded.case, loaded.flaw), enabled_checks, observe)
+    return run_case(vendor, device, loaded.case, enabled_checks, observe)

@@ -38,9 +38,9 @@ class CaseSource:
 
     Attributes:
         level: the name of the level.
-        data: the folder of the baselines; None for the one that ships, or the user's cache.
-        selection: which cases, and in which order.
-        huge: whether cases whose storages have more bytes than 32 bits count are included.
+        data: the folder of the baselines; None for the baseline in the package or in the user's cache.
+        selection: the selected cases and their order.
+        huge: whether to include cases with tensors of 4 GiB or more.
         int32_indices: whether cases with int32 indices count.
     """
 

@@ -18,7 +18,7 @@ from diopi_test.results.records import CaseRecord, Report
 from diopi_test.waivers.rules import BADNESS, least_ratio
 
 HEAD = """\
-# Waivers for {vendor}, made of a report at level {level}.
+# Waivers for {vendor}, generated from a report at level {level}.
 """
 
 ADVICE = """\
@@ -111,8 +111,8 @@ def _group(case: CaseRecord) -> tuple[str, str]:
 def _patterns(group: Sequence[CaseRecord], known: Sequence[CaseRecord]) -> Iterator[tuple[str, list[CaseRecord]]]:
     """Yield patterns that match the cases of a group and no other of the function's `known` cases.
 
-    One pattern if these are all cases of the function; else one for each element type of which they are all; else one
-    for each case.
+    If the group has all cases of the function, there is one pattern. Otherwise, there is a pattern for each element
+    type whose cases are all in the group, and a pattern for each remaining case.
     """
     left = {case.id: case for case in group}
     function, dtypes = group[0].function, sorted({case.dtype for case in group if case.dtype})

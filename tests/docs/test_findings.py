@@ -24,7 +24,7 @@ from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.verdict import Outcome
-from diopi_test.run.lookup import find, make
+from diopi_test.run.lookup import find_case, load_case
 from diopi_test.run.run_negative_case import run_negative_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
@@ -177,8 +177,8 @@ def refused() -> str:
         ctx.stream.synchronize()
         out.view()[...] = 0
 
-    path, collected = find([baseline_file(folder_to_read("smoke"), "diopiSoftmax")], NEGATIVE_LABEL)
-    negative_case = make(BaselineFile(path), collected)
+    path, collected = find_case([baseline_file(folder_to_read("smoke"), "diopiSoftmax")], NEGATIVE_LABEL)
+    negative_case = load_case(BaselineFile(path), collected)
     assert negative_case.flaw is not None
     vendor = with_raw(diopiSoftmax=serves)()
     with vendor.open_device() as device:

@@ -1,8 +1,8 @@
 """HTML pages of a report or a comparison, each in one file that needs no network and no other file.
 
-What a page shows is JSON in it (`columns`), shown by scripts beside this file, in English or Chinese (`texts.json`).
-The scripts make elements and texts of the data, never markup; and the page's own policy lets nothing else be executed
-or loaded.
+A page contains its data as JSON (`columns`). The scripts in this folder display the data in English or Chinese
+(`texts.json`). They create elements and texts, and never interpret data as markup. The content security policy of the
+page forbids other scripts and any loading.
 """
 
 from __future__ import annotations

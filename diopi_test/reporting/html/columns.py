@@ -1,4 +1,4 @@
-"""The data of a page in columns, which are small and need no unpacking, so that the page opens fast."""
+"""The data of an HTML report in columns: one list per property, with one entry per case. Such data loads fast."""
 
 from __future__ import annotations
 
@@ -27,20 +27,28 @@ SHORT = 160
 """Maximum number of characters of a message whose full text is in the details."""
 
 TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command", "severity", "cause")
-"""The columns whose entries are numbers in a table."""
+"""The columns whose values occur often. They contain numbers that refer to a table of the values."""
 
 LONG = 2000
-"""Characters of the longer one."""
+"""Maximum number of characters of a message in the details."""
 
 
 def build_columns(report: Report) -> Mapping[str, Any]:
     """Return the data of the page of a report.
 
-    `report` is the report but for its cases, `cases` has a column for each thing that every case has, with an entry a
-    case; `tables` has what entries of columns are numbers of. All else is by number of the case: `messages`, `bases`,
-    `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON. `unsuccessful` are the
-    verdicts that count against a vendor, `uncounted` the classes that do not decide, `minor` the failed cases whose
-    severity is too low to decide. `causes` has the sentence in each language and the documentation page of each cause.
+    The data has these keys:
+
+    - `report`: the report without its cases
+    - `facts`: what identifies the run
+    - `cases`: a column for each property that all cases have, with one entry per case
+    - `tables`: the values to which the numbers in columns refer
+    - `messages`, `bases`, `waived`, `timings`, `details`: properties that only some cases have, by the case's number;
+      `details` contains the failed checks as in the report's JSON
+    - `unsuccessful`: the verdicts that count against a vendor
+    - `uncounted`: the classes that do not affect the exit status
+    - `minor`: the numbers of failed cases whose severity is too low to affect the exit status
+    - `causes`: the sentence in each language and the documentation page of each cause
+    - `functions`: the definitions of functions with failures
 
     Returns:
         A mapping that the scripts of the page read.

@@ -1,4 +1,4 @@
-"""The definitions of functions, for the pages of functions with failures."""
+"""The definitions of functions, which an HTML report shows for functions with failures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from diopi_proto.interface import prototypes
 from diopi_proto.prototype import Prototype
 
 LINE = 80
-"""Characters of a declaration on one line."""
+"""The maximum number of characters of a declaration on a single line."""
 
 
 def describe_functions(names: Iterable[str]) -> Mapping[str, Any]:
-    """Return the declaration, the text, facts and the documentation page of functions of the standard, by name."""
+    """Return the definitions of functions by name; names that are not in the standard are omitted.
+
+    Returns:
+        For each function: `declaration` in C, `text` (the documentation), `facts` (pairs of a key of `texts.json` and a
+        value), and `page` (the path of its documentation page).
+    """
     found = ((name, prototypes()[name]) for name in sorted(set(names)) if name in prototypes())
     return {
         name: {
@@ -28,7 +33,7 @@ def describe_functions(names: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _declaration(prototype: Prototype) -> str:
-    """Return the C declaration; a long one has one parameter per line."""
+    """Return the C declaration. A declaration longer than `LINE` has one parameter per line."""
     text = declaration(prototype)
     if len(text) <= LINE:
         return text
@@ -37,7 +42,7 @@ def _declaration(prototype: Prototype) -> str:
 
 
 def _facts(prototype: Prototype) -> Iterator[tuple[str, str]]:
-    """Yield the element types, the guarantee and the related functions, by a key of `texts.json`."""
+    """Yield facts about a function, such as its element types and its guarantee, each after a key of `texts.json`."""
     yield "family", prototype.family
     if prototype.dtypes:
         yield "element-types", ", ".join(dtype.name for dtype in prototype.dtypes)

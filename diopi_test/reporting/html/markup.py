@@ -1,4 +1,4 @@
-"""Markup that is made in Python, for the parts of pages that need no JavaScript."""
+"""Build HTML in Python, for the parts of pages that need no JavaScript."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LANGUAGES = ("en", "zh")
 
 @final
 class Texts:
-    """The texts of a file in one language."""
+    """The texts of a JSON file in one language; call the object with a key to get a text."""
 
     def __init__(self, file: str, language: str) -> None:
         content = files(__package__).joinpath(file).read_text("utf-8")

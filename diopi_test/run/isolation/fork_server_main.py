@@ -126,7 +126,7 @@ class ForkServerLoop:
             ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
                 continue
-            _end_group(process)  # what it has started, before its number can be another's
+            _end_group(process)  # ends the processes it started, before the system can reuse its number
             _, status, usage = os.wait4(process, 0)
             self._alive.remove(process)
             self._send({"ended": [process, status, usage.ru_utime + usage.ru_stime]})

@@ -1,4 +1,4 @@
-"""Processes that do not outlive the one that started them."""
+"""End a process together with the process that started it."""
 
 from __future__ import annotations
 

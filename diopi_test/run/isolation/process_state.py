@@ -27,7 +27,7 @@ _SMALLEST_NORMAL, _SMALLEST = 2.0**-1022, 2.0**-1074
 class ProcessState:
     """The floating-point environment, signal mask, working directory and NumPy error handling of this process.
 
-    Taken when it is made; `restored` compares and puts back.
+    The constructor stores the current state. `restore` compares the state with the stored one and restores it.
     """
 
     def __init__(self) -> None:

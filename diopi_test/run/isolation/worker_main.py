@@ -35,9 +35,10 @@ MAX_OUTPUT = 2**20
 
 
 def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> None:
-    """Run the cases that come over `channel` on a vendor until there are no more, and answer each with its outcome.
+    """Receive cases over `channel`, run them on a vendor, and send the outcome of each, until the channel is closed.
 
-    First a message {"loaded": description}, then {"ready": true}; or {"refused": reason, "found": …} as the only one.
+    The first messages are {"loaded": description} and {"ready": true}. If the vendor does not start, the only message
+    is {"refused": reason, "found": whether the vendor exists}.
     """
     faulthandler.enable(file=sys.__stderr__ or 2)
     forks = watch_forks()
@@ -50,7 +51,7 @@ def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> Non
         forks.end_copies()
         _send(channel, {"refused": shorten(str(error)), "found": not isinstance(error, VendorNotFoundError)})
         return
-    process_state = ProcessState()  # once: they are put back after each case
+    process_state = ProcessState()  # created once; the state is restored after each case
     _send(channel, {"ready": True})
     for tasks in _receive(channel):
         for task in tasks:

@@ -1,4 +1,4 @@
-"""`diopi-test waive`: a file of waivers made of a report."""
+"""`diopi-test waive`: a file of waivers generated from a report."""
 
 import json
 from pathlib import Path

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from diopi_test.execution.timing import Timing
 from diopi_test.reporting import markdown
-from diopi_test.results.durations import distances, group_by_function, show_durations, slowest
+from diopi_test.results.durations import compare_with_copies, group_by_function, show_durations, slowest
 from diopi_test.results.records import CaseRecord
 
 
@@ -41,7 +41,7 @@ def test_functions_and_cases_are_sorted_by_duration() -> None:
 
 
 def test_the_call_that_moves_most_bytes_represents_a_function() -> None:
-    found = [(entry.id, round(entry.times, 6)) for entry in distances(CASES)]
+    found = [(entry.id, round(entry.times, 6)) for entry in compare_with_copies(CASES)]
     assert found == [("diopiMul[float32-a]", 100.0), ("diopiAdd[float32-b]", 4.0)]
 
 

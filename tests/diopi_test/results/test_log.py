@@ -13,10 +13,10 @@ from diopi_test.results.log import (
     LogRecord,
     LogWriter,
     damaged_lines,
+    intact_records,
     new_log,
     read_log,
     seal,
-    whole_entries,
 )
 
 ENTRIES = [LogRecord("run", {"a": 1}), LogRecord("case", {"text": "\udc80 …"}), LogRecord("end", 1.5)]
@@ -39,7 +39,7 @@ def test_truncation_preserves_the_lines_before_it(tmp_path: Path) -> None:
     content = b"".join(map(seal, ENTRIES))
     first = len(seal(ENTRIES[0]))
     for length in range(len(content)):
-        found = list(whole_entries(content[:length].splitlines(keepends=True)))
+        found = list(intact_records(content[:length].splitlines(keepends=True)))
         assert found == ENTRIES[: len(found)]
         assert bool(found) is (length >= first)
 
@@ -49,7 +49,7 @@ def test_a_changed_line_is_skipped() -> None:
     for position in range(len(line) - 1):
         changed = bytearray(line)
         changed[position] ^= 1
-        assert list(whole_entries(bytes(changed).splitlines(keepends=True))) == []
+        assert list(intact_records(bytes(changed).splitlines(keepends=True))) == []
 
 
 def test_a_log_continues_after_a_partial_line(tmp_path: Path) -> None:

@@ -22,14 +22,14 @@ import sys
 from pathlib import Path
 from diopi_test.run.collection import collect_runtime
 from diopi_test.run.debug import debug
-from diopi_test.run.lookup import find
+from diopi_test.run.lookup import find_case
 from diopi_test.run.limits import CaseOptions
 
 vendor, file, case = sys.argv[1:]
 if case.startswith("runtime"):
     path, collected = None, next(one for one in collect_runtime() if one.id == case)
 else:
-    path, collected = find([Path(file)], case)
+    path, collected = find_case([Path(file)], case)
 debug(vendor, path, collected, CaseOptions(), lambda line: print(line, flush=True))
 """
 

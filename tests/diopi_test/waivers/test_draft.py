@@ -60,7 +60,7 @@ def test_the_message_of_the_first_case_precedes_the_waiver() -> None:
     text = drafted(*CASES)
     assert "# 2 cases, the first is diopiAdd[float16-a]: values: out: 2 of 3\n[[waiver]]\n" in text
     assert '# a "race" �[31m\n[[flaky]]\n' in text
-    assert commented(*CASES).startswith("# Waivers for small 1.0, made of a report at level smoke.\n")
+    assert commented(*CASES).startswith("# Waivers for small 1.0, generated from a report at level smoke.\n")
 
 
 def test_a_long_message_is_shortened() -> None:
