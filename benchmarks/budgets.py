@@ -1,15 +1,18 @@
-"""How near the error budgets correct vendors come, and how blunt the budgets are.
+"""Measure how close correct vendors come to the error budgets, and how blunt the budgets are.
 
     diopi-test run --vendor torch_cpu --level full --json torch.json
     python benchmarks/budgets.py torch.json [jax.json …] [--data DIR] [--level full] [--markdown docs/margins.md]
 
-For each report: of the functions with floating results of a type, the share whose largest error stays within 1, 2, 4
-and 8 units (a unit is s + ulp + eps·m; the limit is K units), and whose root mean square stays within 0.25, 0.5 and
-R. Then the functions nearest the limit, and from the baseline the bluntest budgets: results whose median unit is over
-100 eps of the root mean square of their values, with the cause. The exit status is 1 if a cause isn't known, or a
-report has failures.
+For each report and floating-point type, the script prints these shares of the functions:
 
-`--markdown` writes the page that tells, for each function, the largest error / budget in each report.
+- largest error at most 1, 2, 4 and 8 units (a unit is s + ulp + eps·m; the limit is K units)
+- root mean square of the errors at most 0.25, 0.5 and R units
+
+Then it prints the functions closest to the limit. With `--data`, it also prints the bluntest budgets: results whose
+median unit exceeds 100 eps of the root mean square of their values, with the cause. The exit status is 1 if a cause is
+unknown, or a report has failures.
+
+`--markdown` writes a page with the largest error / budget of each function in each report.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ console = Console()
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 
 BLUNT = 100
-"""eps above which a median unit is called blunt."""
+"""A median unit above this number of eps makes a budget blunt."""
 
 UNKNOWN = "the cause isn't known"
 
@@ -65,7 +68,8 @@ CAUSES = {
     r"FusedSiluFfnInp\[.*nearly-closed": "gates below the normal numbers, which may be taken for 0",
     r"Div\[int64-with-complex128": "integers are moved as if they became float32",
 }
-"""Why budgets are blunt, by a regular expression that `function[label] result` begins with, less "diopi"."""
+"""The causes of blunt budgets, by a regular expression for the beginning of `function[label] result` without
+"diopi"."""
 
 MARGINS = """# Margins
 
@@ -95,7 +99,7 @@ The median unit over {count:,} rounded results is {median:.2f} eps of the result
 
 
 def measured(report: dict[str, Any], name: str) -> dict[tuple[str, str], float]:
-    """The largest `name` (ratio or rms) a passed case of each (function, dtype) reached."""
+    """Return the largest `name` (`ratio` or `rms`) among the passed cases of each (function, dtype)."""
     largest: dict[tuple[str, str], float] = defaultdict(float)
     for case in report["cases"]:
         for check in case["checks"]:
@@ -106,11 +110,11 @@ def measured(report: dict[str, Any], name: str) -> dict[tuple[str, str], float]:
 
 
 SHARES = ("≤ 1 unit", "≤ 2", "≤ 4", "≤ 8", "rms ≤ 0.25", "≤ 0.5", "≤ 1")
-"""The columns of `shares`."""
+"""The titles of the columns of `shares`."""
 
 
 def shares(report: dict[str, Any]) -> Iterator[list[str]]:
-    """A row for each type: its name, how many functions have it, and how many of them stay within each limit."""
+    """Yield a row per type: the type, the number of functions, and the share of functions within each limit."""
     ratios, means = measured(report, "ratio"), measured(report, "rms")
     for dtype in FLOATS:
         of_type = [K * value for (_, result_dtype), value in ratios.items() if result_dtype == dtype]
@@ -131,18 +135,18 @@ def show_report(name: str, report: dict[str, Any]) -> None:
 
 
 def share(values: list[float], limit: float) -> str:
-    """The share of values up to a limit."""
+    """Return the share of values up to a limit, in percent."""
     return f"{100 * np.mean(np.array(values) <= limit):.1f} %" if values else "-"
 
 
 def bluntest(units: Mapping[str, float]) -> list[tuple[str, float, str]]:
-    """The results with a median unit over 100 eps, the bluntest first: id and result, unit, cause."""
+    """Return the results with blunt budgets, the bluntest first: case ID and result, median unit, cause."""
     blunt = sorted(((name, unit) for name, unit in units.items() if unit > BLUNT), key=lambda item: -item[1])
     return [(name, unit, cause_of(name)) for name, unit in blunt]
 
 
 def cause_of(name: str) -> str:
-    """Why a budget is blunt."""
+    """Return the cause of a blunt budget."""
     return next((cause for pattern, cause in CAUSES.items() if re.match(f"diopi(?:{pattern})", name)), UNKNOWN)
 
 
@@ -154,7 +158,7 @@ def show_bluntest(units: Mapping[str, float]) -> None:
 
 
 def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
-    """Of every rounded result its id and median unit, in eps of the root mean square of its finite values."""
+    """Yield the case ID and name of every rounded result, and its median unit in eps of its root mean square."""
     for path in paths:
         for case in open_level_of_file(path).open(path.stem):
             for name, expected in case.expected.items():
@@ -164,9 +168,9 @@ def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
 
 
 def median_unit(expected: Expected) -> float:
-    """The median of s + ulp + eps·m over the finite elements, in eps of their root mean square.
+    """Return the median of s + ulp + eps·m over the finite elements, in eps of their root mean square.
 
-    A unit below the normal numbers, which sums of nothing but zeros have, is sharp whatever the values are.
+    If the unit is below the normal numbers, as for sums of zeros, it is returned in eps, whatever the values are.
     """
     finite, form = np.isfinite(expected.values), format_of(expected.dtype)
     values = expected.values[finite]
@@ -178,7 +182,7 @@ def median_unit(expected: Expected) -> float:
 
 
 def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> str:
-    """The shares by type, the margins of all functions, and the bluntest budgets, in Markdown."""
+    """Return a page in Markdown: the shares by type, the margins of all functions, and the bluntest budgets."""
     by_function = {name: largest_by_function(report) for name, report in reports.items()}
     functions = list(dict.fromkeys(case["function"] for report in reports.values() for case in report["cases"]))
     lines = [MARGINS, row("", "passed", "failed"), row("---", "---:", "---:")]
@@ -204,7 +208,7 @@ def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> s
 
 
 def largest_by_function(report: dict[str, Any]) -> dict[str, float]:
-    """The largest ratio a passed case of each function reached."""
+    """Return the largest error / budget among the passed cases of each function."""
     largest: dict[str, float] = {}
     for (function, _), ratio in measured(report, "ratio").items():
         largest[function] = max(ratio, largest.get(function, 0.0))
@@ -212,13 +216,15 @@ def largest_by_function(report: dict[str, Any]) -> dict[str, float]:
 
 
 def row(*cells: str) -> str:
-    """A row of a table in Markdown."""
+    """Return a row of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
 @click.command(help=__doc__)
 @click.argument("reports", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--data", type=click.Path(exists=True, path_type=Path), help="Also the bluntest budgets here.")
+@click.option(
+    "--data", type=click.Path(exists=True, path_type=Path), help="List the bluntest budgets of this baseline."
+)
 @click.option("--level", default="full")
 @click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), help="Write the page to this file.")
 def main(reports: tuple[Path, ...], data: Path | None, level: str, markdown: Path | None) -> None:

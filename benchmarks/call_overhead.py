@@ -1,10 +1,10 @@
-"""What one call costs: an add of two tensors of 16 elements, by every way a vendor can be called.
+"""Measure the overhead of a call: an add of two tensors of 16 elements, by every way in which a vendor can be called.
 
     python benchmarks/call_overhead.py [--calls N]
 
-`call` is the call alone, its context and three tensors made before; `with tensors` makes and releases them each time,
-guards checked, as the suite does. The best of four hundred rounds, in microseconds: short ones, some of which nothing
-else on the machine disturbs.
+The column `call` is the time of the call itself, with an existing context and tensors. For `with tensors`, each call
+also creates and releases the context and the tensors and checks their guards, as the suite does. The figures are in
+microseconds, the best of four hundred short rounds, because other processes do not disturb every short round.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
 
 
 def microseconds(call: Callable[[], object], calls: int) -> float:
-    """The time of one call, the best of `ROUNDS`."""
+    """Return the time of one call in microseconds, the best of `ROUNDS` rounds of `calls` calls."""
     best = float("inf")
     for _ in range(ROUNDS):
         start = perf_counter()
@@ -91,17 +91,17 @@ def microseconds(call: Callable[[], object], calls: int) -> float:
 
 
 def tensors(context: Context) -> list[Tensor]:
-    """Result and operands."""
+    """Return the tensors of the result and the two operands."""
     return [Tensor.empty(context, (ELEMENTS,), Dtype.float32), *(Tensor.from_numpy(context, VALUES) for _ in range(2))]
 
 
 def add(vendor: BaseVendor, context: Context, arguments: list[Tensor]) -> None:
-    """One call."""
+    """Call `diopiAdd` once."""
     assert vendor.call("diopiAdd", context, *arguments, UNIT_SCALE) is Error.Success
 
 
 def add_and_clean_up(vendor: BaseVendor, device: Device) -> None:
-    """One call with everything it needs."""
+    """Call `diopiAdd` once with a new context and new tensors, and release them."""
     with Context(device) as context:
         results = tensors(context)
         add(vendor, context, results)
@@ -110,7 +110,7 @@ def add_and_clean_up(vendor: BaseVendor, device: Device) -> None:
 
 
 def measure(vendor: BaseVendor, calls: int) -> tuple[float, float]:
-    """The call alone, and with its context and tensors."""
+    """Return the microseconds of the call itself, and of the call with its context and tensors."""
     with vendor.open_device() as device, Context(device) as context:
         arguments = tensors(context)
         add(vendor, context, arguments)
@@ -120,7 +120,7 @@ def measure(vendor: BaseVendor, calls: int) -> tuple[float, float]:
 
 
 def straight_jax(calls: int) -> float:
-    """The same sum by a compiled JAX function, from NumPy arrays to a NumPy array."""
+    """Return the microseconds of the same sum by a compiled JAX function, from NumPy arrays to a NumPy array."""
     import jax
 
     compiled = jax.jit(lambda first, second: first + second)
@@ -128,7 +128,7 @@ def straight_jax(calls: int) -> float:
 
 
 def build(source: str, folder: Path) -> Path:
-    """The library of a vendor in C."""
+    """Compile a vendor in C and return the path of the library."""
     file, library = folder / "vendor.c", folder / "libdiopi_impl.so"
     file.write_text(source)
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", file, "-o", library], check=True)
@@ -136,7 +136,7 @@ def build(source: str, folder: Path) -> Path:
 
 
 def table(calls: int) -> Table:
-    """The times, a row a way."""
+    """Return a table of the times, with one row per way to call."""
     found = Table("µs", "call", "with tensors", title=f"an add of {ELEMENTS} elements")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -154,7 +154,7 @@ def table(calls: int) -> Table:
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=20, help="calls a round")
+    parser.add_argument("--calls", type=int, default=20, help="calls per round")
     Console().print(table(parser.parse_args().calls))
 
 

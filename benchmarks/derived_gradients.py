@@ -2,18 +2,21 @@
 
     python benchmarks/derived_gradients.py [PATTERN …] [--level full]
 
-A row per gradient function of `CANDIDATES` that `diopi_impl/jax_cpu/gradients.py` does not derive yet. `ratio` is the
-largest error / budget over the cases of the level; `small` and `model` are the times of a call, in microseconds of
-processor time: of the function's first case, and of its first case at level large. Each pair is the hand-written
-function, then the derivation. To repeat the comparison of a function that is derived now, check out the commit before
-it was.
+The table has a row for each gradient function of `CANDIDATES` that `diopi_impl/jax_cpu/gradients.py` does not derive
+yet. Each pair of columns has the value of the hand-written function and that of the derived one:
 
-These stay hand-written:
+- `ratio`: the largest error / budget over the cases of the level
+- `small`: the processor time of the function's first case, in microseconds
+- `model`: the processor time of the function's first case at level large, in microseconds
 
-- The candidates, for the reason in `REASONS`.
-- Gradients that the standard defines by a saved result (softmax, tanh, sigmoid, the norms, attention, max pooling by
-  indices): they don't receive what the forward function needs, or would compute it again.
-- Gradients whose arguments are checked on the host first (index, gather, embedding, sort).
+To repeat the comparison for a function that is derived now, check out the commit before the one that derived it.
+
+These functions stay hand-written:
+
+- the candidates, for the reason in `REASONS`
+- gradients that the standard defines by a saved result (softmax, tanh, sigmoid, the norms, attention, max pooling by
+  indices): they don't receive the arguments of the forward function, or would compute it again
+- gradients whose arguments are checked on the host first (index, gather, embedding, sort)
 """
 
 from __future__ import annotations
@@ -88,7 +91,7 @@ CANDIDATES: dict[str, Derivation] = {
     "diopiRiroiAlignRotatedBackwardMmcv": Derivation(inputs=("features",), **TOP),
     "diopiRotatedFeatureAlignBackwardMmcv": Derivation(inputs=("features",), **TOP),
 }
-"""The gradient functions that a derivation can express, and the derivation."""
+"""The gradient functions that a derivation can express, with the derivation."""
 
 SHAPE_OF_RESULT = "the forward function reads the shape of its result, which the gradient function doesn't receive"
 
@@ -117,11 +120,11 @@ REASONS: dict[str, str] = {
     "diopiTinShiftBackwardMmcv": SHAPE_OF_RESULT,
     "diopiPsamaskBackwardMmcv": SHAPE_OF_RESULT,
 }
-"""Why a candidate stays hand-written."""
+"""The reasons why candidates stay hand-written."""
 
 
 def derived_vendor() -> tuple[Vendor, dict[str, str]]:
-    """A vendor with derived gradients, and the reasons why some can't be derived."""
+    """Return a vendor with derived gradients, and the reasons why some gradients can't be derived."""
     found, failures = Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=adapt_by_compiling), {}
     for name, derivation in CANDIDATES.items():
         try:
@@ -132,7 +135,7 @@ def derived_vendor() -> tuple[Vendor, dict[str, str]]:
 
 
 def worst_ratio(vendors: Sequence[Vendor], device: Device, name: str, level: str) -> list[float]:
-    """The largest error / budget of each vendor; infinity if a case fails."""
+    """Return the largest error / budget of each vendor; infinity if a case fails."""
     worst = [0.0] * len(vendors)
     for case in select_cases(name, level):
         baseline_case = compute_baseline_case(lookup(name), case)
@@ -148,7 +151,7 @@ def worst_ratio(vendors: Sequence[Vendor], device: Device, name: str, level: str
 
 
 def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case, rounds: int) -> list[float]:
-    """The best processor time of a call by each vendor, in microseconds; they take turns."""
+    """Return the best processor time of a call by each vendor, in microseconds. The vendors take turns."""
     data = draw_case_with_zeros(lookup(name), case)
     best = [math.inf] * len(vendors)
     for i, candidate in enumerate(vendors):
@@ -164,6 +167,7 @@ def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case,
 
 
 def first_float32(name: str, level: str) -> Case | None:
+    """Return the function's first float32 case with elements, or None."""
     cases = select_cases(name, level)
     return next((case for case in cases if case.dtype.name == "float32" and "empty" not in case.label), None)
 
@@ -172,6 +176,7 @@ def first_float32(name: str, level: str) -> Case | None:
 @click.argument("patterns", nargs=-1)
 @click.option("--level", default="full", show_default=True, help="Level of the cases for the accuracy.")
 def main(patterns: tuple[str, ...], level: str) -> None:
+    """Print the table for the functions that the patterns match."""
     derived, failures = derived_vendor()
     vendors = (vendor, derived)
     table = Table("gradient", "ratio", "derived", "small", "derived", "model", "derived", "kept for")

@@ -1,10 +1,11 @@
-"""ResNet-18 of PyTorch as an engine, run by a C program through libhgrt.so in batches of 1, 7 and 64.
+"""Run PyTorch's ResNet-18 as an engine: a C program executes it through libhgrt.so in batches of 1, 7 and 64.
 
     python benchmarks/engine_resnet18.py [--width 64] [--size 224] [--classes 1000] [--library build/libhgrt.so]
 
-The program is `examples/engine_c/batches.c`. Of each batch it is printed how long an execution takes, and how large the
-largest error is, over its budget: up to 1 is within. Budgets are those of `diopi_engine/conformance/models`; the status
-is 1 if something is beyond them. Of the pictures seven are different.
+The program is `examples/engine_c/batches.c`. For each batch, the script prints the duration of an execution and the
+largest error / budget; a value up to 1 is within the budget. The budgets are those of
+`diopi_engine/conformance/models`. The exit status is 1 if an error exceeds its budget. The batches repeat seven
+different pictures.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from diopi_engine.runtime.build import build
 BATCHES = (1, 7, 64)
 
 DIFFERENT = 7
-"""Pictures; larger batches repeat them, not in step with the parts that a batch is computed in."""
+"""The number of different pictures. It differs from the patch size, so that repetitions do not align with patches."""
 
 SOURCE = Path(__file__).parents[1] / "examples" / "engine_c" / "batches.c"
 
 
 def network(width: int, size: int, classes: int) -> ZooNetwork:
-    """ResNet-18 with random weights."""
+    """Return ResNet-18 with random weights."""
     torch.manual_seed(0)
     inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
     return ZooNetwork(
@@ -45,7 +46,7 @@ def network(width: int, size: int, classes: int) -> ZooNetwork:
 
 
 def compiled(folder: Path, library: Path) -> Path:
-    """The program, in a folder."""
+    """Compile the C program into a folder and return its path."""
     program = folder / "batches"
     options = ["-std=c11", "-O2", f"-I{headers.INCLUDE_DIR}", f"-Wl,-rpath,{library.parent}"]
     subprocess.run(["cc", *options, str(SOURCE), str(library), "-o", str(program)], check=True)
@@ -53,7 +54,7 @@ def compiled(folder: Path, library: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what comes of each batch."""
+    """Print the duration and the error of each batch; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     for name, default in (("width", 64), ("size", 224), ("classes", 1000)):
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -1,9 +1,9 @@
-"""What the libraries cost beside the same function of JAX, jitted and called in Python: latency and throughput.
+"""Compare the engine libraries with the same function of JAX, jitted and called from Python: latency and throughput.
 
     python benchmarks/engine_runtime.py
 
-Goals: at most 60 µs more for one small call, at least 0.95 of the throughput of large batches. The two take turns, and
-the best round of each counts: short ones, some of which nothing else on the machine disturbs.
+The goals are at most 60 µs more for one small call, and at least 0.95 of the throughput of large batches. The two sides
+take turns in short rounds, and the best round of each counts, because other processes do not disturb every short round.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ ROUNDS = 20
 
 
 def small(weights: Any, x: Any) -> Any:
-    """One layer, whose time is that of the call."""
+    """Compute one layer. Its time is mainly the overhead of the call."""
     return jnp.maximum(x @ weights[0] + weights[1], 0)
 
 
 def large(weights: Any, image: Any) -> Any:
-    """Eight convolutions, whose time is that of the computation."""
+    """Compute eight convolutions. Their time is mainly computation."""
     for kernel in weights:
         image = jnp.maximum(jax.lax.conv(image, kernel, (1, 1), "SAME"), 0)
     return image.mean((2, 3))
 
 
 def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
-    """Arrays of small random numbers."""
+    """Return arrays of small random numbers."""
     generator = np.random.default_rng(0)
     return [generator.standard_normal(shape).astype(np.float32) / 10 for shape in shapes]
 
 
 def times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
-    """The best time of each call in seconds, which take turns."""
+    """Return the best time of each call in seconds. The calls take turns."""
     durations: list[list[float]] = [[] for _ in calls]
     for call in calls:
         call()
@@ -64,7 +64,7 @@ def times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
 def compare(
     client: EngineClient, function: Callable[..., Any], weights: Any, sizes: tuple[int, ...], batch: int, patch: int
 ) -> tuple[float, float]:
-    """Time of a batch in JAX, and in the library."""
+    """Return the seconds of a batch in JAX and in the library."""
     inputs = [Input("x", ("b", *sizes))]
     engine = diopi_engine.compile(function, inputs, weights=weights, patch=patch, max_batch=batch, platforms=["cpu"])
     handle = client.engine(engine.to_bytes())
@@ -82,7 +82,7 @@ def compare(
 
 
 def submit_beside_execute(driver: NvdlaClient, client: EngineClient) -> tuple[float, float]:
-    """Time of a small network by `submit` of NVDLA's driver, and by hgExecutionContextExecute."""
+    """Return the seconds of a small network by `submit` of NVDLA's driver, and by hgExecutionContextExecute."""
     engine = diopi_engine.compile(small, [Input("x", (1, 64))], weights=arrays((64, 64), (64,)), platforms=["cpu"])
     runtime = driver.create_runtime()
     runtime.load(engine.to_bytes())

@@ -1,9 +1,9 @@
-"""The CPU time that grouping the failures of a large run takes.
+"""Measure the CPU time that grouping the failures of a large run takes.
 
     python benchmarks/grouping.py [--cases 25000] [--failing 0.08]
 
-The run is made up: cases of all functions, of which a part fails in many ways. The goal is at most 5 s of CPU for
-25,000 cases with 2,000 failures.
+The run is synthetic: cases of all functions, some of which fail in many ways. The goal is at most 5 s of CPU for 25,000
+cases with 2,000 failures.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""What a hostile vendor costs: a run with crashes and hangs against the honest one, a crash, and memory in a long run.
+"""Measure the cost of a hostile vendor: a run with crashes and hangs, a single crash, and the memory of a long run.
 
     python benchmarks/hostile_vendor.py [-n 2] [--rounds 1] [--long 100000] [--vendor jax_cpu]
 
-The vendor is that of tests/vendors/faulty, in C, with next to no work: of a thousand cases of the smoke level 1 % crash
-and 0.2 % hang, where a case may take a second. A crash is priced by the CPU of all processes of a run with crashes less
-that of the honest run, for that vendor and for one in Python that wraps --vendor. Memory is that of the process that
-hands out the cases and of the largest worker, while the cases come again and again. Every figure is of this
-machine and of what else it does; compare figures of one run only.
+The vendor in C is that of tests/vendors/faulty and does almost no work. Of a thousand cases of the smoke level, 1 %
+crash and 0.2 % hang, with a time limit of one second. The cost of a crash is the CPU time of all processes of a run
+with crashes minus that of the same run without crashes. It is measured for the vendor in C and for a vendor in Python
+that wraps `--vendor`. For the memory, the same cases run repeatedly; the figures are the memory of the process that
+distributes the cases and of the largest worker. The figures depend on the machine and its load. Compare only figures of
+one run.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ FUNCTIONS = tuple(
         *("Sqrt", "Tan", "Tanh"),
     )
 )
-"""The operators of the vendor in C: some thousand cases, in one of which each may go wrong."""
+"""The operators of the vendor in C, with about a thousand cases. In each operator, one case may crash or hang."""
 
 CRASHING, HANGING = FUNCTIONS[:-2:2][:10], FUNCTIONS[-2:]
-"""Where a case crashes, and where one hangs."""
+"""The functions with a case that crashes, and the functions with a case that hangs."""
 
 SAMPLES = 10
-"""Times the memory is looked at in a long run."""
+"""The number of times that the memory is measured in a long run."""
 
 CRASHING_VENDOR = '''
 """A vendor that ends its process where an input holds a NaN, in the functions that the environment names."""
@@ -68,8 +69,8 @@ honest = type(vendor).call
 def call(self, name, context, *arguments):
     if f"{name}=" in os.environ["DIOPI_TEST_FAULT"]:
         context.stream.synchronize()
-        tensors = [one for one in arguments[1:] if isinstance(one, Tensor)]
-        if any(one.dtype.name == "float32" and np.isnan(one.numpy()).any() for one in tensors):
+        tensors = [argument for argument in arguments[1:] if isinstance(argument, Tensor)]
+        if any(x.dtype.name == "float32" and np.isnan(x.numpy()).any() for x in tensors):
             os.abort()
     return honest(self, name, context, *arguments)
 
@@ -80,7 +81,7 @@ type(vendor).call = call
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds by the clock and of CPU (all processes), and the counts of cases."""
+    """The elapsed seconds, the CPU seconds of all processes, and the numbers of cases by verdict."""
 
     wall: float
     cpu: float
@@ -88,7 +89,7 @@ class Usage:
 
 
 def run(vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
-    """Run the suite to its end, with what goes wrong as DIOPI_TEST_FAULT has it."""
+    """Run the suite with the faults of `DIOPI_TEST_FAULT` and return its cost."""
     report = folder / "report.json"
     selected = [word for function in FUNCTIONS for word in ("--function", function)]
     command = [sys.executable, "-m", "diopi_test", "run", "--vendor", vendor, "--data", str(BASELINE), *selected]
@@ -109,18 +110,18 @@ def run(vendor: str, folder: Path, faults: str, workers: int, *options: str) -> 
 
 
 def of_many(rounds: int, vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
-    """The medians of some runs."""
+    """Run the suite `rounds` times and return the medians of the costs."""
     runs = [run(vendor, folder, faults, workers, *options) for _ in range(rounds)]
     return Usage(median(usage.wall for usage in runs), median(usage.cpu for usage in runs), runs[0].counts)
 
 
 def place_fault(functions: Sequence[str], fault: str) -> str:
-    """The fault in each of these functions."""
+    """Return the value of `DIOPI_TEST_FAULT` that puts the fault into each of these functions."""
     return ",".join(f"{function}={fault}" for function in functions)
 
 
 def build(folder: Path) -> Path:
-    """The library of the vendor in C."""
+    """Compile the vendor in C and return the path of the library."""
     library = folder / "libdiopi_impl.so"
     command = ["cc", "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", f"-I{headers.INCLUDE_DIR}", "-o", str(library)]
     subprocess.run([*command, *map(str, SOURCES), "-pthread", "-lm"], check=True)
@@ -128,7 +129,7 @@ def build(folder: Path) -> Path:
 
 
 def family(process: int) -> Iterator[int]:
-    """The living processes below a process."""
+    """Yield the living descendants of a process."""
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
@@ -137,7 +138,7 @@ def family(process: int) -> Iterator[int]:
 
 
 def megabytes(process: int) -> float:
-    """Resident memory; 0 of a process that has ended."""
+    """Return the resident memory of a process in megabytes; 0 if it has ended."""
     with suppress(OSError):
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
         return pages * resource.getpagesize() / 2**20
@@ -145,14 +146,14 @@ def megabytes(process: int) -> float:
 
 
 def cases_of(functions: Sequence[str]) -> Iterator[tuple[Path, list[Collected]]]:
-    """The baseline file of each function, and its cases."""
+    """Yield the baseline file of each function, and its cases."""
     for function in functions:
         path = BASELINE / "smoke" / f"{function}.h5"
         yield path, list(collect_file(path))
 
 
 def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, float]]:
-    """After so many cases each: the memory of this process and of the largest below it, in megabytes."""
+    """Yield at intervals: the number of finished cases, the megabytes of this process and of the largest worker."""
     from diopi_test.run.isolation.executor import Executor, ScheduledCase
 
     batches = [[ScheduledCase(path, case) for case in labels] for path, labels in cases_of(FUNCTIONS)]
@@ -172,7 +173,7 @@ def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, 
 
 @click.command(help=__doc__)
 @click.option("-n", "workers", default=2)
-@click.option("--rounds", default=1, help="Runs whose median is told.")
+@click.option("--rounds", default=1, help="Number of runs; the script prints their median.")
 @click.option("--long", "cases", default=100_000, help="Cases of the long run; 0 for none.")
 @click.option("--vendor", default="jax_cpu", help="The vendor in Python.")
 def main(workers: int, rounds: int, cases: int, vendor: str) -> None:

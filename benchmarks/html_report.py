@@ -1,11 +1,11 @@
-"""What the page of a large run costs: its size, and the time to make, open, filter and read it.
+"""Measure the page of a large run: its size, and the time to generate, open, filter and navigate it.
 
     python benchmarks/html_report.py [--cases 25000] [--failing 0.02] [--output page.html]
 
-The log is made up: cases of all functions, of which a part fails with all that a record of a failed case has, a picture
-of 32 × 32 cells included. Times in the browser are medians of five, from the navigation to the first frame with the
-view, and from the change of a filter to the frame that shows it; CPU is that of the thread that makes the page, which
-does not depend on what else the machine does. It needs Chromium with its driver, and Selenium.
+The log is synthetic: cases of all functions, some of which fail with everything that the record of a failed case can
+have, including an error map of 32 × 32 cells. Times in the browser are medians of five. They are measured from the
+navigation, or from the change of a filter, to the first frame that shows the result. The CPU time is that of the page's
+main thread, which does not depend on other processes. The script needs Chromium with its driver, and Selenium.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROUNDS = 5
 VISIBLE = """const done = arguments[arguments.length - 1];
 const shown = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 """
-"""What waits until a frame has been shown, then hands back the milliseconds since `start`."""
+"""The beginning of a script that returns the milliseconds from `start` until a frame is displayed."""
 
 FILTER = f"""{VISIBLE}
 const control = document.getElementById("field-" + arguments[0]), start = performance.now();
@@ -52,23 +52,23 @@ const wait = () => {
   if (paint) done(paint.startTime); else requestAnimationFrame(wait);
 };
 wait();"""
-"""The milliseconds from the navigation to the first frame with content."""
+"""A script that returns the milliseconds from the navigation to the first frame with content."""
 
 
 def opened(driver: Any, page: Path, view: str = "") -> float:
-    """Milliseconds from the navigation to the first frame with content, of a page that is loaded anew."""
+    """Load a page and return the milliseconds from the navigation to the first frame with content."""
     browsers.open_page(driver, page, view)
     return float(driver.execute_async_script(OPENED))
 
 
 def thread_time(driver: Any) -> float:
-    """Milliseconds of CPU that the page's thread has used since the page was asked for."""
+    """Return the CPU milliseconds of the page's thread since the page was requested."""
     metrics = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     return 1e3 * next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
 
 
 def in_browser(page: Path) -> Iterator[tuple[str, float]]:
-    """What was done, and the milliseconds it took."""
+    """Yield each step and the milliseconds that it took."""
     with browsers.browser() as driver:
         driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
         for step, view in (("open", ""), ("open the grid", "#/functions")):
@@ -89,10 +89,10 @@ def in_browser(page: Path) -> Iterator[tuple[str, float]]:
 
 @click.command()
 @click.option("--cases", default=25_000, show_default=True)
-@click.option("--failing", default=0.02, show_default=True, help="Which part of them fails.")
-@click.option("--output", type=click.Path(path_type=Path), help="Keep the page.")
+@click.option("--failing", default=0.02, show_default=True, help="The share of cases that fail.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write the page to this file.")
 def main(cases: int, failing: float, output: Path | None) -> None:
-    """Print size and times."""
+    """Print the size of the page and the times."""
     with tempfile.TemporaryDirectory() as folder:
         log, page = Path(folder, "run.log.jsonl"), output or Path(folder, "page.html")
         log.write_bytes(b"".join(log_lines(cases, failing)))

@@ -1,4 +1,4 @@
-"""Calls of the cases of a level, of which nothing needs to have been made: what `model_sizes.py --level` measures."""
+"""Calls of the cases of a level, which need no stored baseline: `model_sizes.py --level` measures them."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from lib_rt import Device
 
 @dataclass(frozen=True)
 class CaseCall:
-    """The call of a case, whose data are drawn when it is due."""
+    """The call of a case. Its data is generated when the call is measured."""
 
     function: str
     case: Case
 
     @property
     def label(self) -> str:
-        """As a call of `model_calls.py` has one."""
+        """Return the function without "diopi" and the label, as a call of `model_calls.py` does."""
         return f"{self.function.removeprefix('diopi')}[{self.case.label}]"
 
     def draw_inputs(self) -> BaselineCase:
-        """Its arguments, and results of zeros."""
+        """Return the case with its arguments, and zeros as results."""
         return draw_case_with_zeros(lookup(self.function), self.case)
 
 
 def calls_of(level: str, least: int) -> Iterator[CaseCall]:
-    """The calls of a level that have a tensor of more than `least` elements, but those whose tensors are huge."""
+    """Yield the calls of a level with a tensor of more than `least` elements, except those with huge tensors."""
     for function in prototypes():
         for case in select_cases(function, level):
             if elements(case) > least and not case.is_huge:
@@ -45,14 +45,14 @@ def calls_of(level: str, least: int) -> Iterator[CaseCall]:
 
 
 def elements(case: Case) -> int:
-    """Of the largest tensor that is passed."""
+    """Return the number of elements of the largest tensor argument."""
     shapes = [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     return max(map(prod, shapes), default=0)
 
 
 @contextmanager
 def attempts(case: BaselineCase, vendor: BaseVendor, device: Device) -> Iterator[Any]:
-    """What makes the call, with tensors made anew each time, and tells how it ended."""
+    """Yield a function that makes the call with new tensors and returns its error code."""
 
     def attempt() -> Error:
         with Call(vendor, device, case) as call:

@@ -1,13 +1,15 @@
-"""Compare MMCV's own operators with the reference and with jax_cpu, on the suite's cases and on random calls.
+"""Compare MMCV's operators with the reference and with jax_cpu, on the suite's cases and on random calls.
 
     PYTHONPATH=PATH/TO/mmcv-2.2.0 python benchmarks/mmcv_comparison.py [PATTERN …] [--sample 20] [--seed 1]
         [--level full --data DIR] [--log FILE]
 
-PATTERN is that of functions' names without "diopi". Of each function that MMCV computes on the CPU (`mmcv_vendor.py`),
-the cases of a level and so many drawn calls (docs/fuzzing.md) are run by MMCV, the drawn ones by jax_cpu as well, and
-compared with the reference as in a run of the suite. The level is smoke, or one that `gen-data` made, in DIR.
-Printed are, for each function, how many calls agree, and the largest error as a part of the budget, and then each call
-that does not agree. How MMCV is built, and what was found, is in docs/mmcv_comparison.md.
+PATTERN matches names of functions without "diopi". For each function that MMCV computes on the CPU (`mmcv_vendor.py`),
+MMCV runs the cases of a level and `--sample` random calls (docs/fuzzing.md). `jax_cpu` runs the random calls as well.
+The results are compared with the reference as in a run of the suite. The level is smoke, or a level that `gen-data`
+generated in DIR.
+
+For each function, the script prints how many calls agree and the largest error / budget. Then it lists the calls that
+do not agree. docs/mmcv_comparison.md describes how to build MMCV, and the findings.
 """
 
 from __future__ import annotations
@@ -40,17 +42,17 @@ from diopi_test.oracle.records import BaselineCase
 MMCV, OURS = "mmcv_vendor:vendor", "jax_cpu"
 
 TIMEOUT = 60.0
-"""Seconds a call may take."""
+"""The maximum number of seconds for a call."""
 
 
 def stored_calls(function: str, level: str, data: Path | None) -> list[BaselineCase]:
-    """The cases of a level that was made in a folder, or where it is made without one; negative tests are left out."""
+    """Return the cases of a level that conformance demands, without negative tests; `data` contains the level."""
     stored = open_level(data / level if data else folder_to_write(level)).open(function)
     return [stored.case(case.label) for case in select_cases(function, level) if case.case_class.is_demanded]
 
 
 def drawn_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
-    """Legal calls that nobody wrote, the same ones for the same seed."""
+    """Return up to `count` random valid calls of a function, which the seed determines."""
     calls: list[BaselineCase] = []
 
     @from_seed(seed)
@@ -67,7 +69,7 @@ def drawn_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
             case = data.draw(cases(knowledge_of(function)))
             calls.append(compute_legal_case(knowledge_of(function), replace(case, label=f"{case.label}.{len(calls)}")))
         except IllegalError:
-            pass  # it is no call
+            pass  # not a valid call
 
     with deterministic_hypothesis():
         draw()
@@ -76,7 +78,7 @@ def drawn_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
 
 @dataclass
 class Score:
-    """How a vendor's calls of one function ended."""
+    """The outcomes of a vendor's calls of one function."""
 
     agreed: int = 0
     differed: int = 0
@@ -85,7 +87,7 @@ class Score:
     differences: list[str] = field(default_factory=list)
 
     def count(self, call: BaselineCase, outcome: Outcome) -> None:
-        """Take in a call; an element type that a vendor lacks is no difference."""
+        """Add the outcome of a call. An element type that the vendor lacks is not a difference."""
         ratios = [finding.ratio for finding in outcome.check_results if finding.ratio is not None]
         if outcome.verdict is Verdict.passed:
             self.agreed += 1
@@ -98,12 +100,12 @@ class Score:
 
     @property
     def cells(self) -> Sequence[str]:
-        """For the table."""
+        """Return the cells of the table."""
         return str(self.agreed), str(self.differed), str(self.absent), f"{self.largest:.3f}"
 
 
 def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:
-    """How these calls of one function end."""
+    """Run calls of one function and return their outcomes."""
     found = Score()
     for call, outcome in zip(calls, trials.run(calls) if calls else (), strict=True):
         found.count(call, outcome)
@@ -111,7 +113,7 @@ def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:
 
 
 def functions(patterns: Sequence[str]) -> Sequence[str]:
-    """The standard functions that MMCV has and a pattern names; SystemExit with the reason if MMCV is not there."""
+    """Return the functions that MMCV has and a pattern matches; exit with the reason if MMCV is not installed."""
     try:
         from mmcv_vendor import OPERATORS
     except VendorError as error:
@@ -122,14 +124,16 @@ def functions(patterns: Sequence[str]) -> Sequence[str]:
 @click.command(help=__doc__)
 @click.argument("patterns", nargs=-1)
 @click.option("--sample", default=20, help="Number of random calls per function.")
-@click.option("--seed", default=1, help="What they are drawn from.")
-@click.option("--level", default="smoke", help="Whose cases.")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False, exists=True), help="Where the level lies.")
+@click.option("--seed", default=1, help="The seed of the random calls.")
+@click.option("--level", default="smoke", help="The level of the cases.")
 @click.option(
-    "--log", type=click.Path(path_type=Path, dir_okay=False), help="Write the differences there as they come."
+    "--data", type=click.Path(path_type=Path, file_okay=False, exists=True), help="The folder of the baselines."
+)
+@click.option(
+    "--log", type=click.Path(path_type=Path, dir_okay=False), help="Write each difference to this file at once."
 )
 def main(patterns: Sequence[str], sample: int, seed: int, level: str, data: Path | None, log: Path | None) -> None:
-    """Compare and print."""
+    """Run the calls and print the comparison."""
     console = Console(width=120)
     table = Table(title="calls: agreed, differed, element type absent; largest error / budget")
     for column in ("function", "cases", "", "", "", "drawn", "", "", "", "jax_cpu", "", "", ""):

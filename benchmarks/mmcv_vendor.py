@@ -1,7 +1,7 @@
-"""MMCV's own operators on the CPU as a vendor, `mmcv_vendor:vendor`, made for `mmcv_comparison.py`.
+"""MMCV's operators on the CPU as a vendor, `mmcv_vendor:vendor`, for `mmcv_comparison.py`.
 
-It needs the package MMCV 2.2.0, built with its operators, on the path (docs/mmcv_comparison.md). What one of its
-operators takes is read from its signature; where a name differs from the prototype's, `OPERATORS` says so.
+The vendor needs the package MMCV 2.2.0, built with its operators, on the path (docs/mmcv_comparison.md). The names of
+an operator's parameters are read from its signature. `OPERATORS` lists the names that differ from the prototype's.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ except ImportError as error:
 Values = Mapping[str, Any]
 
 NO_KERNEL = ("expected scalar type", "c10::Half without overflow", "c10::BFloat16 without overflow")
-"""What is said, beside PyTorch's own "not implemented for", by operators that were written for other element types."""
+"""Errors of operators that lack the element type, in addition to PyTorch's "not implemented for"."""
 
 NO_OPERATOR = "implementation for device cpu not found"
 
 
 @dataclass(frozen=True)
 class Operator:
-    """How one of MMCV's operators serves a standard function.
+    """An operator of MMCV that implements a standard function.
 
     Attributes:
-        name: in `mmcv._ext`.
-        renamed: MMCV's names of arguments and results, and the prototype's.
+        name: the name in `mmcv._ext`.
+        renamed: the prototype's names of arguments and results, by MMCV's names that differ.
     """
 
     name: str
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, arguments: Values, results: dict[str, Any]) -> Any:
-        """Results are filled, or returned if MMCV makes them."""
+        """Call the operator, which fills the results, or returns them if it allocates them."""
         function = getattr(_ext, self.name)
         named = {name: self.renamed.get(name, name) for name in parameters(function)}
         values = {name: torch.zeros(0) if value is None else value for name, value in {**arguments, **results}.items()}
@@ -61,13 +61,13 @@ class Operator:
 
 
 def parameters(function: Callable[..., Any]) -> Sequence[str]:
-    """The names in the signature that begins the documentation of an operator."""
+    """Return the parameter names in the signature at the beginning of an operator's documentation."""
     signature = str(function.__doc__).splitlines()[0]
     return re.findall(r"(\w+): ", signature)
 
 
 def points_in_all_boxes(arguments: Values, results: dict[str, Any]) -> Tensor:
-    """For each box and point whether it is inside, sample by sample; the last two axes exchanged."""
+    """Return for each sample, point and box whether the point is inside; MMCV has an operator for a single sample."""
     boxes, points = arguments["boxes"], arguments["pts"]
     inside = torch.zeros(len(boxes), boxes.shape[1], points.shape[1], dtype=torch.int32)
     for boxes_of_sample, its_points, target in zip(boxes, points, inside, strict=True):
@@ -76,7 +76,7 @@ def points_in_all_boxes(arguments: Values, results: dict[str, Any]) -> Tensor:
 
 
 def points_in_first_box(arguments: Values, results: dict[str, Any]) -> Tensor:
-    """The number of the first box that holds each point, −1 if none does."""
+    """Return the index of the first box that contains each point; -1 if no box contains it."""
     inside = points_in_all_boxes(arguments, results)
     if not inside.shape[2]:
         return torch.full(inside.shape[:2], -1, dtype=torch.int32)
@@ -85,12 +85,12 @@ def points_in_first_box(arguments: Values, results: dict[str, Any]) -> Tensor:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """An operator that fills a result of one axis, whose pairs the caller puts into rows."""
+    """An operator of MMCV that writes overlaps into a flat result, which this class reshapes."""
 
     name: str
 
     def __call__(self, arguments: Values, results: dict[str, Any]) -> Tensor:
-        """As an `Operator`."""
+        """Call the operator and return the overlaps in the shape of the standard."""
         ious = results["ious"]
         names = {"boxes1": "bboxes1", "boxes2": "bboxes2", "mode_flag": "mode"}
         (found,) = Operator(self.name, names)(arguments, {"ious": torch.zeros(ious.numel(), dtype=ious.dtype)})
@@ -98,7 +98,7 @@ class Overlaps:
 
 
 def hard_voxels(arguments: Values, results: dict[str, Any]) -> Any:
-    """The number of voxels is a tensor without axes in MMCV."""
+    """Call `hard_voxelize_forward`, whose number of voxels is a 0-d tensor in MMCV."""
     shape = results["voxel_num"].shape
     *leading_results, number = Operator("hard_voxelize_forward")(
         arguments, {**results, "voxel_num": torch.zeros((), dtype=torch.int64)}
@@ -139,15 +139,16 @@ OPERATORS: Mapping[str, Callable[[Values, dict[str, Any]], Any]] = {
     "RotatedFeatureAlignMmcv": Operator("rotated_feature_align_forward"),
     "RotatedFeatureAlignBackwardMmcv": Operator("rotated_feature_align_backward"),
 }
-"""By standard function, without "diopi", what serves it."""
+"""The implementations, by standard function without "diopi"."""
 
 
 def _empty(spec: ResultSpec | None) -> Tensor | None:
+    """Return a zero tensor for a result; None for an omitted result."""
     return None if spec is None else torch.zeros(spec.shape, dtype=torch_dtype(spec.dtype))
 
 
 def _tried(operator: Callable[[Values, dict[str, Any]], Any], arguments: Values, results: dict[str, Any]) -> Any:
-    """What an operator makes; the errors that tell a vendor without a kernel from one that fails."""
+    """Call an operator; convert errors about a missing kernel to errors of a vendor without the function or type."""
     try:
         return operator(arguments, results)
     except RuntimeError as error:
@@ -159,7 +160,7 @@ def _tried(operator: Callable[[Values, dict[str, Any]], Any], arguments: Values,
 
 
 def _implementation(name: str, operator: Callable[[Values, dict[str, Any]], Any]) -> Callable[..., Any]:
-    """A functional implementation with the prototype's parameters."""
+    """Return a functional implementation with the prototype's parameters."""
     prototype = lookup(name)
     names = [parameter.name for parameter in prototype.arguments]
 

@@ -1,7 +1,7 @@
-"""Calls at the sizes of models: what `model_sizes.py` measures.
+"""Calls at the sizes of models, which `model_sizes.py` measures.
 
-A call is a function, what tells its size from others, and its arguments in the order of the prototype. Arrays are
-described, and made when they are due.
+A call consists of a function, a text that distinguishes its sizes, and the arguments in the order of the prototype.
+Arrays are described here, and generated when the call is measured.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Result:
 
 @dataclass(frozen=True)
 class RandomTensor:
-    """A tensor that `draw` makes from random numbers."""
+    """A tensor that `draw` generates from random numbers."""
 
     draw: Callable[[np.random.Generator], Any]
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One function, without "diopi", at one size."""
+    """A call of one function, named without "diopi", at one size."""
 
     function: str
     size: str
@@ -42,52 +42,55 @@ class ModelCall:
 
     @property
     def label(self) -> str:
-        """Function and size."""
+        """Return the function and the size."""
         return f"{self.function}[{self.size}]"
 
 
 def out(*shape: int) -> Result:
-    """A result of float32."""
+    """Return a float32 result."""
     return Result(shape)
 
 
 def out_at(*shape: int) -> Result:
-    """A result of positions."""
+    """Return an int64 result."""
     return Result(shape, Dtype.int64)
 
 
 def f(*shape: int) -> RandomTensor:
-    """Normal numbers in float32."""
+    """Return a float32 tensor of normally distributed numbers."""
     return RandomTensor(lambda rng: rng.standard_normal(shape, np.float32))
 
 
 def u(*shape: int, low: float = 0, high: float = 1) -> RandomTensor:
-    """Numbers between limits, in float32."""
+    """Return a float32 tensor of uniformly distributed numbers."""
     return RandomTensor(lambda rng: rng.uniform(low, high, shape).astype(np.float32))
 
 
 def integers(high: int, *shape: int, low: int = 0) -> RandomTensor:
-    """Positions below `high`."""
+    """Return a tensor of integers between `low` and `high`."""
     return RandomTensor(lambda rng: rng.integers(low, high, shape))
 
 
 def mask(*shape: int) -> RandomTensor:
-    """True and false, as many of each."""
+    """Return a Boolean tensor with about as many True as False elements."""
     return RandomTensor(lambda rng: rng.random(shape) < 0.5)
 
 
 def _definite(rng: np.random.Generator) -> Any:
+    """Return a symmetric positive definite matrix."""
     root = rng.standard_normal((512, 512), np.float32)
     return root @ root.T + 512 * np.eye(512, dtype=np.float32)
 
 
 def _boxes(rng: np.random.Generator) -> Any:
+    """Return regions of interest: the index of the picture and two corners."""
     corner = rng.uniform(0, 400, (128, 2))
     numbers = [rng.integers(0, 2, (128, 1)), corner, corner + rng.uniform(20, 400, (128, 2))]
     return np.concatenate(numbers, 1).astype(np.float32)
 
 
 def _log_probs(rng: np.random.Generator) -> Any:
+    """Return log-probabilities."""
     return np.log(rng.dirichlet(np.ones(47), (400, 16))).astype(np.float32)
 
 
@@ -117,7 +120,7 @@ TRANSPOSED: dict[str, tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = {
 
 
 def convolutions() -> Iterator[ModelCall]:
-    """Convolutions and their gradients."""
+    """Yield convolutions and their gradients."""
     for name, (x, w, stride, padding, dilation, groups) in CONVOLUTIONS.items():
         axes = zip(x[2:], w[2:], stride, padding, dilation, strict=True)
         sizes = ((size + 2 * pad - far * (k - 1) - 1) // step + 1 for size, k, step, pad, far in axes)
@@ -126,7 +129,7 @@ def convolutions() -> Iterator[ModelCall]:
 
 
 def transposed_convolutions() -> Iterator[ModelCall]:
-    """Transposed convolutions and their gradients."""
+    """Yield transposed convolutions and their gradients."""
     for name, (x, w, stride, padding, dilation, groups) in TRANSPOSED.items():
         axes = zip(x[2:], w[2:], stride, padding, dilation, strict=True)
         sizes = ((size - 1) * step - 2 * pad + far * (k - 1) + 1 for size, k, step, pad, far in axes)
@@ -138,6 +141,7 @@ def transposed_convolutions() -> Iterator[ModelCall]:
 def _with_gradient(
     function: str, name: str, x: Sizes, w: Sizes, y: Sizes, forward: Sequence[Any], backward: Sequence[Any]
 ) -> Iterator[ModelCall]:
+    """Yield the call of a function and the call of its gradient."""
     yield ModelCall(function, name, [out(*y), f(*x), f(*w), None, *forward])
     yield ModelCall(f"{function}Backward", name, [out(*x), out(*w), out(y[1]), f(*y), f(*x), f(*w), (y[1],), *backward])
 

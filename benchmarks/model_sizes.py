@@ -1,17 +1,18 @@
-"""What calls at the sizes of models cost `jax_cpu`, beside PyTorch's kernels.
+"""Compare the time of `jax_cpu` with that of PyTorch's kernels, for calls at the sizes of models.
 
     python benchmarks/model_sizes.py [PATTERN …] [--limit 60] [--settings auto,0,1]
     python benchmarks/model_sizes.py [PATTERN …] --level LEVEL [--least 65536] [--sample 100 [--seed 1]]
 
-The first measures the calls of `model_calls.py`, the second those of a level that have a tensor of more than so many
-elements: large, models, or models-NAME of one network; all, or a sample of them that is drawn from the seed. Their data
-are drawn for it, and of results that nobody compares only the shapes are found out: nothing has to be made before.
+The first command measures the calls of `model_calls.py`. The second one measures the calls of a level that have a
+tensor with more than `--least` elements: level large, models, or models-NAME for one network. It measures all of them,
+or a sample that the seed determines. The inputs are generated for the measurement, and no results are compared, so no
+baseline is needed.
 
-For each call: the processor time of `torch_cpu`, and of `jax_cpu` with each setting of `DIOPI_JAX_OPTIMIZE` its time as
-a multiple of that, and what compiling took. Processor time, as other work on the machine does not count in it; the best
-of three calls. A call that takes longer than `--limit` seconds is stopped, and shown as such. Patterns are those of
-file names: `Conv*Backward*`. With `--log FILE` each call is written to a file as it is measured, and calls that are
-there are not measured again: what was interrupted goes on.
+For each call, the table has the processor time of `torch_cpu`. For `jax_cpu` with each setting of `DIOPI_JAX_OPTIMIZE`,
+it has the time as a multiple of `torch_cpu`, and the seconds of compilation. Processor time does not include other
+processes; the best of three calls counts. A call that takes longer than `--limit` seconds is stopped and marked.
+Patterns are those of file names: `Conv*Backward*`. `--log FILE` writes each call to a file when it has been measured;
+calls in the file are not measured again, so you can resume an interrupted measurement.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ from lib_rt import Context, Tensor
 
 REPEATS = 3
 AT_MOST = 20
-"""Times PyTorch's time that a call of the built-in vendor may take."""
+"""The largest accepted multiple of PyTorch's time for a call of the built-in vendor."""
 
 Attempt = Callable[[], Error]
-"""Makes a call and tells how it ended."""
+"""A function that makes a call and returns its error code."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one call, and what came before the first; or why there are none."""
+    """The seconds of one call and of compilation, or the problem that prevented the measurement."""
 
     run: float = 0.0
     compiled: float = 0.0
@@ -62,7 +63,7 @@ class Cost:
 
 
 class Timed:
-    """A vendor, with the processor time of the latest call."""
+    """A vendor that measures the processor time of its latest call."""
 
     def __init__(self, vendor: Any) -> None:
         self._vendor = vendor
@@ -72,7 +73,7 @@ class Timed:
         return getattr(self._vendor, name)
 
     def call(self, *arguments: Any) -> Error:
-        """Make a call."""
+        """Make a call and measure it."""
         start = process_time()
         code: Error = self._vendor.call(*arguments)
         self.seconds = process_time() - start
@@ -81,7 +82,7 @@ class Timed:
 
 @contextmanager
 def attempts(call: ModelCall, vendor: Any, device: Any) -> Iterator[Attempt]:
-    """Makes a call of `model_calls.py`, with the same tensors each time."""
+    """Yield a function that makes a call of `model_calls.py`, always with the same tensors."""
     with Context(device) as context:
         rng = np.random.default_rng(0)
         arguments = [prepared(context, value, rng) for value in call.arguments]
@@ -89,7 +90,7 @@ def attempts(call: ModelCall, vendor: Any, device: Any) -> Iterator[Attempt]:
 
 
 def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
-    """An argument as vendors take it."""
+    """Return an argument in the form that vendors take."""
     if isinstance(value, Result):
         return Tensor.empty(context, value.shape, value.dtype)
     if isinstance(value, list):
@@ -98,11 +99,11 @@ def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
 
 
 Order = int | BaselineCase
-"""What is to be measured, as it is sent to a process: the number of one of `CALLS`, or a case."""
+"""A call to measure, as it is sent to a process: an index in `CALLS`, or a case."""
 
 
 def measure(vendor: Timed, device: Any, order: Order) -> Cost:
-    """The best of `REPEATS` calls after a first one, fewer if they are long."""
+    """Return the cost of a call: the best of `REPEATS` calls after a first one, or of fewer if they take long."""
     times: list[float] = []
     attempt_of_call = attempts(CALLS[order], vendor, device) if isinstance(order, int) else None
     with attempt_of_call or level_calls.attempts(order, vendor, device) as attempt:
@@ -114,7 +115,7 @@ def measure(vendor: Timed, device: Any, order: Order) -> Cost:
 
 
 def serve(name: str, optimize: str, orders: Connection) -> None:
-    """Measure the calls that come in, in a process of its own."""
+    """Measure the calls that arrive at a separate process."""
     if optimize == "auto":
         os.environ.pop("DIOPI_JAX_OPTIMIZE", None)
     else:
@@ -127,7 +128,7 @@ def serve(name: str, optimize: str, orders: Connection) -> None:
 
 
 class Server:
-    """A process that measures; it is replaced when a call takes too long."""
+    """A process that measures calls. It is replaced when a call takes too long."""
 
     def __init__(self, name: str, optimize: str, limit: float) -> None:
         self._arguments = name, optimize
@@ -135,6 +136,7 @@ class Server:
         self._start()
 
     def _start(self) -> None:
+        """Start the process and wait until it has loaded the vendor."""
         self._orders, theirs = multiprocessing.Pipe()
         self._process = multiprocessing.get_context("spawn").Process(target=serve, args=(*self._arguments, theirs))
         self._process.start()
@@ -142,7 +144,7 @@ class Server:
         self._orders.recv()
 
     def measure(self, order: Order) -> Cost:
-        """The cost of a call."""
+        """Return the cost of a call."""
         start = perf_counter()
         self._orders.send(order)
         try:
@@ -164,7 +166,7 @@ class Server:
 
 
 class Costs:
-    """What calls cost `torch_cpu`, then `jax_cpu` with each setting, by label; kept in a file if there is to be one."""
+    """The costs of calls for `torch_cpu` and for `jax_cpu` with each setting, by label, optionally stored in a file."""
 
     def __init__(self, names: Sequence[str], path: Path | None) -> None:
         self._path = path
@@ -179,7 +181,7 @@ class Costs:
             self.by_label[line["call"]] = [Cost(**line[column]) for column in self._columns]
 
     def add(self, label: str, costs: list[Cost]) -> None:
-        """Keep the costs of a call."""
+        """Store the costs of a call."""
         self.by_label[label] = costs
         if self._path:
             line = {"call": label, **{column: asdict(cost) for column, cost in zip(self._columns, costs, strict=True)}}
@@ -188,12 +190,12 @@ class Costs:
 
 
 def multiple(torch: Cost, jax: Cost) -> float:
-    """How many times as long as PyTorch; 0 where there is nothing to compare with."""
+    """Return the time of `jax_cpu` as a multiple of PyTorch's; 0 if PyTorch's time is missing."""
     return 0.0 if torch.problem else float("inf") if jax.problem else jax.run / torch.run
 
 
 def cell(cost: Cost, torch: Cost) -> str:
-    """Multiple of PyTorch's time, or seconds where it has none, and seconds of compilation."""
+    """Return a cell: the multiple of PyTorch's time, or seconds if that is missing, and the seconds of compilation."""
     run = f"{cost.run:.4f} s" if torch.problem else f"{multiple(torch, cost):.1f}×"
     return cost.problem or f"{run} + {cost.compiled:.2f} s"
 
@@ -201,7 +203,7 @@ def cell(cost: Cost, torch: Cost) -> str:
 def chosen(
     patterns: Sequence[str], level: str | None, least: int, sample: int | None, seed: int
 ) -> Sequence[ModelCall | CaseCall]:
-    """The calls that are due."""
+    """Return the selected calls."""
     calls: Sequence[ModelCall | CaseCall] = list(level_calls.calls_of(level, least)) if level else CALLS
     found = [call for call in calls if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",))]
     return found if sample is None else random.Random(seed).sample(found, min(sample, len(found)))
@@ -212,10 +214,12 @@ def chosen(
 @click.option("--limit", default=60.0, help="Seconds a call may take, compilation included.")
 @click.option("--settings", default="auto,0,1", help="Values of DIOPI_JAX_OPTIMIZE; auto: not set.")
 @click.option("--level", type=click.Choice([*LEVELS]), metavar="LEVEL", help="Measure the calls of this level.")
-@click.option("--least", default=2**16, help="Elements that a tensor has more than, of calls of a level.")
-@click.option("--sample", type=click.IntRange(min=1), help="Measure so many calls.")
-@click.option("--seed", default=1, help="What they are drawn from.")
-@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Keep costs here, and go on with them.")
+@click.option("--least", default=2**16, help="Calls of a level need a tensor with more elements.")
+@click.option("--sample", type=click.IntRange(min=1), help="Number of calls in the random sample.")
+@click.option("--seed", default=1, help="The seed of the sample.")
+@click.option(
+    "--log", type=click.Path(path_type=Path, dir_okay=False), help="Write costs to this file, and skip calls in it."
+)
 def main(
     patterns: tuple[str, ...],
     limit: float,
@@ -244,7 +248,7 @@ def main(
 
 
 def show(console: Console, names: list[str], rows: list[tuple[str, list[Cost]]]) -> None:
-    """The table, sorted by the multiple with the first setting, and which calls take too long."""
+    """Print the table, sorted by the multiple with the first setting, and the calls that take too long."""
     table = Table("call", "torch_cpu", *(f"jax_cpu, {name}" for name in names), box=None)
     rows.sort(key=lambda row: multiple(*row[1][:2]), reverse=True)
     for label, (torch, *jax) in rows:

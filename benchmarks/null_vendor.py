@@ -1,7 +1,7 @@
-"""A compiled vendor that does nothing, and one on top of it that hands back the right results without computing them.
+"""A compiled vendor that does nothing, and a vendor based on it that returns the expected results.
 
-The null vendor exports every operator of the interface; each returns success at once. Its device is the one of the
-tests' vendor in C: host memory, work done when it is asked for.
+The null vendor exports every operator of the interface; each returns success at once. Its device is that of the tests'
+vendor in C: host memory, with work that is executed when it is enqueued.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ DEVICE = Path(__file__).parents[1] / "tests" / "vendors" / "c"
 
 
 def source() -> str:
-    """The C source of all operators."""
+    """Return the C source of all operators."""
     includes = [f"#include <diopi/{header}>" for header in headers.names()]
     bodies = [f"{headers.declaration(prototype)} {{ return diopiSuccess; }}" for prototype in prototypes().values()]
     return "\n".join((*includes, *bodies, ""))
 
 
 def build(folder: Path) -> Path:
-    """Compile the null vendor in `folder`; the library."""
+    """Compile the null vendor in `folder` and return the path of the library."""
     operators, library = folder / "operators.c", folder / "libdiopi_impl.so"
     operators.write_text(source())
     command = ["cc", "-O2", "-w", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", f"-I{DEVICE}"]
@@ -43,11 +43,11 @@ def build(folder: Path) -> Path:
 
 @final
 class ReplayingVendor(BaseVendor):
-    """Calls the compiled function as the suite does, then puts the expected results where it would have put its own.
+    """A vendor that calls the null vendor as the suite does, then writes the expected results to the result tensors.
 
     Attributes:
-        seconds: of CPU that putting them there took, which is no cost of the suite's.
-        calls: made so far.
+        seconds: CPU seconds that writing the results took, which are not a cost of the suite.
+        calls: the number of calls so far.
     """
 
     def __init__(self, library: Path) -> None:
@@ -65,6 +65,7 @@ class ReplayingVendor(BaseVendor):
         return self._native.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call the null vendor, then write the expected results."""
         self.calls += 1
         self._native.call(name, context, *arguments)
         start = process_time()

@@ -1,11 +1,12 @@
-"""What `diopi-test import-config` costs for a configuration of the size that the original suite has.
+"""Measure `diopi-test import-config` on a configuration of the size that the original suite has.
 
     python benchmarks/original_config.py FILE [--entries 350] [--cases 14143]
     /usr/bin/time -v diopi-test import-config FILE --output /tmp/imported
 
-FILE is written: a Python module in the form of the original's configurations, with one dictionary of entries. The
-entries are made of the project's own cases, so that every function that an original name can mean is among them: each
-list has the shapes and attributes of one function's cases, repeated until the entry has as many as are wanted.
+The script writes FILE: a Python module in the form of the original's configurations, with one dictionary of entries.
+The entries are derived from the project's cases, so that they include every function that an original name can mean.
+Each list has the shapes and attributes of one function's cases, repeated until the entry has the wanted number of
+cases.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from diopi_test.original.gradients import gradient_of
 from diopi_test.original.names import meanings
 
 MAX_VALUES = 120
-"""Cases of an entry at most, element types included."""
+"""The maximum number of cases of an entry, counting each element type."""
 
 TYPES = (Dtype.float16, Dtype.float32, Dtype.float64)
 """The element types that most entries of the original have."""
@@ -46,8 +47,8 @@ class ConfigEntry:
     Attributes:
         name: The original name of the function.
         prototype: The function.
-        dtypes: The element types of each tensor argument, which are read side by side.
-        cases: The cases whose shapes and attributes the lists have.
+        dtypes: The element types of each tensor argument; the j-th types of all lists belong together.
+        cases: The cases that provide the shapes and attributes.
     """
 
     name: str
@@ -57,7 +58,7 @@ class ConfigEntry:
 
     @property
     def size(self) -> int:
-        """The number of cases, element types included."""
+        """Return the number of cases, counting each element type."""
         return len(self.cases) * max(map(len, self.dtypes.values()), default=1)
 
     def resized(self, size: int) -> ConfigEntry:
@@ -85,6 +86,7 @@ class ConfigEntry:
         return "\n".join(lines)
 
     def _argument(self, name: str) -> str:
+        """Return the specification of one argument as Python source."""
         values = [case.arguments[name] for case in self.cases]
         shapes = tuple(_shape(size) for size in values)
         types = ", ".join(f"np.{dtype.name}" for dtype in self.dtypes[name])
@@ -98,14 +100,17 @@ class ConfigEntry:
 
 
 def _listed(values: Sequence[Any]) -> str:
+    """Return a list as Python source, with `float("inf")` and `float("nan")` for values that have no literal."""
     return re.sub(r"(?<![\w'])(inf|nan)(?![\w'])", r'float("\1")', repr(values))
 
 
 def _plain(value: Any) -> Any:
+    """Return a value without enumerations and ranges."""
     return value.name if isinstance(value, Enum) else list(value) if isinstance(value, range) else value
 
 
 def _shape(value: Any) -> Any:
+    """Return the shape of a tensor, or the shapes of an array of tensors; None for other values."""
     if isinstance(value, list):
         return tuple(_shape(size) for size in value)
     return value.shape if isinstance(value, TensorSpec) else None
@@ -121,12 +126,12 @@ def entries(functions: Iterable[Prototype] | None = None) -> Iterator[ConfigEntr
 
 
 def _has_addresses(prototype: Prototype) -> bool:
-    """Whether a function takes workspaces, which the original has no way to describe."""
+    """Return whether a function takes workspaces, which the original suite can't describe."""
     return any(issubclass(p.annotation, InOutSize | Pointer | Generators) for p in prototype.arguments)
 
 
 def _entries_of(name: str, prototype: Prototype) -> Iterator[ConfigEntry]:
-    """Yield an entry for each set of arguments that cases of the function give, with all of their element types."""
+    """Yield an entry for each set of arguments that occurs in cases of the function, with all of its element types."""
     groups: dict[tuple[str, ...], dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for case in select_cases(prototype.name, "full"):
         if case.case_class in (CaseClass.basic, CaseClass.types) and _is_drawn(case):
@@ -142,7 +147,7 @@ def _entries_of(name: str, prototype: Prototype) -> Iterator[ConfigEntry]:
 
 
 def _is_drawn(case: Case) -> bool:
-    """Whether all tensors are drawn, and results are as usual, which an entry can say."""
+    """Return whether all tensors of a case are random and all results are plain, which an entry can express."""
     specs = [
         s for v in case.arguments.values() for s in (v if isinstance(v, list) else [v]) if isinstance(s, TensorSpec)
     ]
@@ -151,16 +156,18 @@ def _is_drawn(case: Case) -> bool:
 
 
 def _is_array(value: Any) -> bool:
+    """Return whether a value is an array of tensors."""
     return isinstance(value, list) and bool(value) and all(isinstance(spec, TensorSpec) for spec in value)
 
 
 def _dtype(value: Any) -> Dtype:
+    """Return the element type of a tensor, or of the first tensor of an array."""
     found: Dtype = value[0].dtype if isinstance(value, list) else value.dtype
     return found
 
 
 def configuration(kinds: Sequence[ConfigEntry], number: int, cases: int) -> str:
-    """Return a configuration with so many entries of these kinds, and so many cases if the entries can have them."""
+    """Return a configuration with `number` entries of these kinds, and `cases` cases if the entries can have them."""
     chosen = [kinds[place % len(kinds)] for place in range(number)]
     left, lines = cases, []
     for place, entry in enumerate(chosen):

@@ -1,15 +1,15 @@
-"""How fast `jax_cpu` is, of everything in one run: calls, operators beside PyTorch's, the device, a training step.
+"""Measure the speed of `jax_cpu` in one run: calls, operators compared with PyTorch, the device, a training step.
 
     pip install '.[torch]'
     python benchmarks/speed.py [--rounds N] [--threads N]
 
-1. Calls: as `call_overhead.py`, an add of 16 elements by every way a vendor can be called.
-2. Operators: calls of `model_calls.py`, arguments and results in the vendor's memory, and the same by PyTorch eager.
-3. The device: an add of 16 elements as an operator of PyTorch, and as the call of the vendor that it makes.
+1. Calls: as `call_overhead.py`, an add of 16 elements by every way to call a vendor.
+2. Operators: calls of `model_calls.py` with tensors in the vendor's memory, and the same calls in eager PyTorch.
+3. The device: an add of 16 elements as an operator of PyTorch, and as the vendor's call that the operator makes.
 4. Training: a step of a small transformer on the device and on the CPU.
 
-Times are processor time (but those of calls, which are short), the best of some rounds in which both sides take turns:
-what else the machine does hardly counts.
+Times are processor times, except for the short calls. The two sides take turns, and the best round of each counts, so
+that other processes hardly affect the result.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ EAGER: dict[str, Callable[..., Any]] = {
     "Add[broadcast]": lambda first, second, alpha: torch.add(first, second),
     "Gelu[ffn]": lambda x, approximate: functional.gelu(x, approximate=approximate),
 }
-"""What PyTorch calls for each of the operators, with the arguments of the call but for its results."""
+"""The PyTorch functions that correspond to the operators. They take the arguments of the call without the results."""
 
 
 def best(rounds: int, *calls: Callable[[], object]) -> list[float]:
-    """Seconds of processor time of each of these calls, which take turns."""
+    """Return the best processor time of each call in seconds. The calls take turns."""
     times: list[list[float]] = [[] for _ in calls]
     for turn in range(rounds + 1):
         for call, durations in zip(calls, times, strict=True):
@@ -73,7 +73,7 @@ def best(rounds: int, *calls: Callable[[], object]) -> list[float]:
 
 
 def operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds: int) -> list[float]:
-    """Seconds by the vendor and by PyTorch."""
+    """Return the seconds of a call by the vendor and by PyTorch."""
     numbers = np.random.default_rng(0)
     values = [np.asarray(value.draw(numbers)) if isinstance(value, RandomTensor) else value for value in call.arguments]
     arguments = [_placed(context, value) for value in values]
@@ -87,13 +87,14 @@ def operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds: int)
 
 
 def _placed(context: Context, value: Any) -> Any:
+    """Return an argument in the form that vendors take."""
     if isinstance(value, Result):
         return Tensor.empty(context, value.shape, value.dtype)
     return Tensor.from_numpy(context, value) if isinstance(value, np.ndarray) else value
 
 
 def operators(rounds: int) -> Table:
-    """Each operator beside PyTorch's."""
+    """Return a table that compares each operator with PyTorch's."""
     table = Table("ms", "jax_cpu", "eager", "speed to eager", title="operators at the sizes of models")
     vendor, speeds = find_vendor("jax_cpu"), []
     for call in (call for call in CALLS if call.label in EAGER):
@@ -108,7 +109,7 @@ def operators(rounds: int) -> Table:
 
 
 def device_add(rounds: int, calls: int = 20) -> Table:
-    """An add on the device, and the vendor's call in it: short rounds, some of which nothing else disturbs."""
+    """Return a table of an add on the device, and of the vendor's call in it."""
     x = torch.ones(call_overhead.ELEMENTS, device="diopi")
     vendor = find_vendor("jax_cpu")
     with vendor.open_device() as device, Context(device) as context:
@@ -130,7 +131,7 @@ def device_add(rounds: int, calls: int = 20) -> Table:
 
 
 class Training:
-    """Steps of a small transformer on a device."""
+    """Training steps of a small transformer on a device."""
 
     def __init__(self, device: str) -> None:
         torch.manual_seed(0)
@@ -140,7 +141,7 @@ class Training:
         self._optimizer = torch.optim.AdamW(self._model.parameters(), 1e-3)
 
     def step(self) -> float:
-        """The loss before the step."""
+        """Make a step and return the loss before it."""
         self._optimizer.zero_grad()
         logits = self._model(self._tokens[:, :-1])
         loss = functional.cross_entropy(logits.flatten(0, 1), self._tokens[:, 1:].flatten())
@@ -150,7 +151,7 @@ class Training:
 
 
 def training(rounds: int) -> Table:
-    """A step on the device and on the CPU."""
+    """Return a table of the times of a step on the device and on the CPU."""
     there, here = Training("diopi"), Training("cpu")
     for _ in range(3):  # until all programs are kept
         there.step()

@@ -1,8 +1,8 @@
-"""What the suite costs: making the baseline, the suite's own time a case, a cold run of a vendor and its memory.
+"""Measure the cost of the suite: generating the baseline, the suite's time per case, and a first run with its memory.
 
     python benchmarks/suite.py [--level full] [--vendor jax_cpu] [-n 2] [-k EXPR]
 
-Every figure is of one run on this machine; compare figures of one run only.
+The figures depend on the machine; compare only figures of one run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import click
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds by the clock and of CPU (all processes), and the memory of the largest process."""
+    """The elapsed seconds, the CPU seconds of all processes, and the memory of the largest process."""
 
     wall: float
     cpu: float
@@ -29,7 +29,7 @@ class Usage:
 
 
 def measure(*arguments: str) -> Usage:
-    """Run `diopi-test` with `arguments` to its end."""
+    """Run `diopi-test` with `arguments` and return its usage."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     done = subprocess.run([sys.executable, "-m", "diopi_test", *arguments], capture_output=True, text=True)
@@ -42,7 +42,7 @@ def measure(*arguments: str) -> Usage:
 
 
 def run(vendor: str, data: Path, level: str, workers: int, select: list[str]) -> tuple[Usage, int]:
-    """A run of the suite, and how many cases it had."""
+    """Run the suite; return its usage and the number of cases."""
     report = data / "report.json"
     arguments = ["--vendor", vendor, "--data", str(data), "--level", level, "-n", str(workers), "--json", str(report)]
     usage = measure("run", *arguments, *select)

@@ -1,11 +1,11 @@
-"""What the suite itself costs a case: milliseconds of CPU, in total and by where they go.
+"""Measure the suite's own CPU time per case in milliseconds, in total and by part.
 
     python benchmarks/suite_cost.py [--data DIR] [--level smoke] [--every 4] [--rounds 5]
 
-The vendor is compiled and does nothing; what its results should have been is put there for it, so that all checks
-pass, and the time that takes is not counted. Each case is run as a worker runs it (`run.session.Session`),
-its file being open and verified. The cost of a case is the best of the rounds. Its parts are from one more round in
-which each part is timed, which costs time itself: only the shares are taken from it.
+The vendor is compiled and computes nothing. The script writes the expected results in its place, so that all checks
+pass, and subtracts the time for this. Each case runs as in a worker (`run.session.Session`) with an open, verified
+file. The cost of a case is the best of the rounds. An additional round measures each part. Measuring the parts takes
+time itself, so only the shares are taken from that round.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PARTS: Sequence[tuple[str, object, str]] = (
     ("arguments and records", call.Call, "refused"),
     ("making a negative test", lookup, "make_negative_case"),
 )
-"""What is timed, and under which name; what a part calls that is a part itself counts there alone."""
+"""The measured parts: a title, and the object and the name of the function. Nested parts count only for themselves."""
 
 REMAINDER = "calls of a case, findings, verdict"
 
@@ -67,9 +67,9 @@ class Work:
     """A case to run.
 
     Attributes:
-        path: the file that it, or the case it is made of, is in.
-        case: which it is.
-        kind: a title for it and its like.
+        path: the file that contains the case, or the case from which it is derived.
+        case: the case.
+        kind: the title of the kind of case.
     """
 
     path: Path
@@ -77,19 +77,19 @@ class Work:
     kind: str
 
     def run(self, session: Session) -> Outcome:
-        """Run it."""
+        """Run the case."""
         return session.run(self.path, self.case)
 
 
 class Clock:
-    """CPU time by part; the time of a part that runs within another is taken from that one."""
+    """CPU seconds by part. The time of a nested part is subtracted from the part around it."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self._within: list[float] = []
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, whose time counts for `part`."""
+        """Return a function that calls `function` and adds its time to `part`."""
 
         def run(*arguments: Any, **named: Any) -> Any:
             self._within.append(0.0)
@@ -107,7 +107,7 @@ class Clock:
 
 @contextmanager
 def dissected(clock: Clock) -> Iterator[None]:
-    """While it lasts, every part and every check is timed."""
+    """Measure every part and every check within the `with` statement."""
     before = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
     lists = {name: getattr(run_case, name) for name in ("CHECKS", "CHECKS_OF_RELEASE", "COMPARISONS")}
     for part, owner, name in PARTS:
@@ -125,14 +125,14 @@ def dissected(clock: Clock) -> Iterator[None]:
 
 
 class Bench:
-    """A session of the replaying vendor, and what its cases cost."""
+    """A session of the replaying vendor, with measurements of cases."""
 
     def __init__(self, vendor: ReplayingVendor) -> None:
         self.vendor = vendor
         self.session = Session(vendor, vendor.open_device(), CaseOptions())
 
     def passing(self, paths: Sequence[Path]) -> list[Work]:
-        """The cases of these files that pass, run once and thereby warm; of those that draw at random, some can't."""
+        """Run the cases of these files once, and return those that pass. Some cases with random results can't pass."""
         work = []
         for path in paths:
             basic = {case.label for case in open_level_of_file(path).open(path.stem) if case.smoke}
@@ -140,7 +140,7 @@ class Bench:
         return [item for item in work if item.run(self.session).verdict is Verdict.passed]
 
     def round(self, work: Sequence[Work]) -> float:
-        """The CPU seconds that running `work` once takes, less the vendor's."""
+        """Return the CPU seconds of running `work` once, without the vendor's."""
         self.vendor.seconds, self.vendor.calls = 0.0, 0
         start = process_time()
         for item in work:
@@ -148,7 +148,7 @@ class Bench:
         return process_time() - start - self.vendor.seconds
 
     def dissect(self, work: Sequence[Work]) -> dict[str, float]:
-        """CPU seconds of a round by part."""
+        """Return the CPU seconds of a round by part."""
         clock = Clock()
         with dissected(clock):
             clock.timed(REMAINDER, self.round)(work)
@@ -157,13 +157,14 @@ class Bench:
 
 
 def _kind(case: Collected, basic: Container[str]) -> str:
+    """Return the title of the kind of a case."""
     if case.case_class is CaseClass.negative:
         return "negative tests"
     return "basic cases" if case.label in basic else "other cases"
 
 
 def opening(paths: Sequence[Path]) -> float:
-    """The CPU seconds that opening these files, and reading and verifying them, takes."""
+    """Return the CPU seconds of opening, reading and verifying these files."""
     start = process_time()
     for path in paths:
         file = open_level_of_file(path).open(path.stem)
@@ -172,7 +173,7 @@ def opening(paths: Sequence[Path]) -> float:
 
 
 def show(bench: Bench, title: str, work: Sequence[Work], rounds: int) -> None:
-    """Print total and parts for one kind of cases."""
+    """Print the total and the parts for one kind of cases."""
     gc.collect()
     best = min(bench.round(work) for _ in range(rounds))
     calls, count = bench.vendor.calls / len(work), len(work)

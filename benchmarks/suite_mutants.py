@@ -47,7 +47,7 @@ CHAPTERS = ("checks", "oracle", "execution", "harness", "run", "results", "waive
 """The folders of `diopi_test` that decide verdicts; the missing ones are skipped."""
 
 REFERENCES = "diopi_test/oracle/reference/"
-"""Formulas, which `diopi-test run --vendor torch_cpu` compares with PyTorch."""
+"""The references, which `diopi-test run --vendor torch_cpu` compares with PyTorch."""
 
 OPPOSITES: dict[type[ast.AST], Any] = {
     **{
@@ -81,7 +81,7 @@ class Mutant:
     occurrence: int
 
     def rank(self, seed: int) -> bytes:
-        """Return the position in the order of the seed, which moves of the code do not change."""
+        """Return the position of the mutant in the random order. It does not change when the code moves."""
         identity = (str(seed), self.module.stem, self.function, self.original, self.text, str(self.occurrence))
         return hashlib.sha256("\0".join(identity).encode()).digest()
 
@@ -152,12 +152,14 @@ class Changes(ast.NodeVisitor):
         super().generic_visit(node)
 
     def _visit_body(self, name: str, body: list[ast.stmt]) -> None:
+        """Visit the body of a class or function, whose name is part of the names of mutants in it."""
         self._names.append(name)
         for statement in body:
             self.visit(statement)
         self._names.pop()
 
     def _add(self, node: ast.expr | ast.stmt, changed: ast.AST) -> None:
+        """Add the mutant that replaces a node by a changed one."""
         assert node.end_lineno is not None and node.end_col_offset is not None
         text = ast.unparse(ast.fix_missing_locations(changed))
         original = ast.unparse(node)
@@ -270,7 +272,7 @@ def run_tests(tree: Path, tests: tuple[str, ...], limit: float) -> tuple[bool, s
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What the tests of a mutant's module did."""
+    """The result of running the tests of a mutant's module."""
 
     mutant: Mutant
     tests: tuple[str, ...]
@@ -339,6 +341,7 @@ def report(outcomes: list[Outcome], seed: int) -> None:
 @click.option("--jobs", type=int, default=2, show_default=True)
 @click.option("--chapter", "chapters", multiple=True, type=click.Choice(CHAPTERS), help="a folder of diopi_test")
 def main(seed: int | None, size: int, jobs: int, chapters: tuple[str, ...]) -> None:
+    """Draw mutants, run their tests in `jobs` copies of the source tree, and print the result."""
     seed = random.randrange(10**6) if seed is None else seed
     mutants = draw_mutants(chapters or CHAPTERS, seed, size)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:

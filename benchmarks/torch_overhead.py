@@ -1,11 +1,11 @@
-"""What the ways to find a wrong operator cost an operator of the device, while they are off and on.
+"""Measure what the tools for finding a wrong operator add to an operator of the device, switched off and on.
 
     pip install '.[torch]'
     python benchmarks/torch_overhead.py [--rounds N]
 
-The operator is an addition of four numbers. `without` is a kernel that can neither be watched nor printed; `off` the
-one that there is; `after` the same when a comparison of it has ended. Medians of the calling thread's processor time
-over rounds in which they take turns, and so does what else the machine does.
+The operator is an addition of four numbers. `without` is a kernel that supports neither tool; `off` is the actual
+kernel; `after` is the actual kernel after a comparison has ended. The figures are medians of the calling thread's
+processor time over rounds in which the kernels take turns, so that other processes affect all of them equally.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from diopi_torch.functions import PreparedCall
 from diopi_torch.operators import OperatorKernel
 
 CALLS = 300
-"""Of a round, but for those that are compared."""
+"""The number of calls in a round, except for calls that are compared."""
 
 COMPARED = 3
 
 
 @contextmanager
 def without() -> Iterator[None]:
-    """Kernels that look at nothing."""
+    """Use kernels without support for the tools within the `with` statement."""
     with (
         patch.object(OperatorKernel, "__call__", lambda self, *args, **kwargs: self.run_with_functions(args, kwargs)),
         patch.object(PreparedCall, "perform", PreparedCall.perform_unwatched),
@@ -40,7 +40,7 @@ def without() -> Iterator[None]:
 
 
 def seconds(call: Callable[[], object], calls: int) -> float:
-    """Of one of these calls."""
+    """Return the seconds of one of these calls."""
     began = time.thread_time()
     for _ in range(calls):
         call()
@@ -49,7 +49,7 @@ def seconds(call: Callable[[], object], calls: int) -> float:
 
 
 def main() -> None:
-    """Print what a call takes."""
+    """Print the time of a call with each kernel."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=50)
     rounds = parser.parse_args().rounds

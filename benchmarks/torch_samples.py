@@ -1,13 +1,13 @@
-"""What PyTorch's own samples of its operators do on the device: which agree with the CPU, and which fall back to it.
+"""Run PyTorch's own samples of its operators on the device: which agree with the CPU, and which fall back to the CPU.
 
     pip install '.[torch]' expecttest
     DIOPI_TORCH_VENDOR=my_vendor python benchmarks/torch_samples.py [-k softmax] [--dtype int64] [--samples N]
 
-Samples are those of `torch.testing._internal.common_methods_invocations.op_db` in one element type, the first of each
-operator, or of each N-th one. Results and gradients are compared with the CPU's; of operators that draw, or leave
-memory as it is, the shapes and types. A line an operator, with what fell back; then how many ended how, and how many
-samples did of those that call operators which are in the table. With --compare the script also checks each call of a
-function, by `diopi_torch.autocompare`.
+The samples are those of `torch.testing._internal.common_methods_invocations.op_db` in one element type: the first ones
+of each operator, or of each N-th operator. Results and gradients are compared with the CPU's. For operators that draw
+random numbers or return uninitialized memory, only shapes and types are compared. The script prints a line per operator
+with its fallbacks, then the number of operators by outcome, and the number of samples whose operators are in the table.
+With --compare, `diopi_torch.autocompare` also checks each call of a function.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from diopi_torch.fallback import operator_name
 from diopi_torch.operators import kernels
 
 TOLERANCE = 1e-4
-"""Relative and absolute."""
+"""The relative and absolute tolerance."""
 
 UNINITIALISED = ("empty", "new_empty")
-"""How the names of operators begin that leave memory as it is."""
+"""Beginnings of the names of operators that return uninitialized memory."""
 
 ARGUMENTS_ON_CPU = ("tensor_split",)
-"""Operators whose arguments, but for the first, are on the CPU on any device."""
+"""Operators whose arguments, except for the first, are on the CPU on every device."""
 
 ANY_ORDER = ("argsort", "sort", "topk")
-"""Operators that leave open which of equal numbers comes first: positions are compared where all numbers differ."""
+"""Operators that do not specify the order of equal numbers. Positions are compared only if all numbers differ."""
 
 common_methods_invocations.wrapper_set_seed = lambda operator, *args, **named: operator(*args, **named)
-"""Samples of operators that draw seed the generator themselves, so that it would not show that they draw."""
+"""Samples of random operators set the seed themselves, which would hide that the operators are random."""
 
 
 class End(NamedTuple):
-    """How a sample ended.
+    """The outcome of a sample.
 
     Attributes:
-        text: `agrees`, `draws` (of which less is compared), or what is wrong.
-        in_table: whether the CPU called an operator for it that is in the table.
+        text: `agrees`, `draws` (a random operator, of which less is compared), or the difference.
+        in_table: whether the CPU called an operator of the table for the sample.
     """
 
     text: str
@@ -56,7 +56,7 @@ class End(NamedTuple):
 
 
 class Called(TorchDispatchMode):
-    """Notes which operators of ATen are called while it is entered."""
+    """A mode that records which ATen operators are called within the `with` statement."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Called(TorchDispatchMode):
 
 
 def mapped(change: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """A sample's argument with each tensor changed."""
+    """Return an argument of a sample with each tensor changed."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ def mapped(change: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in a value."""
+    """Yield the tensors in a value."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple | dict):
@@ -89,7 +89,7 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def outcome(operator: Any, sample: Any, device: str, seed: int = 0) -> tuple[Any, list[Any]]:
-    """What an operator returns for a sample on a device, and the gradients of what it was given."""
+    """Return the result of an operator for a sample on a device, and the gradients of the sample's tensors."""
     leaves: list[torch.Tensor] = []
 
     def moved(tensor: torch.Tensor) -> torch.Tensor:
@@ -111,12 +111,12 @@ def outcome(operator: Any, sample: Any, device: str, seed: int = 0) -> tuple[Any
 
 
 def described(value: Any) -> list[Any]:
-    """The shapes and element types of the tensors in a value."""
+    """Return the shapes and element types of the tensors in a value."""
     return [(tensor.shape, tensor.dtype) for tensor in tensors(value)]
 
 
 def check(operator: Any, sample: Any) -> End | None:
-    """How a sample ended; None if the CPU has no result for it."""
+    """Return the outcome of a sample; None if the CPU has no result for it."""
     try:
         with Called() as called:
             expected = outcome(operator, sample, "cpu")
@@ -127,6 +127,7 @@ def check(operator: Any, sample: Any) -> End | None:
 
 
 def _end(operator: Any, sample: Any, expected: Any, again: Any) -> str:
+    """Run the sample on the device and describe how the result compares with the CPU's."""
     try:
         found = outcome(operator, sample, "diopi")
     except Exception as error:
@@ -138,7 +139,7 @@ def _end(operator: Any, sample: Any, expected: Any, again: Any) -> str:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Whether two outcomes are equal but for rounding."""
+    """Return whether two outcomes are equal within the tolerance."""
     try:
         torch.testing.assert_close(
             mapped(lambda tensor: tensor.detach().cpu(), found),
@@ -153,13 +154,13 @@ def same(found: Any, expected: Any) -> bool:
 
 
 def main() -> None:
-    """Print how the samples end."""
+    """Print the outcomes of the samples."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", default="", help="only operators with this in their names")
     parser.add_argument("--dtype", default="float32", help="element type of the samples")
-    parser.add_argument("--samples", type=int, default=3, help="of each operator")
+    parser.add_argument("--samples", type=int, default=3, help="number of samples per operator")
     parser.add_argument("--first", type=int, default=0, help="number of the operator to begin with")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="each N-th operator")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th operator")
     parser.add_argument("--compare", action="store_true", help="check each call of a function, which takes long")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -173,7 +174,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Try the samples, and print how they end."""
+    """Run the samples and print their outcomes."""
     dtype = getattr(torch, options.dtype)
     ends: Counter[str] = Counter()
     in_table: Counter[str] = Counter()
@@ -200,6 +201,7 @@ GOOD = ("agrees", "draws")
 
 
 def _severity(end: str) -> tuple[bool, bool]:
+    """Return the sort key of an outcome; worse outcomes have larger keys."""
     return end not in GOOD, end == "draws"
 
 

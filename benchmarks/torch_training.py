@@ -1,14 +1,16 @@
-"""Ten steps of training on the device: how far from the CPU, what fell back, and how long a step takes.
+"""Train networks for ten steps on the device: the difference from the CPU, the fallbacks, and the time of a step.
 
     pip install '.[models]'
     python benchmarks/torch_training.py [--vendor my_vendor] [--model resnet18 ...] [--steps 10] [--perturbed 2]
 
-The networks are those of `benchmarks/models`, without dropout, which draws other numbers on each device. The same steps
-are done on the CPU in float64, and in float32 from the batch and weights as they are and moved by an ulp. The unit of a
-tensor is how far at most these are from float64, but no less than an ulp of its largest element; the budget is K units,
-with the K of the suite. Printed are, a line a network, the last loss, the largest difference of a loss and of a
-parameter in budgets (up to 1 is within), the share of operators that fell back, and the time of a step as a multiple of
-the CPU's; below, what fell back. The exit status is 1 if something is beyond its budget or more than a tenth fell back.
+The networks are those of `benchmarks/models`, without dropout, which would draw other numbers on each device. The same
+steps run on the CPU in float64, and in float32 with the original batch and weights and with ones that are moved by an
+ulp. The unit of a tensor is the largest difference of these float32 runs from float64, but at least an ulp of the
+tensor's largest element. The budget is K units, with the K of the suite.
+
+The script prints a line per network: the last loss, the largest error / budget of a loss and of a parameter (up to 1 is
+within the budget), the share of operators that fell back, and the time of a step as a multiple of the CPU's. The
+fallbacks follow. The exit status is 1 if an error exceeds its budget or more than a tenth of the operators fell back.
 """
 
 from __future__ import annotations
@@ -48,22 +50,22 @@ MODELS = {
     "t5": "language",
     "whisper": "speech",
 }
-"""Networks, and the modules in which they are."""
+"""The networks, and the modules that contain them."""
 
 PERTURBED = 2
-"""Runs in float32 from numbers that were moved by an ulp, unless more are asked for."""
+"""The default number of float32 runs with numbers that are moved by an ulp."""
 
 SHARE = 0.1
-"""Of the operators of a step that may fall back."""
+"""The largest accepted share of a step's operators that fall back."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of some steps.
+    """The result of some steps.
 
     Attributes:
-        values: the loss of each step and the parameters and buffers at the end, by name, in float64 on the CPU.
-        seconds: of each step.
+        values: the loss of each step, and the parameters and buffers at the end, by name, in float64 on the CPU.
+        seconds: the duration of each step.
     """
 
     values: Mapping[str, Tensor]
@@ -71,14 +73,14 @@ class Run:
 
 
 class Trainer:
-    """A network that is trained again and again from the same weights."""
+    """A network that is trained several times from the same weights."""
 
     def __init__(self, network: Network, steps: int) -> None:
         self._network, self._steps = network, steps
         self._start = {name: value.clone() for name, value in network.module.state_dict().items()}
 
     def run(self, device: str = "cpu", dtype: torch.dtype = torch.float32, ulps: torch.Generator | None = None) -> Run:
-        """The steps on a device, from numbers of which each was moved by -1, 0 or 1 ulp if `ulps` draws how."""
+        """Train the network on a device. If `ulps` is a generator, it moves each number by -1, 0 or 1 ulp before."""
 
         def prepared(value: Any) -> Any:
             if not isinstance(value, Tensor):
@@ -105,7 +107,7 @@ class Trainer:
 
 
 def _moved(value: Tensor, numbers: torch.Generator) -> Tensor:
-    """A tensor of which each element is moved by -1, 0 or 1 ulp."""
+    """Return a tensor with each element moved by -1, 0 or 1 ulp."""
     if not value.is_floating_point():
         return value
     direction = torch.randint(-1, 2, value.shape, generator=numbers).to(value.dtype)
@@ -113,7 +115,7 @@ def _moved(value: Tensor, numbers: torch.Generator) -> Tensor:
 
 
 def units(exact: Run, near: Sequence[Run]) -> dict[str, float]:
-    """How far each tensor may be off by the arithmetic of float32 alone."""
+    """Return the unit of each tensor: how much the arithmetic of float32 changes it."""
     eps = torch.finfo(torch.float32).eps
     return {
         name: max(eps * _largest(wanted), *(_largest(run.values[name] - wanted) for run in near))
@@ -122,19 +124,20 @@ def units(exact: Run, near: Sequence[Run]) -> dict[str, float]:
 
 
 def _largest(value: Tensor) -> float:
+    """Return the largest absolute value, or 0 for an empty tensor."""
     return float(value.abs().max()) if value.numel() else 0.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a network was trained on the device.
+    """The result of training a network on the device.
 
     Attributes:
-        loss: of the last step.
-        off: by tensor, how far it is from float64 in budgets.
-        fallbacks: how often each operator fell back.
-        served: calls of functions.
-        ratio: the time of a step to that of the CPU.
+        loss: the loss of the last step.
+        off: the largest error / budget of each tensor.
+        fallbacks: the number of fallbacks of each operator.
+        served: the number of calls of the vendor's functions.
+        ratio: the time of a step divided by the CPU's.
     """
 
     loss: float
@@ -145,17 +148,17 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """Of the operators, how many fell back."""
+        """Return the share of the operators that fell back."""
         fell = sum(self.fallbacks.values())
         return fell / max(fell + self.served, 1)
 
     def worst(self, of_losses: bool) -> float:
-        """The largest of a loss's, or of a parameter's, differences."""
+        """Return the largest error / budget of a loss, or of a parameter."""
         return max(off for name, off in self.off.items() if name.startswith("loss ") == of_losses)
 
     @property
     def is_good(self) -> bool:
-        """Whether all are within the budgets, and few operators fell back."""
+        """Return whether all errors are within the budgets and few operators fell back."""
         return max(self.off.values()) <= 1 and self.share <= SHARE
 
 
@@ -180,7 +183,7 @@ def outcome(network: Network, steps: int, perturbed: int = PERTURBED) -> Outcome
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """How often the vendor's functions are called meanwhile, by name."""
+    """Yield a counter of the calls of the vendor's functions, by name."""
     vendor, calls = backend().vendor, Counter[str]()
     original: Callable[..., Any] = vendor.call
 
@@ -193,16 +196,22 @@ def counted() -> Iterator[Counter[str]]:
 
 
 def built(name: str) -> Network:
+    """Return a network with weights from a fixed seed."""
     torch.manual_seed(0)
     return __import__(MODELS[name]).NETWORKS[name]()
 
 
 def main() -> int:
+    """Print the results; return the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--vendor", help="a name, module:attribute, or a compiled library; else the environment's")
+    arguments.add_argument(
+        "--vendor", help="a name, module:attribute, or a compiled library; default: from the environment"
+    )
     arguments.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
     arguments.add_argument("--steps", type=int, default=10)
-    arguments.add_argument("--perturbed", type=int, default=PERTURBED, help="runs from numbers moved by an ulp")
+    arguments.add_argument(
+        "--perturbed", type=int, default=PERTURBED, help="number of runs with numbers moved by an ulp"
+    )
     chosen = arguments.parse_args()
     warnings.simplefilter("ignore")
     if chosen.vendor:

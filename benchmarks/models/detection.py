@@ -1,4 +1,4 @@
-"""Networks that find objects."""
+"""Object detection networks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COCO = 80
 
 
 class Pyramid(nn.Module):
-    """Maps of several scales from a backbone, each with what the coarser ones say (Lin et al. 2017)."""
+    """A feature pyramid: maps of several scales from a backbone, to which coarser maps are added (Lin et al. 2017)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Pyramid(nn.Module):
 
 
 def retinanet() -> Network:
-    """Dense classes and boxes under the focal loss (Lin et al. 2017)."""
+    """Return a dense detector with the focal loss (Lin et al. 2017)."""
 
     class RetinaNet(nn.Module):
         def __init__(self) -> None:
@@ -67,7 +67,7 @@ def retinanet() -> Network:
 
 
 def ssd() -> Network:
-    """Boxes from maps of several scales, the hardest negatives kept (Liu et al. 2016)."""
+    """Return a detector with boxes from maps of several scales, trained with hard negative mining (Liu et al. 2016)."""
 
     class Ssd(nn.Module):
         def __init__(self) -> None:
@@ -108,13 +108,13 @@ def ssd() -> Network:
 
 
 def yolo() -> Network:
-    """A grid of boxes, with activations and blocks of the later versions."""
+    """Return a detector with a grid of boxes, and the activations and blocks of later YOLO versions."""
 
     def block(inputs: int, outputs: int) -> nn.Sequential:
         return nn.Sequential(conv_norm(inputs, outputs, 3, 2, act=nn.SiLU), conv_norm(outputs, outputs, 1, act=nn.SiLU))
 
     class Pooled(nn.Module):
-        """Maxima of several windows, joined."""
+        """Maxima of several windows, concatenated."""
 
         def forward(self, x: Tensor) -> Tensor:
             return torch.cat([x, *(nn.functional.max_pool2d(x, size, 1, size // 2) for size in (5, 9, 13))], 1)
@@ -140,7 +140,7 @@ def yolo() -> Network:
 
 
 def centernet() -> Network:
-    """Peaks of a map of centres (Zhou et al. 2019)."""
+    """Return a detector that finds the peaks of a map of object centers (Zhou et al. 2019)."""
     features = resnet_features()
     ups = [
         layer
@@ -158,6 +158,7 @@ def centernet() -> Network:
 
 
 def yolos() -> Network:
+    """Return a vision transformer that detects objects."""
     from transformers import YolosConfig, YolosModel
 
     module = YolosModel._from_config(
@@ -171,6 +172,7 @@ def yolos() -> Network:
 
 
 def detr() -> Network:
+    """Return a detector with a transformer on top of a convolutional backbone."""
     from transformers import DetrConfig, DetrModel, ResNetConfig
 
     backbone = ResNetConfig(depths=[1, 1, 1, 1], out_features=["stage4"])
@@ -187,6 +189,7 @@ def detr() -> Network:
 
 
 def deformable_detr() -> Network:
+    """Return a transformer detector with deformable attention."""
     from transformers import DeformableDetrConfig, DeformableDetrModel, ResNetConfig
 
     backbone = ResNetConfig(depths=[1, 1, 1, 1], out_features=["stage2", "stage3", "stage4"])

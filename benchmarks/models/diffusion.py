@@ -1,4 +1,4 @@
-"""Networks of `diffusers` that remove noise, and those around them."""
+"""Diffusion networks of `diffusers`, and the autoencoders that they use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import nn
 
 
 def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
-    """A network that finds the noise in what it is given."""
+    """Return a network that predicts the noise in its input."""
     if hasattr(module, "set_attn_processor") and (processor := attention(module)):
         module.set_attn_processor(processor)
 
@@ -21,7 +21,7 @@ def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
 
 
 def attention(module: nn.Module) -> Any:
-    """Attention written out as products and softmax, where the network takes it."""
+    """Use attention that is computed with products and softmax, if the network supports it."""
     from diffusers.models.attention_processor import AttnProcessor, AttnProcessor2_0
 
     usual = all(isinstance(processor, AttnProcessor2_0) for processor in module.attn_processors.values())

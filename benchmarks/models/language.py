@@ -1,4 +1,4 @@
-"""Language models of `transformers`: the widths of the smallest published ones, a layer or two, a cut vocabulary."""
+"""Language models of `transformers`: widths of the smallest published models, one or two layers, a small vocabulary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VOCABULARY = 2003
 
 
 def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
-    """A network that predicts the next token, from the names of its classes in `transformers`."""
+    """Return a network that predicts the next token; the names are those of classes in `transformers`."""
 
     def build() -> Network:
         ids = tokens(VOCABULARY)
@@ -24,7 +24,7 @@ def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Cal
 
 
 def masked(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
-    """A network that predicts masked tokens, of sequences of which one is padded."""
+    """Return a network that predicts masked tokens, for sequences of which one is padded."""
 
     def build() -> Network:
         ids, seen = tokens(VOCABULARY), torch.ones(2, 32, dtype=torch.int64)
@@ -38,7 +38,7 @@ def masked(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Cal
 
 
 def lstm() -> Network:
-    """A recurrent language model, unrolled cell by cell as on a device without kernels for sequences."""
+    """Return a recurrent language model that runs cell by cell, as on a device without kernels for sequences."""
     from torch import Tensor, nn
 
     class Recurrent(nn.Module):
@@ -62,7 +62,7 @@ def lstm() -> Network:
 
 
 LLAMA_LIKE = {"hidden_size": 576, "intermediate_size": 1536, "num_attention_heads": 9, "num_key_value_heads": 3}
-"""The sizes of a published network of 135 million parameters."""
+"""The sizes of a published network with 135 million parameters."""
 
 ONE_LAYER = {"num_hidden_layers": 1}
 

@@ -1,4 +1,4 @@
-"""What a network of the zoo is: a module, its loss for one batch, and the optimizer of its kind."""
+"""The description of a network of the zoo: a module, its loss for one batch, and its usual optimizer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "fused": partial(torch.optim.AdamW, lr=1e-3, fused=True),
     "foreach": partial(torch.optim.SGD, lr=0.01, momentum=0.9, foreach=True),
 }
-"""One learning rate for all, so that networks share the calls for equal shapes."""
+"""All optimizers have the same learning rate, so that networks share the calls for equal shapes."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Network:
     """A module, its loss for one batch, and the name of its optimizer.
 
     Attributes:
-        loss: of the batch, whose entries it takes by name.
-        batch: empty where the loss has a batch of its own.
+        loss: returns the loss of a batch, whose entries it takes by name.
+        batch: the batch; empty if the loss has a fixed batch.
     """
 
     module: nn.Module
@@ -36,17 +36,17 @@ class Network:
 
 
 def images(size: int, batch: int = 2, channels: int = 3) -> Tensor:
-    """A batch of pictures of random pixels."""
+    """Return a batch of pictures of random pixels."""
     return torch.randn(batch, channels, size, size)
 
 
 def tokens(vocabulary: int, length: int = 32, batch: int = 2) -> Tensor:
-    """A batch of sequences of random tokens."""
+    """Return a batch of sequences of random tokens."""
     return torch.randint(vocabulary, (batch, length))
 
 
 def classifier(module: nn.Module, batch: Tensor, classes: int, **description: Any) -> Network:
-    """A network that tells which of so many classes each of a batch is of."""
+    """Return a network that classifies each input into one of `classes` classes."""
     inputs = {"batch": batch, "targets": torch.randint(classes, (len(batch),))}
     return Network(
         module, lambda batch, targets: nn.functional.cross_entropy(module(batch), targets), batch=inputs, **description
@@ -54,6 +54,6 @@ def classifier(module: nn.Module, batch: Tensor, classes: int, **description: An
 
 
 def pretrained(kind: Any, config: Any, optimizer: str = "sgd", **batch: Any) -> Network:
-    """A network of `transformers` that computes its loss by itself, with attention written out."""
+    """Return a network of `transformers` that computes its loss itself, with attention as products and softmax."""
     module = kind._from_config(config, attn_implementation="eager")
     return Network(module, lambda **batch: module(**batch).loss, optimizer, batch)

@@ -1,4 +1,4 @@
-"""Networks that recommend: tables of categories, and what is made of their rows. The tables are cut."""
+"""Recommendation networks: embedding tables of categories, and combinations of their rows. The tables are small."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BATCH, ROWS, FIELDS = 64, 4001, 8
 
 
 class Tables(zoo.EmbeddingTables):
-    """Rows of a table a field."""
+    """Embedding tables, one per field."""
 
     def __init__(self, width: int, fields: int = FIELDS) -> None:
         super().__init__(ROWS, width, fields)
 
 
 def clicks(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Network:
-    """A network that tells whether something is clicked on."""
+    """Return a network that predicts whether a user clicks."""
     clicked = torch.rand(BATCH).round()
     return Network(
         module, lambda: nn.functional.binary_cross_entropy_with_logits(module(*batch).flatten(), clicked), optimizer
@@ -28,6 +28,7 @@ def clicks(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Networ
 
 
 def categories(fields: int = FIELDS) -> Tensor:
+    """Return random categories, one per field, for a batch."""
     return torch.randint(ROWS, (BATCH, fields))
 
 
@@ -36,7 +37,7 @@ def dlrm() -> Network:
 
 
 class DeepFm(nn.Module):
-    """A factorisation machine beside a perceptron (Guo et al. 2017)."""
+    """A factorization machine and a perceptron in parallel (Guo et al. 2017)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +54,7 @@ def deepfm() -> Network:
 
 
 class WideAndDeep(nn.Module):
-    """A linear model beside a perceptron (Cheng et al. 2016)."""
+    """A linear model and a perceptron in parallel (Cheng et al. 2016)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +89,7 @@ def dcn() -> Network:
 
 
 class TwoTowers(nn.Module):
-    """Users and items embedded by themselves, compared by the cosine."""
+    """Separate embeddings of users and items, compared by cosine similarity."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +108,7 @@ def two_towers() -> Network:
 
 
 class Interest(nn.Module):
-    """What was clicked before, weighted by the candidate (Zhou et al. 2018)."""
+    """Earlier clicks, weighted by attention to the candidate (Zhou et al. 2018)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +133,7 @@ def din() -> Network:
 
 
 class NeuralFactors(nn.Module):
-    """Matrix factors beside a perceptron (He et al. 2017)."""
+    """Matrix factorization and a perceptron in parallel (He et al. 2017)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Networks that say what each pixel, or each point, is."""
+"""Segmentation networks, which classify each pixel or each point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLASSES = 21
 
 
 class AtSize(nn.Module):
-    """A network of which the result is enlarged to the size of its input."""
+    """A network whose result is enlarged to the size of its input."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class AtSize(nn.Module):
 
 
 def segmenter(module: nn.Module, pixels: Tensor, classes: int = CLASSES) -> Network:
-    """A network of which each pixel's class is learnt; some pixels have none."""
+    """Return a network that learns the class of each pixel; some pixels have no class."""
     labels = torch.randint(classes, (len(pixels), *pixels.shape[2:]))
     return Network(module, lambda: nn.functional.cross_entropy(module(pixels), labels))
 
@@ -33,7 +33,7 @@ def fcn() -> Network:
 
 
 class Atrous(nn.Module):
-    """Convolutions of several dilations, and the mean of all pixels, joined (Chen et al. 2017)."""
+    """Convolutions of several dilations and the mean of all pixels, concatenated (Chen et al. 2017)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def deeplab() -> Network:
 
 
 class UNet(nn.Module):
-    """Down and up again, each scale joined to its like (Ronneberger et al. 2015)."""
+    """An encoder and a decoder with connections between equal scales (Ronneberger et al. 2015)."""
 
     def __init__(self, widths: tuple[int, ...] = (64, 128, 256)) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def unet() -> Network:
 
 
 def unet3d() -> Network:
-    """A network for volumes (Çiçek et al. 2016)."""
+    """Return a U-Net for volumes (Çiçek et al. 2016)."""
 
     class Volumes(nn.Module):
         def __init__(self) -> None:
@@ -124,7 +124,7 @@ def pspnet() -> Network:
 
 
 def pointnet() -> Network:
-    """Classes of points in space (Qi et al. 2017)."""
+    """Return a classifier of points in space (Qi et al. 2017)."""
 
     class PointNet(nn.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Networks of speech."""
+"""Speech networks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def audio_transformer() -> Network:
 
 
 def deep_speech() -> Network:
-    """Convolutions over a spectrum, gated recurrent cells, and alignment to a text (Amodei et al. 2016)."""
+    """Return convolutions over a spectrum, gated recurrent cells, and alignment to a text (Amodei et al. 2016)."""
 
     class DeepSpeech(nn.Module):
         def __init__(self) -> None:
@@ -76,7 +76,7 @@ def deep_speech() -> Network:
 
 
 def conv_tasnet() -> Network:
-    """Speakers separated by dilated convolutions over time (Luo and Mesgarani 2019)."""
+    """Return a network that separates speakers by dilated convolutions over time (Luo and Mesgarani 2019)."""
 
     class Block(nn.Module):
         def __init__(self, dilation: int) -> None:

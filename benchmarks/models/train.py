@@ -1,10 +1,10 @@
-"""One training step of a network of the zoo, for `diopi-test trace`: forward, backward and optimizer.
+"""Make one training step of a network of the zoo, for `diopi-test trace`: forward, backward and optimizer.
 
     diopi-test trace benchmarks/models/train.py resnet50 --output diopi_test/traces/resnet50.json
 
-Networks have random weights and the widths of published ones, but few layers and small batches. The first step, in
-which optimizers make their state, is not traced. Of weights with more than `UPDATED` elements the update is left out:
-it is as that of others.
+The networks have random weights and the widths of published ones, but few layers and small batches. The first step, in
+which optimizers create their state, is not traced. Weights with more than `UPDATED` elements are not updated, because
+their update makes the same calls as that of smaller weights.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ ZOO = {
 
 
 def step(network: Network, optimizer: torch.optim.Optimizer) -> None:
+    """Make one step: forward, backward and optimizer."""
     network.module.zero_grad()
     network.loss(**network.batch).backward()
     optimizer.step()
 
 
 def main(name: str) -> None:
+    """Build the network called `name` and make two steps, of which the second one is traced."""
     torch.manual_seed(0)
     with untraced():
         network = ZOO[name]()

@@ -1,4 +1,4 @@
-"""Networks that classify pictures, and what else is learnt of them."""
+"""Networks that classify pictures, and related networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLASSES = 1000
 
 
 class Joined(nn.Module):
-    """What several branches give, joined along the channels."""
+    """The results of several branches, concatenated along the channels."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
@@ -23,11 +23,12 @@ class Joined(nn.Module):
 
 
 def head(channels: int) -> tuple[nn.Module, ...]:
-    """The mean of each channel, and a linear layer."""
+    """Return the layers of a classifier: the mean of each channel, and a linear layer."""
     return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, CLASSES)
 
 
 def bottleneck(inputs: int, width: int, stride: int, groups: int = 1) -> Residual:
+    """Return a bottleneck block of ResNet or ResNeXt."""
     last = nn.Sequential(nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width))
     branch = nn.Sequential(conv_norm(inputs, width, 1), conv_norm(width, width, 3, stride, groups), last)
     shortcut = nn.Sequential(nn.Conv2d(inputs, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
@@ -35,7 +36,7 @@ def bottleneck(inputs: int, width: int, stride: int, groups: int = 1) -> Residua
 
 
 def resnet_features(groups: int = 1) -> nn.Sequential:
-    """A stem and four stages of a block or two, down to a 32nd of the size."""
+    """Return a stem and four stages with one or two blocks each, which reduce the size by 32."""
     stages = [bottleneck(64, 64, 1, groups), bottleneck(256, 64, 1, groups)]
     stages += [bottleneck(4 * width // 2, width, 2, groups) for width in (128, 256, 512)]
     return nn.Sequential(conv_norm(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1), *stages)
@@ -71,7 +72,7 @@ def alexnet() -> Network:
 
 
 def inverted(inputs: int, outputs: int, stride: int, act: type[nn.Module], expansion: int = 6) -> nn.Module:
-    """A block of MobileNetV2 (Sandler et al. 2018)."""
+    """Return an inverted residual block of MobileNetV2 (Sandler et al. 2018)."""
     inner = inputs * expansion
     last = nn.Sequential(nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
     branch = nn.Sequential(conv_norm(inputs, inner, 1, act=act), conv_norm(inner, inner, 3, stride, inner, act), last)
@@ -86,7 +87,7 @@ def mobilenet_v2() -> Network:
 
 
 class Excitation(nn.Module):
-    """Channels scaled by what their means say (Hu et al. 2018)."""
+    """A block that scales each channel by a function of the channel means (Hu et al. 2018)."""
 
     def __init__(self, channels: int, inner: int, act: nn.Module, gate: nn.Module) -> None:
         super().__init__()
@@ -133,7 +134,7 @@ def efficientnet() -> Network:
 
 
 class Dense(nn.Module):
-    """A layer of DenseNet: what it gives, joined to what it got (Huang et al. 2017)."""
+    """A layer of DenseNet: the input and the result, concatenated (Huang et al. 2017)."""
 
     def __init__(self, channels: int, growth: int = 32) -> None:
         super().__init__()
@@ -193,7 +194,7 @@ def inception() -> Network:
 
 
 class Shuffled(nn.Module):
-    """A block of ShuffleNetV2: half of the channels through a branch, then all shuffled (Ma et al. 2018)."""
+    """A block of ShuffleNetV2: a branch processes half of the channels, then all are shuffled (Ma et al. 2018)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -234,7 +235,7 @@ def dcgan() -> Network:
 
 
 def c3d() -> Network:
-    """Convolutions over time as well (Tran et al. 2015)."""
+    """Return a network with convolutions over space and time (Tran et al. 2015)."""
     layers: list[nn.Module] = []
     for inputs, outputs, pool in ((3, 64, (1, 2, 2)), (64, 128, (2, 2, 2)), (128, 256, (2, 2, 2))):
         layers += [nn.Conv3d(inputs, outputs, 3, padding=1), nn.BatchNorm3d(outputs), nn.ReLU(), nn.MaxPool3d(pool)]

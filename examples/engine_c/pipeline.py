@@ -2,8 +2,8 @@
 
     python pipeline.py FOLDER
 
-writes `detector.engine`, `classifier.engine` and some `pictures`. The engines are a group that shares one core. Their
-weights are random: what is found means nothing, and the program does all that one with trained weights would.
+writes `detector.engine`, `classifier.engine` and some `pictures`. The engines are linked and share one core. Their
+weights are random, so the detected objects have no meaning. The program makes the same calls as with trained weights.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from diopi_engine import Engine, Input
 SIZE, CELL, CROP, CLASSES, PICTURES, MAX_BATCH = 32, 8, 16, 5, 6, 8
 
 OVERLAP = np.float32(0.3)
-"""Of two boxes, relative to what both cover, from which they are one object."""
+"""Two boxes are the same object if their intersection is larger than this share of their union."""
 
 Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Found:
-    """An object: its picture, its corners in parts of that, how sure the detector is, and its class."""
+    """An object: the index of its picture, its corners relative to the picture, the detector's score, and its class."""
 
     picture: int
     box: Array
@@ -41,14 +41,14 @@ class Found:
 
 
 def backbone(kernels: Sequence[Any], x: Any) -> Any:
-    """Convolutions that halve the size, with ReLU."""
+    """Apply convolutions with ReLU; each halves the height and the width."""
     for kernel in kernels:
         x = jax.nn.relu(jax.lax.conv(x, kernel, (2, 2), "SAME"))
     return x
 
 
 def detector(weights: Any, pictures: Any) -> tuple[Any, Any]:
-    """Boxes and scores in the cells of a grid; a box reaches up to a cell from the middle of its own."""
+    """Return boxes and scores per cell of a grid. A box extends at most one cell from the middle of its cell."""
     features = backbone(weights["kernels"], pictures)
     flat = features.reshape(*features.shape[:2], -1).swapaxes(1, 2)
     reach = jax.nn.sigmoid(flat @ weights["boxes"]) * (CELL / SIZE)
@@ -59,12 +59,12 @@ def detector(weights: Any, pictures: Any) -> tuple[Any, Any]:
 
 
 def classifier(weights: Any, crops: Any) -> Any:
-    """Logits of the classes."""
+    """Return the logits of the classes."""
     return backbone(weights["kernels"], crops).mean((2, 3)) @ weights["classes"]
 
 
 def engines() -> list[Engine]:
-    """The detector and the classifier, linked."""
+    """Compile and link the detector and the classifier."""
     rng = np.random.default_rng(0)
 
     def random_weights(*shape: int) -> Array:
@@ -96,12 +96,12 @@ def engines() -> list[Engine]:
 
 
 def pictures() -> Array:
-    """Random pictures."""
+    """Return random pictures."""
     return np.random.default_rng(1).standard_normal((PICTURES, 3, SIZE, SIZE)).astype(np.float32)
 
 
 def is_same(actual: Array, expected: Array) -> bool:
-    """Whether two boxes are one object."""
+    """Return whether two boxes are the same object."""
     width, height = np.minimum(actual[2:], expected[2:]) - np.maximum(actual[:2], expected[:2])
     common = max(width, np.float32(0)) * max(height, np.float32(0))
     areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (actual, expected))
@@ -109,7 +109,7 @@ def is_same(actual: Array, expected: Array) -> bool:
 
 
 def chosen(boxes: Array, scores: Array, threshold: float) -> Iterator[tuple[Array, float]]:
-    """Boxes and scores of the objects in a picture, the surest first."""
+    """Yield the boxes and scores of the objects in a picture, the highest score first."""
     candidates: list[Array] = []
     for cell in np.argsort(-scores, kind="stable"):
         if scores[cell] > threshold and not any(is_same(boxes[cell], candidate) for candidate in candidates):
@@ -118,7 +118,7 @@ def chosen(boxes: Array, scores: Array, threshold: float) -> Iterator[tuple[Arra
 
 
 def crop(picture: Array, box: Array) -> Array:
-    """What is in a box, at the classifier's size."""
+    """Return the content of a box at the size that the classifier takes."""
     steps = (np.arange(CROP, dtype=np.float32) + np.float32(0.5)) / np.float32(CROP)
     columns, rows = (
         np.clip(((start + (end - start) * steps) * np.float32(SIZE)).astype(int), 0, SIZE - 1)
@@ -128,7 +128,7 @@ def crop(picture: Array, box: Array) -> Array:
 
 
 def found(group: Sequence[Engine], boxes_given: Array, threshold: float) -> list[Found]:
-    """What `pipeline.c` prints."""
+    """Return the objects that `pipeline.c` prints."""
     detector_engine, classifier_engine = group
     pairs = zip(*detector_engine(boxes_given), strict=True)
     objects = [(n, *box) for n, pair in enumerate(pairs) for box in chosen(*pair, threshold)]
@@ -139,7 +139,7 @@ def found(group: Sequence[Engine], boxes_given: Array, threshold: float) -> list
 
 
 def main(folder: Path) -> None:
-    """Write the files."""
+    """Write the engines and the pictures to a folder."""
     for engine in engines():
         engine.save(folder / f"{engine.manifest.name}.engine")
     pictures().tofile(folder / "pictures")

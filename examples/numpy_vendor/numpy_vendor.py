@@ -1,8 +1,8 @@
-"""An example vendor: a device that is host memory, and a few operators in NumPy. Copy it and make it yours.
+"""An example vendor: a device in host memory, and a few operators in NumPy. Copy it as a starting point.
 
-It has three parts, as every vendor has: what the runtime needs (memory, streams, copies), the vendor itself, and
-operators registered with it. `diopi-test run` then tells which operators compute what the standard says; those that
-are not registered count as not implemented, so a vendor can begin with one.
+It has the three parts of every vendor: the runtime (memory, streams, copies), the vendor itself, and the operators that
+are registered with it. `diopi-test run` checks which operators conform to the standard. Operators that are not
+registered count as not implemented, so a vendor can start with one operator.
 """
 
 from __future__ import annotations
@@ -26,43 +26,52 @@ Array = np.ndarray[Any, Any]
 
 
 class HostDevice:
-    """Memory of the device is memory of NumPy arrays, and a stream has nothing to wait for."""
+    """A device whose memory consists of NumPy arrays, and whose streams execute work at once."""
 
     def __init__(self) -> None:
         self._memory: dict[int, Array] = {}
         self._numbers = itertools.count(1)
 
     def malloc(self, nbytes: int) -> int:
-        """Address of fresh memory, a multiple of 16. MemoryError, or 0 returned, when there is not enough."""
+        """Allocate memory and return its address, a multiple of 16.
+
+        If memory runs out, return 0 or raise MemoryError.
+        """
         block = np.empty(nbytes, np.uint8)
         address = int(block.ctypes.data)
         self._memory[address] = block  # NumPy frees it once nobody refers to it
         return address
 
     def free(self, address: int) -> None:
-        """Release what `malloc` gave."""
+        """Release memory that `malloc` returned."""
         del self._memory[address]
 
     def stream_create(self) -> int:
-        """A queue of work. What is enqueued on one runs in order, and between two there is no order."""
+        """Create a queue of work. The work on a stream is executed in order; different streams are independent."""
         return next(self._numbers)
 
     def stream_destroy(self, stream: int) -> None:
-        """Give the stream back; its work is done."""
+        """Destroy a stream, whose work has been done."""
 
     def stream_sync(self, stream: int) -> None:
-        """Return when everything enqueued on the stream is done: here it always is."""
+        """Return when all work on the stream is done, which is always the case here."""
 
     def copy(self, stream: int, destination: int, source: int, nbytes: int) -> None:
-        """Enqueue a copy; it may return before the copy is done. A chip has one function for each direction."""
+        """Enqueue a copy; a device may return before the copy is done. There is one function per direction."""
         ctypes.memmove(destination, source, nbytes)
 
     def last_error(self) -> str:
-        """Why the latest failing call of this thread failed; what was raised is remembered without it."""
+        """Return why the latest call of this thread failed.
+
+        Messages of exceptions are reported without this function.
+        """
         return ""
 
     def functions(self) -> RuntimeFunctions:
-        """The nine, ready to be registered. One that is left out gives the standard's error when it is needed."""
+        """Return the nine functions for registration.
+
+        A call of a missing function fails with an error of the standard.
+        """
         return RuntimeFunctions(
             stream_create=self.stream_create,
             stream_destroy=self.stream_destroy,
@@ -92,7 +101,7 @@ vendor = Vendor("numpy_vendor", "0.1.0", HostDevice().functions())
 
 
 def floating(input: Array) -> Array:
-    """Integers as float32, which is the type the standard gives their roots, exponentials and reciprocals."""
+    """Convert integers to float32, the type of their roots, exponentials and reciprocals in the standard."""
     return input.astype(np.float32) if input.dtype.kind in "iub" else input
 
 
