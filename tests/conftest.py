@@ -1,4 +1,4 @@
-"""Prints the seed of the samples that tests draw, and shares fork servers between tests."""
+"""Print the seed of the samples that tests draw, and share fork servers between tests."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Dependencies point one way: diopi_proto ← lib_rt ← diopi_impl; what builds on these sees none of its neighbours."""
+"""Check the dependencies: diopi_proto ← lib_rt ← diopi_impl, and independent packages that build on these."""
 
 import ast
 import subprocess
@@ -40,22 +40,23 @@ CHAPTERS = (
     "fingerprint",
     "cli",
 )
-"""Of diopi_test, in the order of a case's life: each imports those before it alone."""
+"""The chapters of diopi_test in the order of a case's life. Each imports only earlier ones."""
 
 TRACER = "diopi_test/traces/trace.py"
-"""The one module of diopi_test that needs PyTorch; it is imported when a program is traced, and then alone."""
+"""The only module of diopi_test that needs PyTorch. It is imported only when a program is traced."""
 
 COMPARISON = "diopi_torch/compare"
-"""The one part of diopi_torch that sees diopi_test; it is imported when calls are compared or captured, then alone."""
+"""The only part of diopi_torch that imports diopi_test. It is imported only when calls are compared or captured."""
 
 NETWORKS = "diopi_engine/conformance/models"
-"""The one part of diopi_engine that sees diopi_torch and diopi_test; it is imported to check libraries, then alone."""
+"""The only part of diopi_engine that imports diopi_torch and diopi_test. It is imported only when libraries are
+checked."""
 
 READERS = ("store", "index_view", "manifest", "level")
-"""Modules of the baseline with which stored cases are read; they need no reference."""
+"""Modules of the baseline that read stored cases. They need no reference."""
 
 UNVERIFIED = {"diopi_test/baseline/manifest_writer.py"}
-"""Modules that read a baseline file without a digest: the one that enters the digest in the manifest."""
+"""Modules that read a baseline file without a digest: those that enter the digest in the manifest."""
 
 NEVER = {"pickle", "cPickle", "dill", "marshal", "shelve"}
 
@@ -69,7 +70,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def project_imports(path: Path) -> Iterator[str]:
-    """The modules of diopi_test that a file imports, as dotted names without the package's."""
+    """Return the modules of diopi_test that a file imports, as dotted names without the package's."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "diopi_test":
             below = node.module.split(".")[1:]
@@ -103,7 +104,7 @@ def module_name(path: Path) -> str:
 
 
 def imported_modules(path: Path, known: set[str]) -> Iterator[str]:
-    """The modules among `known` that `path` names, for type checking and within functions as well."""
+    """Return the modules among `known` that `path` imports, also for type checking and within functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
@@ -134,7 +135,7 @@ def test_nothing_executes_data(package: str) -> None:
 
 
 def test_the_suite_keeps_no_hidden_state() -> None:
-    """Neither context variables nor modules in the place of others."""
+    """Neither context variables nor replaced modules are used."""
     for path in modules("diopi_test"):
         assert "contextvars" not in set(imports(path)), path
         nodes = ast.walk(ast.parse(path.read_text("utf-8")))
@@ -199,7 +200,7 @@ def test_every_reader_of_a_baseline_file_compares_its_digest() -> None:
 
 
 UNTYPED = ("diopi_impl/jax_cpu", "diopi_impl/torch_cpu", "diopi_test/oracle/reference")
-"""Packages whose registered implementations have no annotations: the prototypes have the types."""
+"""Packages whose registered implementations have no annotations, because the prototypes have the types."""
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:
@@ -232,11 +233,11 @@ POSITIONAL = (
 """Modules and packages whose records may be constructed by position."""
 
 MAX_POSITIONAL_FIELDS = 3
-"""Fields that a record may have without requiring keywords: more can't be told apart where a record is constructed."""
+"""The maximum number of fields of a record that may be constructed by position."""
 
 
 def positional_fields(node: ast.ClassDef) -> list[str]:
-    """The fields that a class declares itself and that its constructor takes by position."""
+    """Return the fields that a class declares itself and that its constructor takes by position."""
     fields = (statement for statement in node.body if isinstance(statement, ast.AnnAssign))
     return [
         ast.unparse(field.target)

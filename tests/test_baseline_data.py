@@ -1,4 +1,4 @@
-"""The baseline that ships is that of the cases: every function, every case, within its size, with the right data."""
+"""The shipped baseline matches the cases: every function, every case, within its size, with the right data."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from lib_rt.formats import is_inexact, ulp
 SMOKE = Path(__file__).parent.parent / "baseline_data" / "smoke"
 
 LIMIT = 12_000_000
-"""Bytes the committed files may take together."""
+"""The maximum total size of the committed files in bytes."""
 
 
 def test_every_function_has_a_file_and_there_are_no_other_files() -> None:
@@ -42,7 +42,7 @@ def test_the_manifest_lists_the_files() -> None:
 
 @pytest.mark.parametrize("function", sampled(OPERATORS, 60))
 def test_the_manifest_lists_the_cases_of_each_file(function: str) -> None:
-    """Those made of stored ones depend on today's sources: `diopi-test gen-data` lists them anew."""
+    """Derived cases depend on the current sources: run `diopi-test gen-data` to update the list."""
     level = open_level(SMOKE)
     assert level.cases(function) == list_cases(IndexView(level.path(function)))
 
@@ -60,7 +60,7 @@ def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
 
 @pytest.mark.parametrize("function", sampled(OPERATORS, 20))
 def test_regenerated_inputs_equal_stored_inputs(function: str) -> None:
-    """To the last place, in which the mathematical library of another machine may differ."""
+    """They are equal up to the last digit, in which the mathematical library of another machine may differ."""
     file = BaselineFile(baseline_file(SMOKE, function))
     for case in select_cases(function, "smoke"):
         regenerated, stored = compute_baseline_case(lookup(function), case), file.case(case.label)

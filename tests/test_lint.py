@@ -1,4 +1,4 @@
-"""Every exception from a lint rule or from the type checker has its reason beside it."""
+"""Every exception from a lint rule or from the type checker has a reason beside it."""
 
 import io
 import re
@@ -18,11 +18,11 @@ REASONED = re.compile(
     r"# (noqa: [A-Z]+\d+(, [A-Z]+\d+)*|type: ignore\[[a-z-]+(, [a-z-]+)*\]|pragma: no cover)\s+(#|-)\s+\w+\W+\w+"
 )
 SETTING = re.compile(r"(disable_error_code|disallow_\w+|ignore\w*|exclude\w*|omit|\"[^\"]+\") = ")
-"""Of pyproject.toml: what is accepted in spite of a rule; patterns of files are settings of the linter."""
+"""The settings of pyproject.toml that accept violations of a rule; patterns of files are settings of the linter."""
 
 
 def exceptions() -> Iterator[tuple[str, str]]:
-    """Where each exception is, and its comment."""
+    """Yield the place and the comment of each exception."""
     for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))):
         for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
             if token.type == tokenize.COMMENT and EXCEPTION.search(token.string):
@@ -52,7 +52,7 @@ def test_a_comment_with_words_is_a_reason(comment: str, is_reasoned: bool) -> No
 
 
 def unreasoned_settings(text: str) -> Iterator[str]:
-    """The lines of exceptions without a comment at their end or above their paragraph's first line."""
+    """Yield the lines of exceptions without a comment at their end or above their paragraph."""
     commented = listed = False
     for line in map(str.strip, text.splitlines()):
         excepts = listed or bool(SETTING.match(line))

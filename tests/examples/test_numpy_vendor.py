@@ -1,4 +1,4 @@
-"""The example vendor: found as its `pyproject.toml` says, and every operator and runtime function of it passes."""
+"""The example vendor is found as its `pyproject.toml` describes, and its operators and runtime functions pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels of a few functions, as `gen-data` makes them, but in this process."""
+"""Generate levels of a few functions as `gen-data` does, but in this process."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def make_level(folder: Path, *functions: str) -> Path:
-    """Make the baseline of `functions` in `folder`, which has the name of a level; the folder."""
+    """Generate the baseline of `functions` in `folder`, which has the name of a level; return the folder."""
     for function in functions:
         generate_function(function, folder.name, folder)
     enter(folder, *functions)
@@ -26,7 +26,7 @@ def map_in_this_process(work: Callable[[Item], Result], items: Sequence[Item]) -
 
 
 def enter(folder: Path, *functions: str) -> None:
-    """Enter the files of `functions` in the manifest of `folder` as they are now."""
+    """Update the entries of the files of `functions` in the manifest of `folder`."""
     manifest = ManifestWriter(folder, folder.name, list_cases)
     for function in functions:
         manifest.add_file(function)
@@ -34,7 +34,7 @@ def enter(folder: Path, *functions: str) -> None:
 
 
 def petabyte(path: Path) -> None:
-    """Make a file of 1 PiB that takes no room, or as large as the file system has them."""
+    """Create a sparse file of 1 PiB, or of the largest size that the file system supports."""
     with path.open("wb") as file:
         for exponent in (50, 43, 30):  # a file system may have a limit below 1 PiB
             try:

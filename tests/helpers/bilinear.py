@@ -1,4 +1,4 @@
-"""Bilinear samples as the standard words them, one at a time."""
+"""Bilinear samples computed one at a time, as the standard defines them."""
 
 from math import floor
 from typing import Any
@@ -9,7 +9,7 @@ Array = np.ndarray[Any, Any]
 
 
 def bordered(plane: Array, y: float, x: float) -> float:
-    """B of `mmcv_roi`: the border's value up to one element outside, 0 beyond."""
+    """Sample as function B of `mmcv_roi`: the border's value up to one element outside, 0 beyond."""
     height, width = plane.shape
     if not (-1 <= y <= height and -1 <= x <= width):
         return 0.0
@@ -22,7 +22,7 @@ def bordered(plane: Array, y: float, x: float) -> float:
 
 
 def zero_padded(plane: Array, y: float, x: float) -> float:
-    """Z of `mmcv_deform`: the plane continues with zeros."""
+    """Sample as function Z of `mmcv_deform`: the plane is surrounded by zeros."""
     padded = np.pad(plane, 2)
     height, width = plane.shape
     if not (-1 < y < height and -1 < x < width):

@@ -1,4 +1,4 @@
-"""A headless Chromium, where there is one: Debian's, driven by Selenium."""
+"""A headless Chromium, driven by Selenium, if both are installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLAGS = (
 
 
 def missing() -> str:
-    """What is not there that a browser takes; empty if nothing is missing."""
+    """Return what the browser needs but is not installed; empty if nothing is missing."""
     if find_spec("selenium") is None:
         return "Selenium is not installed: pip install '.[test]'"
     if not any(map(shutil.which, BINARIES)) or not shutil.which("chromedriver"):
@@ -38,7 +38,7 @@ def missing() -> str:
 
 @contextmanager
 def browser(size: tuple[int, int] = (1200, 900)) -> Iterator[Any]:
-    """A browser in English, with a profile of its own."""
+    """Start a browser in English with a new profile."""
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
@@ -56,13 +56,13 @@ def browser(size: tuple[int, int] = (1200, 900)) -> Iterator[Any]:
 
 
 def open_page(driver: Any, file: Path, view: str = "") -> None:
-    """Open a page that lies in a file, at one of its views, and wait until it is shown."""
+    """Open a page from a file at one of its views, and wait until it is displayed."""
     driver.get("about:blank")  # or it would not be loaded anew for another view
     driver.get(f"{file.as_uri()}{view}")
 
 
 def resize(driver: Any, width: int, height: int, *, scale: float = 1) -> None:
-    """Give the page this size in CSS pixels; a browser's window may be no narrower than 500."""
+    """Set the size of the page in CSS pixels. A window of the browser can't be narrower than 500 pixels."""
     metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 

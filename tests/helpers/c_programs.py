@@ -1,4 +1,4 @@
-"""Programs of `examples/engine_c`, built against a library and run."""
+"""Build and run the programs of `examples/engine_c` with a library."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def built(name: str, library: Path, folder: Path) -> Path:
-    """The program of a name; the test is skipped where there is no C compiler."""
+    """Build a program and return its path; skip the test if there is no C compiler."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")
     program = folder / name
@@ -27,6 +27,6 @@ def built(name: str, library: Path, folder: Path) -> Path:
 
 
 def environment(locks: Path) -> dict[str, str]:
-    """Of a program whose Python finds what this one does."""
+    """Return an environment in which a program's embedded Python finds the modules of this process."""
     paths = os.pathsep.join(path for path in sys.path if path)
     return {**os.environ, "PYTHONPATH": paths, "DIOPI_ENGINE_LOCKS": str(locks)}

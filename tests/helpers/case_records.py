@@ -1,4 +1,4 @@
-"""Records of cases, and reports of them, as a run would have made them."""
+"""Create records of cases and reports of them, as a run would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_test.run.recorder import LogContent
 
 
 def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: CheckResult) -> CaseRecord:
-    """How the case ended, whose element type is what its label begins with."""
+    """Return the record of a case. The label begins with the element type."""
     function, _, label = case_id.removesuffix("]").partition("[")
     dtype = label.partition("-")[0]
     return CaseRecord(
@@ -34,7 +34,7 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
 
 
 def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
-    """The report of a run of these cases."""
+    """Return the report of a run of these cases."""
     entries = [
         LogRecord("run", to_json(RunOptions(vendor=vendor).header(""))),
         LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),

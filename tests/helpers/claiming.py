@@ -1,4 +1,4 @@
-"""A vendor that declares what it supports, and is wrong in both directions."""
+"""A vendor whose claims are wrong in both directions: too many and too few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lib_rt import Context
 
 
 class ClaimingVendor(StubVendor):
-    """Right results, but for square roots in float16, which it declares and does not support."""
+    """A correct vendor that declares square roots in float16 but does not support them."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         if self.case is not None and self.case.dtype is Dtype.float16 and name == "diopiSqrt":

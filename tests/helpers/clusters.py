@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine: a scheduler, and workers that nobody starts again."""
+"""A Dask cluster on this machine: a scheduler, and workers that are not restarted when they die."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LocalCluster:
 def local_cluster(
     folder: Path, workers: int, words: Sequence[str] = DEVICE, **environment: str
 ) -> Iterator[LocalCluster]:
-    """A cluster of so many workers with these options, which keeps its files in `folder`."""
+    """Start a cluster with `count` workers and these options, and stop it afterwards; its files are in `folder`."""
     path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
     variables = {**os.environ, "PYTHONPATH": path, **environment}
     processes: list[subprocess.Popen[bytes]] = []
@@ -62,13 +62,13 @@ def local_cluster(
 
 
 def address_in(log: Path) -> str:
-    """The address a scheduler has told; empty if it has not yet."""
+    """Return the address that a scheduler has written; empty if it has not written one yet."""
     found = [line for line in log.read_text().splitlines() if "Scheduler at:" in line]
     return found[0].split()[-1] if found else ""
 
 
 def until(condition: Callable[[], T], seconds: float = 120) -> T:
-    """What `condition` gives, as soon as it is true."""
+    """Wait until `condition` returns a true value, and return the value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, "this takes too long"

@@ -15,16 +15,16 @@ from diopi_test.cli import main
 FILE = re.compile(r"[\w./]+\.(json|jsonl|toml|py|zip)|[\w./]*id_ed25519|key|signers|trusted_keys|LOG|BEFORE|AFTER")
 
 CONTENT = {".json": '{"cases": []}'}
-"""What a file has that an option reads at once, by suffix."""
+"""The content of files that options read during parsing, by suffix."""
 
 
 _SEPARATORS = {"&&", "||", "|", ";", "&"}
 
 
 def simple_commands(line: str) -> Iterator[list[str]]:
-    """Yield the words of each program that a command line of a shell runs, without the assignments before the program.
+    """Yield the words of each program that a shell command runs, without assignments before the program.
 
-    Quoted words stay whole, so the command in `eval "$(command)"` is an argument of `eval`.
+    Quoted words are not split, so the command in `eval "$(command)"` is an argument of `eval`.
     """
     words = shlex.shlex(line, posix=True, punctuation_chars="&|;")
     words.whitespace_split, words.commenters = True, ""
@@ -34,7 +34,7 @@ def simple_commands(line: str) -> Iterator[list[str]]:
 
 
 def parse(words: str) -> None:
-    """Parse the words after `diopi-test`, files in the working directory; click.UsageError if they mean nothing."""
+    """Parse the words after `diopi-test`, with files in the working directory; raise click.UsageError if invalid."""
     command, *options = shlex.split(words)
     for word in filter(FILE.fullmatch, options):
         Path(word).parent.mkdir(parents=True, exist_ok=True)

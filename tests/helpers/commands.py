@@ -1,4 +1,4 @@
-"""`diopi-test` in the process of the tests, for tests that need no process of its own."""
+"""Run `diopi-test` in the process of the tests, for tests that do not need a separate process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_test.cli import main
 
 
 def run_here(*arguments: object, **environment: str) -> CompletedProcess[str]:
-    """Run a command line in this process; raise what it does not report itself."""
+    """Run a command line in this process; raise exceptions that the command does not report itself."""
     words = list(map(str, arguments))
     folder = os.getcwd()
     try:

@@ -1,4 +1,4 @@
-"""Calls PyTorch directly with the cases of the smoke level, and says which demanded cases it does not meet."""
+"""Call PyTorch directly with the cases of the smoke level, and find the demanded cases that it does not pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from diopi_test.run.run_case import run_case
 
 
 def outcomes(functions: Iterable[str]) -> Iterator[tuple[BaselineCase, CaseClass, Outcome]]:
-    """Yield each stored smoke case with its class and what a direct call of PyTorch gives; one call per case."""
+    """Yield each stored smoke case with its class and the outcome of a direct call of PyTorch; one call per case."""
     device = vendor.open_device()
     try:
         for function in functions:
@@ -29,7 +29,7 @@ def outcomes(functions: Iterable[str]) -> Iterator[tuple[BaselineCase, CaseClass
 
 
 def unmet_demands(functions: Iterable[str]) -> list[str]:
-    """Return the demanded cases that PyTorch refuses or does not pass, with the reasons; waived limits aside."""
+    """Return the demanded cases that PyTorch rejects or does not pass, with the reasons; waived limits are accepted."""
     passing = (Verdict.passed, Verdict.not_implemented)
     return [
         f"{case.id}: {outcome.message}"

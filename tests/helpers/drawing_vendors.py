@@ -1,4 +1,4 @@
-"""Functions that draw at random as a right vendor has them, and what becomes of a case when others draw."""
+"""Correct implementations of random functions, and the outcome of a case with other implementations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,11 +24,12 @@ SAMPLE = "float32-sample"
 
 
 def rng(state: Array) -> Generator:
-    """A generator of its own for every seed and offset."""
+    """Return a generator that the seed and the offset determine."""
     return Generator(Philox(key=state))
 
 
 def dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+    """Implement dropout with a mask of the kept elements."""
     if not train:
         return input, None
     mask = rng(generator).random(out[1].shape if out[1] else input.shape) >= p
@@ -88,7 +89,7 @@ CORRECT: dict[str, Function] = {
 
 
 def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter | None = None) -> Outcome:
-    """What becomes of one case when `function` draws."""
+    """Return the outcome of a case on a vendor whose implementation is `function`."""
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
     vendor.implements(name, adapt=adapter or pass_generator_state(apply_directly))(function)
     (case,) = (case for case in select_cases(name, "full") if case.label == label)
@@ -97,5 +98,6 @@ def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter
 
 
 def assert_refused(outcome: Outcome, words: str) -> None:
+    """Assert that the case failed with a message that contains `words`."""
     assert outcome.verdict is Verdict.failed
     assert words in outcome.message

@@ -1,4 +1,4 @@
-"""Vendors that go wrong in one way: each takes the expected results and corrupts something."""
+"""Vendors with one defect each: they take the expected results and corrupt something."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context, Tensor
 
 Corruption = Callable[[dict[str, Any]], Any]
-"""Corrupts a call whose results are right; receives the arguments by name."""
+"""Corrupts a call whose results are correct; receives the arguments by name."""
 
 
 class FaultyVendor(StubVendor):
-    """Right results, and then something goes wrong."""
+    """A vendor that writes the expected results and then corrupts something."""
 
     def __init__(self, name: str, corrupt: Corruption) -> None:
         super().__init__(name, "1", HostRuntime().functions(), host_addressable=True)
         self._corrupt = corrupt
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Write the expected results, then corrupt the call."""
         super().call(name, context, *arguments)
         names = [parameter.name for parameter in lookup(name).parameters[1:]]
         error_code = self._corrupt(dict(zip(names, arguments, strict=True)))
@@ -36,18 +37,20 @@ class FaultyVendor(StubVendor):
 
 
 def _result(arguments: dict[str, Any]) -> Tensor:
+    """Return the result tensor of the call."""
     out = arguments.get("out", arguments.get("input"))
     assert isinstance(out, Tensor)
     return out
 
 
 def _poke(address: int) -> None:
+    """Flip a bit of the byte at an address."""
     byte = ctypes.c_ubyte.from_address(address)
     byte.value ^= 1
 
 
 def element_off_by_ulps(ulps: int) -> Corruption:
-    """The last element of the result is off by some numbers of its format."""
+    """Move the last element of the result by several ulps."""
 
     def corrupt(arguments: dict[str, Any]) -> None:
         view = _result(arguments).view()
@@ -59,7 +62,7 @@ def element_off_by_ulps(ulps: int) -> Corruption:
 
 
 def unwritten_tail(arguments: dict[str, Any]) -> None:
-    """The last element is what it was before the call; for contiguous results."""
+    """Restore the last element of a contiguous result to its value before the call."""
     out = _result(arguments)
     fresh = Tensor.empty(out.context, (1,), out.dtype)
     out.context.stream.synchronize()  # what fresh memory holds comes by a copy
@@ -67,28 +70,28 @@ def unwritten_tail(arguments: dict[str, Any]) -> None:
 
 
 def input_written(arguments: dict[str, Any]) -> None:
-    """One bit of the input changes."""
+    """Change one bit of the input."""
     _poke(arguments["input"].data_ptr)
 
 
 def byte_after(arguments: dict[str, Any]) -> None:
-    """One byte past the end of the result's storage changes."""
+    """Change the byte after the result's storage."""
     out = _result(arguments)
     _poke(out.storage_ptr + out.storage_nbytes)
 
 
 def byte_before(arguments: dict[str, Any]) -> None:
-    """One byte before the start of the result's storage changes."""
+    """Change the byte before the result's storage."""
     _poke(_result(arguments).storage_ptr - 1)
 
 
 def gap_written(arguments: dict[str, Any]) -> None:
-    """The first byte of the result's storage changes, which in a strided tensor belongs to no element."""
+    """Change the first byte of the result's storage. In a tensor with gaps, it belongs to no element."""
     _poke(_result(arguments).storage_ptr)
 
 
 def row_by_row(arguments: dict[str, Any]) -> None:
-    """The result lies row by row whatever its strides say; they must leave no gaps."""
+    """Write the result in row-major order, whatever its strides are. The strides must leave no gaps."""
     out = _result(arguments)
     values = np.ascontiguousarray(out.view())
     out.context.stream.synchronize()
@@ -96,39 +99,39 @@ def row_by_row(arguments: dict[str, Any]) -> None:
 
 
 def in_eight_bytes(arguments: dict[str, Any]) -> None:
-    """Every position is written in eight bytes, as far as there is room."""
+    """Write every position in eight bytes, as far as the storage allows."""
     out = _result(arguments)
     values = out.view().astype(np.int64)
     ctypes.memmove(out.data_ptr, values.ctypes.data, out.numel * out.element_size)
 
 
 def fails(arguments: dict[str, Any]) -> Error:
-    """The call reports an error."""
+    """Return an error."""
     return Error.ErrorOccurred
 
 
 def declines(arguments: dict[str, Any]) -> Error:
-    """The call is not implemented."""
+    """Return that the function is not implemented."""
     return Error.NoImplement
 
 
 def refuses_dtype(arguments: dict[str, Any]) -> Error:
-    """The call does not support the element type."""
+    """Return that the element type is not supported."""
     return Error.DtypeNotSupported
 
 
 def crashes(arguments: dict[str, Any]) -> None:
-    """The process ends."""
+    """Crash the process."""
     os.abort()
 
 
 def hangs(arguments: dict[str, Any]) -> None:
-    """The call does not come back."""
+    """Never return."""
     time.sleep(600)
 
 
 def keeps_plans() -> Corruption:
-    """The plan of the first call with a shape serves all later ones; one made for integers has integer results."""
+    """Use the plan of the first call with a shape for all later calls; a plan for integers gives integer results."""
     plans: dict[tuple[int, ...], bool] = {}
 
     def corrupt(arguments: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Fork servers that serve several executors of the tests, one after the other: the imports of each take a second."""
+"""Share fork servers between several executors of the tests, because their imports take a second."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ UNREAD = {"PYTEST_CURRENT_TEST", "XDG_STATE_HOME", "COLUMNS"}
 """Environment variables that no worker reads."""
 
 END_SECONDS = 5.0
-"""Seconds that killed workers have to end, before the fork server is ended too."""
+"""Seconds that killed workers have to end before the fork server is ended too."""
 
 
 def surroundings() -> Hashable:
-    """Return what a fork server inherits: a fork server that was started with something else can't be used again."""
+    """Return the environment that a fork server inherits. A fork server is reused only with an equal environment."""
     environment = {name: value for name, value in os.environ.items() if name not in UNREAD}
     return tuple(sys.path), os.getcwd(), tuple(sorted(environment.items()))
 
 
 class LeasedForkServer:
-    """A fork server that is given back when it is closed, if all its workers have ended."""
+    """A fork server that returns to the pool when it is closed, if all its workers have ended."""
 
     def __init__(self, pool: ForkServerPool, key: Hashable, server: ForkServer) -> None:
         self._pool, self._key, self._server = pool, key, server
@@ -57,7 +57,7 @@ class LeasedForkServer:
         self._server.close()
 
     def _end_workers(self) -> None:
-        """Kill the workers, as the end of a fork server does, and wait until it has noticed."""
+        """Kill the workers, as the end of a fork server does, and wait until the fork server has noticed."""
         for worker in self._workers.values():
             self._server.signal(worker, signal.SIGKILL)
         deadline = time.monotonic() + END_SECONDS
@@ -71,7 +71,7 @@ class LeasedForkServer:
 
 
 class ForkServerPool:
-    """At most one idle fork server per surroundings, and only the latest few."""
+    """A pool of idle fork servers: at most one per environment, and only the latest few."""
 
     LARGEST = 3
 
@@ -79,11 +79,12 @@ class ForkServerPool:
         self._idle: dict[Hashable, ForkServer] = {}
 
     def lease(self) -> LeasedForkServer:
-        """Return an idle fork server with the present surroundings, or a new one."""
+        """Return an idle fork server with the current environment, or a new one."""
         key = surroundings()
         return LeasedForkServer(self, key, self._idle.pop(key, None) or ForkServer())
 
     def give_back(self, key: Hashable, server: ForkServer) -> None:
+        """Return a fork server to the pool; close the oldest one if there are too many."""
         if key in self._idle:
             server.close()
             return

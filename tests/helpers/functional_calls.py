@@ -1,4 +1,4 @@
-"""Calls of a vendor that must succeed, and arrays for them."""
+"""Call functions of a vendor and assert that they succeed; create arrays for them."""
 
 from typing import Any
 
@@ -12,9 +12,11 @@ Array = np.ndarray[Any, Any]
 
 
 def call(vendor: Vendor, name: str, context: Context, *arguments: Any) -> None:
+    """Call a function and assert that it succeeds."""
     code = vendor.call(name, context, *arguments)
     assert code is Error.Success, vendor.last_error()
 
 
 def floats(*values: float) -> Array:
+    """Return a float32 array."""
     return np.array(values, np.float32)

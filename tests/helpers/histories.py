@@ -21,7 +21,7 @@ def accurate_case(case_id: str, ratio: float) -> CaseRecord:
 
 
 def timed_case(case_id: str, seconds: float) -> CaseRecord:
-    """Return a case that passed and whose call took this long."""
+    """Return a case that passed, and whose call took this many seconds."""
     return replace(
         case_record(case_id, "passed"),
         timing=Timing(seconds=seconds, repeats=20, bytes=4096, operations=512, bandwidth=1e10),
@@ -48,7 +48,7 @@ def cause(name: str, cases: int) -> CauseEntry:
 
 
 def add_runs(path: Path) -> None:
-    """Add four runs, of which the latest is less accurate, slower, on two devices, and has a new cause."""
+    """Add four runs. The latest run is less accurate and slower, is on two devices, and has a new cause."""
     with History.opened(path, create=True) as history:
         for day, ratio, seconds, device in (
             (1, 0.2, 1e-4, "chip"),

@@ -1,4 +1,4 @@
-"""A synchronous vendor runtime on host memory, written in Python: the simplest that works."""
+"""A synchronous vendor runtime in host memory, written in Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALIGNMENT = 256
 
 @dataclass
 class HostRuntime:
-    """Device memory is NumPy memory, copies are done at once. `synchronised` counts waits."""
+    """A runtime whose device memory is NumPy memory and whose copies are done at once; `synchronised` counts waits."""
 
     memory: dict[int, np.ndarray] = field(default_factory=dict)
     streams: set[int] = field(default_factory=set)
@@ -52,6 +52,7 @@ class HostRuntime:
         return self.error
 
     def functions(self) -> RuntimeFunctions:
+        """Return the functions for registration."""
         return RuntimeFunctions(
             stream_create=self.stream_create,
             stream_destroy=self.stream_destroy,

@@ -1,4 +1,4 @@
-"""Runs of the suite on vendors that go wrong where they are told to, and what such a run must not have done."""
+"""Run the suite on vendors with specified faults, and check that the run reports them and nothing else."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from reports import read_report
 HELPERS = Path(__file__).parent
 BASELINE = HELPERS.parent.parent / "baseline_data"
 UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-"""The environment, in which no coverage is measured: a process that ends in the middle damages its data."""
+"""An environment without coverage measurement: a process that ends early damages the coverage data."""
 
 LABEL = "float32-special"
-"""Of the case in which a fault comes."""
+"""The label of the case in which a fault occurs."""
 
 FUNCTIONS = tuple(
     f"diopi{name}"
@@ -33,18 +33,18 @@ FUNCTIONS = tuple(
         *("Sqrt", "Tan", "Tanh"),
     )
 )
-"""What both vendors have, of one input and with a case `LABEL`."""
+"""Functions of both vendors that have one input and a case `LABEL`."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and what must come of it.
+    """A fault, and what the run must report.
 
     Attributes:
-        name: as the vendor knows it; it comes in one case.
-        verdicts: of that case, any one of these words.
-        words: a pattern that its message has.
-        neighbours: the verdicts that the other cases of its function may have.
+        name: the name of the fault in the vendor; it occurs in one case.
+        verdicts: the accepted verdicts of that case, separated by spaces.
+        words: a pattern that its message must contain.
+        neighbours: the accepted verdicts of the other cases of the function.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Run:
-    """How a run ended.
+    """The result of a run.
 
     Attributes:
-        report: None if none was written.
-        left: the processes that were still there after it.
+        report: the report; None if none was written.
+        left: the processes that still existed after the run.
     """
 
     status: int
@@ -70,7 +70,7 @@ class Run:
 
     @property
     def cases(self) -> Mapping[str, dict[str, Any]]:
-        """The cases of the report by id; each must be there once."""
+        """Return the cases of the report by ID; assert that IDs are unique."""
         assert self.report is not None, self.output + self.errors
         counts = Counter(case["id"] for case in self.report["cases"])
         assert not [case for case, times in counts.items() if times > 1]
@@ -78,21 +78,21 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """That of the report."""
+        """Return the summary of the report."""
         assert self.report is not None, self.output + self.errors
         summary: dict[str, Any] = self.report["summary"]
         return summary
 
 
 def command(vendor: object, functions: Iterable[str], *options: object) -> Sequence[str]:
-    """The command line of a run on the float32 cases of some functions."""
+    """Return the command line of a run on the float32 cases of some functions."""
     selected = [word for function in functions for word in ("--function", function)]
     fixed = ("run", "--vendor", str(vendor), "--data", str(BASELINE), "-k", "float32 and not float16", *selected)
     return [sys.executable, "-m", "diopi_test", *fixed, *map(str, options)]
 
 
 def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
-    """That of a run, whose processes are known by the folder they are given."""
+    """Return the environment of a run; its processes are recognized by the folder in it."""
     inherited = {name: value for name, value in UNMEASURED.items() if name not in ("PYTHONUTF8", "PYTHONIOENCODING")}
     path = os.pathsep.join([str(HELPERS), inherited.get("PYTHONPATH", "")])
     settings = {"DIOPI_TEST_FAULT": faults, "DIOPI_TEST_FOLDER": str(folder), "XDG_STATE_HOME": str(folder)}
@@ -100,7 +100,7 @@ def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
 
 
 def processes(folder: Path) -> Iterator[int]:
-    """The living processes of the run that was given the folder."""
+    """Return the living processes of the run with this folder."""
     marker = f"DIOPI_TEST_FOLDER={folder}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # it ended, or is another user's
@@ -109,7 +109,7 @@ def processes(folder: Path) -> Iterator[int]:
 
 
 def left_processes(folder: Path) -> Sequence[int]:
-    """The processes that outlive a run that is over by more than the moment it takes to end; they are ended here."""
+    """Return the processes that outlive a finished run by more than a moment, and end them."""
     deadline = time.monotonic() + 2
     while (left := list(processes(folder))) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -120,10 +120,10 @@ def left_processes(folder: Path) -> Sequence[int]:
 
 
 def run_on(vendor: object, faults: Mapping[str, str], folder: Path, *options: object) -> Run:
-    """Run the suite on `vendor`; `faults` has a fault for each of some places, those functions among them that are run.
+    """Run the suite on `vendor`, with faults by function.
 
-    A function without a fault has an empty one.
-    What the run says goes to files, as a process that is left would hold a pipe open.
+    A function without a fault has an empty one. The output of the run goes to files, because a process that outlives
+    the run would hold a pipe open.
     """
     functions = [place for place in faults if place.startswith("diopi")] or ["diopiTan"]
     output_files = [folder / "stdout", folder / "stderr"]
@@ -138,13 +138,13 @@ def run_on(vendor: object, faults: Mapping[str, str], folder: Path, *options: ob
 
 
 def places(faults: Collection[Fault]) -> Mapping[str, Fault]:
-    """A function for each fault."""
+    """Assign a function to each fault."""
     assert len(faults) <= len(FUNCTIONS)
     return dict(zip(FUNCTIONS, faults, strict=False))
 
 
 def run_each(vendor: object, faults: Collection[Fault], folder: Path, *options: object) -> Sequence[str]:
-    """Run the suite with one fault a function; what is not as it must be, in words."""
+    """Run the suite with one fault per function; return a description of each deviation from the expected result."""
     placed = places(faults)
     run = run_on(vendor, {place: fault.name for place, fault in placed.items()}, folder, *options)
     return [
@@ -155,6 +155,7 @@ def run_each(vendor: object, faults: Collection[Fault], folder: Path, *options: 
 
 
 def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault) -> Iterator[str]:
+    """Yield deviations of the cases of a function from what its fault must cause."""
     case = cases[f"{function}[{LABEL}]"]
     if case["verdict"] not in fault.verdicts.split():
         yield f"{fault.name}: {case['verdict']} instead of {fault.verdicts}: {case['message'][:300]!r}"
@@ -167,7 +168,7 @@ def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault
 
 
 def _miscounts(run: Run) -> Iterator[str]:
-    """Where the numbers contradict each other; every case of these runs is due to have a verdict."""
+    """Yield contradictions between numbers of the report; every case of these runs must have a verdict."""
     summary = run.summary
     verdicts = Counter(case["verdict"] for case in run.cases.values())
     if summary["incomplete"] or not summary["total"] == summary["collected"] == verdicts.total():

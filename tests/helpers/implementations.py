@@ -1,4 +1,4 @@
-"""Implementations of jax_cpu as functions of all parameters of their prototypes."""
+"""Call implementations of jax_cpu with all parameters of their prototypes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from diopi_proto.interface import prototypes
 
 
 def with_all_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an implementation, which may declare a part of the parameters, as a function of all of them."""
+    """Return a function of all parameters that calls an implementation, which may declare only some of them."""
     name, prototype = next(
         (name, prototype)
         for name, prototype in prototypes().items()

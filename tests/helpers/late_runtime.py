@@ -1,4 +1,4 @@
-"""A runtime that copies as late as it may."""
+"""A runtime that delays copies as long as the interface allows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from diopi_proto.types import Error
 
 
 class LateRuntime(HostRuntime):
-    """Copies when their stream is waited for."""
+    """A runtime that copies when a program waits for the stream."""
 
     def __init__(self) -> None:
         super().__init__()

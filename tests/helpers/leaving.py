@@ -1,4 +1,4 @@
-"""Vendors that raise what is not an error when they are imported, and vendors whose device opens late or never."""
+"""Vendors whose import raises exceptions that are not errors, and vendors whose device opens late or never."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def raising(error: BaseException) -> None:
 
 
 def record_process() -> None:
-    """Leave a file named as the process in the folder the environment says."""
+    """Create a file with the process number as its name in the folder that the environment names."""
     if folder := os.environ.get("LEAVING_FOLDER"):
         Path(folder, str(os.getpid())).touch()
 
@@ -44,14 +44,14 @@ def slow(arguments: dict[str, Any]) -> None:
 
 
 def work() -> None:
-    """Be busy for two seconds of CPU."""
+    """Use two seconds of CPU."""
     end = time.process_time() + 2
     while time.process_time() < end:
         pass
 
 
 class OpeningVendor(FaultyVendor):
-    """Its device does something before it opens."""
+    """A vendor that does something before it opens its device."""
 
     def __init__(self, name: str, before: Callable[[], None]) -> None:
         super().__init__(name, lambda _: None)
@@ -63,7 +63,7 @@ class OpeningVendor(FaultyVendor):
 
 
 def is_to_leave() -> bool:
-    """Whether this import leaves: every one, or each but the first of all processes."""
+    """Return whether this import raises: every import does, or all except the first one of all processes."""
     match os.environ.get("LEAVING_WHERE"):
         case "first":
             return True

@@ -1,4 +1,4 @@
-"""A LLaMA of two layers, decoded with NumPy in float64: the whole sequence anew for every token, without a cache."""
+"""A LLaMA with two layers, decoded with NumPy in float64 without a cache: each token needs the whole sequence again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ EMBEDDING, LAST_NORM, HEAD = 0, 100, 101
 
 
 def weights(number: int, *shape: int, scale: float, mean: float = 0.0) -> Array:
-    """Float32 numbers in mean ± scale that a tensor's number and their places decide, as `llama.c` has them."""
+    """Return float32 numbers in mean ± scale.
+
+    They depend on the number of the tensor and the position, as in `llama.c`.
+    """
     mixed = (np.arange(1, np.prod(shape) + 1, dtype=np.uint64) * 2654435761 + number * 40503) % 2**32
     mixed ^= mixed >> np.uint64(15)
     mixed = mixed * 2246822519 % 2**32
@@ -37,7 +40,7 @@ def weights(number: int, *shape: int, scale: float, mean: float = 0.0) -> Array:
 
 
 def layer_weights(layer: int) -> dict[int, Array]:
-    """By role: those of one layer."""
+    """Return the weights of a layer by role."""
     first, projected = 10 * layer, (HEADS + 2 * KEYS) * SIZE
     return {
         NORM: weights(first + NORM, WIDTH, scale=0.25, mean=1),
@@ -64,17 +67,19 @@ def head() -> Array:
 
 
 def _normed(x: Array, scale: Array) -> Array:
+    """Return a vector after RMS normalization."""
     return x / np.sqrt((x**2).mean() + EPS) * scale
 
 
 def _turned(x: Array, position: int) -> Array:
-    """Pairs as complex numbers, turned by their angles."""
+    """Return pairs of numbers, as complex numbers, rotated by the angles of the position."""
     angles = position * THETA ** (-np.arange(0, SIZE, 2) / SIZE)
     pairs = (x[0::2] + 1j * x[1::2]) * np.exp(1j * angles)
     return np.stack([pairs.real, pairs.imag], -1).reshape(-1)
 
 
 def _attention(rows: Array, weights: dict[int, Array]) -> Array:
+    """Return the result of causal attention with grouped keys and rotary embedding."""
     projected = rows @ weights[QKV].astype(float) + weights[BIAS]
     heads = projected.reshape(len(rows), HEADS + 2 * KEYS, SIZE)
     result = np.zeros((len(rows), HEADS, SIZE))
@@ -89,7 +94,7 @@ def _attention(rows: Array, weights: dict[int, Array]) -> Array:
 
 
 def logits(tokens: Array) -> Array:
-    """Of what follows these tokens of one sequence."""
+    """Return the logits of the token after these tokens of one sequence."""
     x = embedding()[tokens].astype(float)
     for layer in range(LAYERS):
         weights = layer_weights(layer)
@@ -101,7 +106,7 @@ def logits(tokens: Array) -> Array:
 
 
 def _processed(raw: Array, tokens: list[int]) -> Array:
-    """Temperature, repetition, banned words."""
+    """Return the logits after temperature, repetition penalty and banned words."""
     row = raw / (TEMPERATURE + 1e-6)
     for token in set(tokens):
         row[token] = row[token] * PENALTY if row[token] < 0 else row[token] / PENALTY
@@ -112,7 +117,7 @@ def _processed(raw: Array, tokens: list[int]) -> Array:
 
 
 def _sample_token(row: Array, number: float, way: str) -> int:
-    """The first token in falling order at which the running sum reaches its part of what is kept."""
+    """Return the first token by falling probability at which the cumulative sum reaches its share of the total."""
     order = np.argsort(-row)
     shares = np.exp(row[order] - row[order[0]])
     if way == "top-k":
@@ -125,7 +130,7 @@ def _sample_token(row: Array, number: float, way: str) -> int:
 
 
 def decoded(numbers: Callable[[int], Array], way: str) -> Array:
-    """All tokens by time and sequence; `numbers` gives those that are drawn with, the how-many-th time."""
+    """Return all tokens by time and sequence; `numbers` returns the random numbers of a step."""
     tokens, ended = [list(column) for column in PROMPTS.T.tolist()], [False] * BATCH
     for step in range(PROMPT, TIMES):
         random_numbers = numbers(step - PROMPT)

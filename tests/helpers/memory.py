@@ -1,4 +1,4 @@
-"""How much memory a program of jax_cpu takes, by what XLA says of it: nothing is run."""
+"""Determine the memory that a program of jax_cpu needs from XLA's analysis, without running the program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import jax
 import numpy as np
 
 MAX_RATIO = 10
-"""How many times the memory of arguments and results a call may need, these included."""
+"""The maximum memory of a call as a multiple of the memory of its arguments and results, including these."""
 
 
 def shape(*sizes: int, dtype: Any = np.float32) -> jax.ShapeDtypeStruct:
-    """An array of which only this is known."""
+    """Return the description of an array for compilation."""
     return jax.ShapeDtypeStruct(sizes, dtype)
 
 

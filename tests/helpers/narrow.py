@@ -1,4 +1,4 @@
-"""Vendors that are right but for calls that no stored case makes: of a size, of a rank, after another call."""
+"""Vendors with defects that no stored case can detect: for a size, for a rank, after another call."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from faulty import FaultyVendor
 from lib_rt import Tensor
 
 MAX_ELEMENTS = 3000
-"""Elements up to which `beyond` is right."""
+"""The number of elements up to which the vendor `beyond` is correct."""
 
 
 def _result(arguments: dict[str, Any]) -> Tensor:
+    """Return the result tensor of the call."""
     out = arguments["out"]
     assert isinstance(out, Tensor)
     return out
 
 
 def _spoil(result: Tensor) -> None:
-    """The last element is another one."""
+    """Change the last element."""
     view = result.view()
     view[tuple(length - 1 for length in view.shape)] += 1
 
 
 def _wrong_where(is_meant: Callable[[tuple[int, ...]], bool]) -> FaultyVendor:
-    """A vendor that is wrong where the result's shape is meant."""
+    """Return a vendor that is wrong if a condition on the result's shape holds."""
 
     def corrupt(arguments: dict[str, Any]) -> None:
         result = _result(arguments)
@@ -39,7 +40,7 @@ def _wrong_where(is_meant: Callable[[tuple[int, ...]], bool]) -> FaultyVendor:
 
 
 def _forgetful() -> FaultyVendor:
-    """A vendor that is wrong in a call with the result's shape of the call before, in another element type."""
+    """Return a vendor that is wrong in a call with the result shape of the previous call and another element type."""
     before: list[Tensor] = []
 
     def corrupt(arguments: dict[str, Any]) -> None:
@@ -52,7 +53,7 @@ def _forgetful() -> FaultyVendor:
 
 
 def _aborts(arguments: dict[str, Any]) -> None:
-    """The process ends where there is nothing to do."""
+    """Abort the process if the call has no elements."""
     if not _result(arguments).numel:
         os.abort()
 

@@ -47,12 +47,12 @@ class RejectingVendor(BaseVendor):
 
 
 def refuses(arguments: Sequence[Any], results: list[Tensor]) -> ErrorCodeAndText:
-    """As it should be, without looking."""
+    """Reject every call, as required for negative tests."""
     return Error.ErrorOccurred, "no"
 
 
 def trusts(arguments: Sequence[Any], results: list[Tensor]) -> ErrorCodeAndText:
-    """Return success for all arguments."""
+    """Accept every call."""
     return Error.Success, ""
 
 

@@ -1,4 +1,4 @@
-"""A folder with the files that the commands of the documentation assume: vendors, baselines, reports, logs, keys."""
+"""Prepare a folder with the files that commands of the documentation assume: vendors, baselines, logs, keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FUNCTIONS = (
     *("diopiAdd", "diopiIm2Col", "diopiNeg", "diopiPool2dBackward", "diopiSoftmax", "diopiSoftmaxBackward"),
     *("diopiSqrt", "diopiSqrtInp"),
 )
-"""The functions of the baseline in the folder, which is all that a command runs."""
+"""The functions of the baseline in the folder. Commands run only these."""
 
 MORE_OPERATORS = """
 
@@ -122,7 +122,7 @@ def prepare(folder: Path) -> None:
 
 
 def _write_vendors(folder: Path) -> None:
-    """Write `my_vendor`, registered as if it were installed, `my_package.module` and a vendor with a mistake."""
+    """Write `my_vendor` as if it were installed, `my_package.module`, and a vendor with a defect."""
     example = (ROOT / "examples" / "numpy_vendor" / "numpy_vendor.py").read_text("utf-8")
     texts = {
         "my_vendor.py": example + MORE_OPERATORS,
@@ -139,7 +139,7 @@ def _write_vendors(folder: Path) -> None:
 
 
 def _make_baselines(folder: Path) -> None:
-    """Make levels of a few functions: smoke, which comes before the one that is installed, and full, in two places."""
+    """Generate levels of a few functions: smoke, which hides the installed one, and full, in two folders."""
     levels = {
         **{folder / name: "smoke" for name in ("baseline_data", "fuzz-3")},
         **{data: "full" for data in (folder / "build" / "data", _cache(folder))},
@@ -156,7 +156,7 @@ def _make_baselines(folder: Path) -> None:
 
 
 def _cache(folder: Path) -> Path:
-    """Return where commands find the baselines that they have made before."""
+    """Return the folder in which commands find earlier baselines."""
     return folder / "cache" / "diopi" / version("diopi") / "baseline"
 
 

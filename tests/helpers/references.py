@@ -1,4 +1,4 @@
-"""Calling references in tests, and gradients by finite differences to hold theirs against."""
+"""Call references in tests, and compute gradients by finite differences for comparison."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ STEP = 2.0**-17  # near the cube root of eps, where a central difference is most
 
 
 def value(result: Any) -> Any:
-    """A reference's result without what it says about it; lists and tuples of them likewise."""
+    """Return the values of a reference's result without their declarations; lists and tuples likewise."""
     if isinstance(result, (list, tuple)):
         return [value(entry) for entry in result]
     if isinstance(result, Remark):
@@ -24,12 +24,12 @@ def value(result: Any) -> Any:
 
 
 def call(name: str, *arguments: Any, **keywords: Any) -> Any:
-    """What the reference of `name` gives for these arguments."""
+    """Return the result values of the reference of `name`."""
     return value(raw(name, *arguments, **keywords))
 
 
 def raw(name: str, *arguments: Any, **keywords: Any) -> Any:
-    """What the reference of `name` gives, with what it says about it; it knows nothing of its result without `out`."""
+    """Return the result of the reference of `name` with its declarations; `out` describes the result tensors."""
     function = find_reference(name)
     assert function is not None, f"{name} has no reference"
     if takes_out(function):
@@ -39,9 +39,9 @@ def raw(name: str, *arguments: Any, **keywords: Any) -> Any:
 
 
 def difference(function: Callable[[Array], Array], x: Array, grad: Array | float = 1.0) -> Array:
-    """The gradient of Re Σ conj(grad) · function(x) with respect to x by central differences.
+    """Return the gradient of Re Σ conj(grad) · function(x) with respect to x by central differences.
 
-    For complex x it is that of the real part plus i times that of the imaginary part, as in PyTorch.
+    For complex x, it is the gradient by the real part plus i times the gradient by the imaginary part, as in PyTorch.
     """
     units = [1.0, 1.0j] if np.iscomplexobj(x) else [1.0]
     return np.sum([unit * _reduce_along(function, x, grad, unit) for unit in units], axis=0)

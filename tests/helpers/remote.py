@@ -1,4 +1,4 @@
-"""A vendor whose device memory the host can't address: its addresses lie where no host memory is."""
+"""A vendor with device memory that the host can't address: an offset is added to the addresses of host memory."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def neg(input: NDArray[Any]) -> NDArray[Any]:
 def dynamic_voxelize(
     coors: NDArray[Any], points: NDArray[Any], voxel_size: NDArray[Any], coors_range: NDArray[Any], NDim: int
 ) -> NDArray[Any]:
-    """As if there were nothing outside."""
+    """Return coordinates as if no point were outside of the range, which is a defect."""
     cells = np.floor((points[:, :3] - coors_range[:3]) / voxel_size)
     return cells[:, ::-1].astype(np.int32)

@@ -1,4 +1,4 @@
-"""Reading the report of a run as those do who rely on its schema."""
+"""Read the report of a run as a program does that relies on the schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALIDATOR = jsonschema.Draft202012Validator(json.loads(FILE.read_text("utf-8"))
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """The JSON in a file, which fits the committed schema, and is that of the report that is read from it."""
+    """Return the JSON of a report; assert that it fits the committed schema and survives reading and writing."""
     content: dict[str, Any] = json.loads(path.read_text("utf-8"), parse_constant=_refuse)
     _VALIDATOR.validate(content)
     assert to_json(from_json(Report, content)) == content
@@ -24,4 +24,5 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> None:
+    """Raise ValueError for NaN and Infinity, which are not JSON."""
     raise ValueError(f"{constant} is no JSON")

@@ -1,4 +1,4 @@
-"""Samples of what a test could try exhaustively; `pytest -m exhaustive` tries the rest."""
+"""Samples of parameters that are too many for every run; `pytest -m exhaustive` runs the rest."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 from diopi_proto.interface import prototypes
 
 OPERATORS = [name for name, prototype in prototypes().items() if prototype.parameters]
-"""All functions except those that only return a text; each has cases. Selecting the cases to know this takes long."""
+"""All functions except those that only return a text. Each has cases."""
 
 SEED = "DIOPI_SAMPLE_SEED"
-"""The environment variable with the seed. The processes of pytest-xdist inherit it, so all of them draw the same."""
+"""The environment variable with the seed. The processes of pytest-xdist inherit it, so all of them draw the same
+sample."""
 
 os.environ.setdefault(SEED, str(random.SystemRandom().randrange(10**9)))
 

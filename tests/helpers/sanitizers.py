@@ -1,4 +1,4 @@
-"""Building and running C with the compiler's sanitizers, where there are any."""
+"""Build and run C programs with the compiler's sanitizers, if it has them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ADDRESS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-"""Memory errors, leaks and undefined behaviour."""
+"""Flags that detect memory errors, leaks and undefined behavior."""
 
 THREAD = ("-g", "-fsanitize=thread")
-"""Data races."""
+"""Flags that detect data races."""
 
 OPTIONS = {
     "ASAN_OPTIONS": "allocator_may_return_null=1",
     "TSAN_OPTIONS": "allocator_may_return_null=1 halt_on_error=1 ignore_noninstrumented_modules=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-"""An allocation that is too large returns NULL, as usual. Python itself is not checked: it is not built for it."""
+"""Options of the sanitizers. An allocation that is too large returns NULL as usual. Python itself is not checked."""
 
 LEAKS_OF_PYTHON = {"ASAN_OPTIONS": f"{OPTIONS['ASAN_OPTIONS']} detect_leaks=0"}
-"""For processes that run Python, which keeps much of its memory until the end."""
+"""Options for processes that run Python, which does not free all of its memory at the end."""
 
 
 @cache
 def trouble(flags: Sequence[str]) -> str:
-    """Why no program can be built with `flags` and run here; empty if it can."""
+    """Return why programs can't be built with `flags` and run here; empty if they can."""
     if shutil.which("cc") is None:
         return "there is no compiler cc here"
     with TemporaryDirectory() as folder:
@@ -45,13 +45,13 @@ def trouble(flags: Sequence[str]) -> str:
 
 
 def require(flags: Sequence[str]) -> None:
-    """Skip the test where programs with `flags` can't be built or don't run."""
+    """Skip the test if programs can't be built with `flags` or don't run."""
     if reason := trouble(tuple(flags)):
         pytest.skip(reason)
 
 
 def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> str:
-    """What `command` prints; what a sanitizer finds fails the test."""
+    """Return the output of `command`; fail the test if a sanitizer finds an error."""
     variables = {**os.environ, **OPTIONS, **(environment or {})}
     done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
     assert done.returncode == 0, f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[:8000]}"

@@ -1,4 +1,4 @@
-"""Folders that one process of pytest-xdist fills, and the others use."""
+"""Folders that one process of pytest-xdist fills and the other processes use."""
 
 from __future__ import annotations
 

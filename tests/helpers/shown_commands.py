@@ -1,4 +1,4 @@
-"""The commands that pages and help texts show, and what is known of those that can't run as they are shown."""
+"""The commands that pages and help texts show, and the reasons why some of them can't run as shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COMMENT = re.compile(r"(?:^|\s+)#(?: .*)?$")
 @final
 @dataclass(frozen=True)
 class ShownCommand:
-    """A command line, and the place that shows it: a file and a line, or the name of a help text."""
+    """A command line and its origin: a file and a line, or the name of a help text."""
 
     text: str
     place: str
@@ -44,13 +44,13 @@ class ShownCommand:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """What is known of the commands that match a pattern of `fnmatch`.
+    """A mark of the commands that match a pattern of `fnmatch`.
 
     Attributes:
         pattern: matches the whole text of a command.
-        reason: why the command can't run as shown; empty if it runs, with another status than 0.
+        reason: why the command can't run as shown; empty if it runs with another status than 0.
         instead: a shorter command that runs in its place; empty for none.
-        status: the exit status that is expected.
+        status: the expected exit status.
     """
 
     pattern: str
@@ -59,7 +59,7 @@ class Mark:
     status: int = 0
 
     def matches(self, command: str) -> bool:
-        """Return whether the mark is about this command; brackets in a pattern mean themselves."""
+        """Return whether the mark applies to this command. Brackets in a pattern match literally."""
         return fnmatchcase(command, self.pattern.replace("[", "[[]"))
 
 
@@ -70,13 +70,13 @@ def marks() -> tuple[Mark, ...]:
 
 
 def mark_of(command: str) -> Mark | None:
-    """Return the first mark that matches a command, None if it runs as shown."""
+    """Return the first mark that matches a command; None if the command runs as shown."""
     return next((mark for mark in marks() if mark.matches(command)), None)
 
 
 @cache
 def shown_commands() -> tuple[ShownCommand, ...]:
-    """Return every command that is shown, pages first, a text as often as it is shown."""
+    """Return every command that is shown, pages first. A command that is shown twice occurs twice."""
     pages = [command for page in sorted(PAGES) for command in commands_of_page(page)]
     helps = [
         ShownCommand(f"diopi-test {words}", f"diopi-test {name} --help")

@@ -1,4 +1,4 @@
-"""A report that has something for every part of a page to show."""
+"""Reports that contain something for every part of a page."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ PASSED_CASE = case_record(
 
 
 def cases() -> list[CaseRecord]:
-    """Passed and failed ones of three functions, of which one is as hostile as a message can be."""
+    """Return passed and failed cases of three functions. One message contains markup and control characters."""
     return [
         FAILED_CASE,
         case_record("diopiAdd[float16-row]", "not_implemented", "small does not implement diopiAdd"),
@@ -89,7 +89,7 @@ def cases() -> list[CaseRecord]:
 
 
 def shown_report(more: int = 0) -> Report:
-    """Their report, with so many cases besides, and with networks."""
+    """Return the report of `cases`, with additional cases and with networks."""
     additional = [case_record(f"diopiSub[float32-{number:04}]", "passed") for number in range(more)]
     models = (
         ModelReport(name="resnet", calls=2, passed=2, not_run=0, failures={}, not_mapped=()),
@@ -113,7 +113,7 @@ def crash_report(more: int = 0) -> Report:
 
 
 def troubled_report() -> Report:
-    """The report of a run that was shuffled, and cut short, of a vendor with claims and waivers."""
+    """Return the report of an incomplete, shuffled run of a vendor with claims and waivers."""
     report = shown_report()
     waiver = WaiverUse(
         waiver=Waiver("diopiErf[*]", "no erf yet"),

@@ -1,4 +1,4 @@
-"""A vendor that is loaded quickly, with the two functions by which a framework tries every way to call a library."""
+"""A vendor that loads quickly, with the two functions with which a framework tests every way to call a library."""
 
 from __future__ import annotations
 

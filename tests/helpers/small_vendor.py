@@ -1,4 +1,4 @@
-"""Vendors of a few NumPy operators, for tests that need to know their arithmetic."""
+"""Vendors with a few NumPy operators, for tests that need a known arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def small_vendor(**implementations: Callable[..., Any]) -> Vendor:
-    """A vendor of these functional implementations, by standard name."""
+    """Return a vendor with these functional implementations, by standard name."""
     vendor = Vendor("small", "1", HostRuntime().functions(), host_addressable=True)
     for name, implementation in implementations.items():
         vendor.implements(name)(implementation)
@@ -26,8 +26,9 @@ def square_root(input: Array) -> Array:
 
 
 def summed(input: Array, dim: tuple[int, ...]) -> Array:
+    """Return sums that are accumulated in float64."""
     return np.add.reduce(input, axis=dim, dtype=np.float64).astype(input.dtype)
 
 
 vendor = small_vendor(diopiSqrt=square_root, diopiSum=summed)
-"""For processes of their own, which find it by name."""
+"""The vendor that separate processes find by name."""

@@ -16,7 +16,7 @@ class StatefulVendor(FaultyVendor):
         super().__init__("stateful", lambda arguments: fails(arguments) if len(_cases) > 1 else None)
 
     def take_case(self, case: Any) -> None:
-        """Record the case once, however often it is called."""
+        """Count the case once, however often it is called."""
         if case.id not in _cases:
             _cases.append(case.id)
         super().take_case(case)

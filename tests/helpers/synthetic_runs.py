@@ -1,4 +1,4 @@
-"""Logs of large runs that never took place: cases of all functions, of which a part fails in many ways."""
+"""Logs of large synthetic runs: cases of all functions, some of which fail in many ways."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def log_lines(cases: int, failing: float) -> Iterator[bytes]:
 
     Args:
         cases: The number of cases.
-        failing: The part of the cases that fails.
+        failing: The share of the cases that fail.
     """
     options, draw = RunOptions(vendor="synthetic"), random.Random(0)
     yield seal(LogRecord("run", to_json(options.header("0" * 64))))
@@ -69,7 +69,7 @@ def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -
 
 
 def failure(draw: random.Random) -> CheckResult:
-    """Return a failed check with everything that a record can have."""
+    """Return a failed check in which every field is set."""
     rows = tuple("".join(draw.choice("0123456789") for _ in range(32)) for _ in range(32))
     place = Difference(
         tensor="out",

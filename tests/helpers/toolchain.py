@@ -1,4 +1,4 @@
-"""Compiling C and C++ in tests, with the headers of the package."""
+"""Compile C and C++ in tests, with the headers of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from diopi_proto import headers
 
 VENDORS = Path(__file__).parent.parent / "vendors"
-"""Sources of vendors and of a framework."""
+"""The folder with the sources of vendors and of a framework."""
 
 WARNINGS = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 
@@ -20,7 +20,7 @@ _COMPILERS = {"c": ("cc", "-std=c11", "-xc"), "c++": ("c++", "-std=c++17", "-xc+
 
 
 def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> Path:
-    """Compile and link `sources` into `target`, a library if it is named so; skips the test without a compiler."""
+    """Compile and link `sources` into `target`, a library if its suffix says so; skip the test without a compiler."""
     compiler, standard, kind = _COMPILERS[language]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no compiler {compiler} here")
@@ -33,7 +33,7 @@ def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> 
 
 
 def library(folder: Path, source: str, *flags: str) -> Path:
-    """A vendor library of one C file with the given text."""
+    """Compile a vendor library from one C file with this text."""
     file = folder / "vendor.c"
     file.write_text(source)
     return build(folder / "libdiopi_impl.so", "c", [file], *flags)

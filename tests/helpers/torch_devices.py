@@ -1,4 +1,4 @@
-"""Vendors that the device of PyTorch is tried on: the reference vendor with something made different."""
+"""Vendors for tests of the PyTorch device: the reference vendor with a modification."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lib_rt import Context, Device
 
 
 class Limited(HostRuntime):
-    """A device with so many bytes of memory, blocks counted by what was asked for."""
+    """A device with a limited number of bytes. Blocks count with their requested sizes."""
 
     def __init__(self, nbytes: int) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class Limited(HostRuntime):
 
 
 class Altered(BaseVendor):
-    """The reference vendor on other memory, without some functions, or with failing functions.
+    """The reference vendor with other memory, without some functions, or with failing functions.
 
     Args:
         runtime: the memory and streams.
-        host_addressable: whether it says that the host can address its memory.
-        lacks: functions that it does not have.
+        host_addressable: whether the vendor states that the host can address its memory.
+        lacks: functions that the vendor does not have.
         error_codes: the code that a function returns without computing anything, by function.
     """
 
@@ -76,11 +76,11 @@ class Altered(BaseVendor):
 
 
 class Spoilt(Altered):
-    """The reference vendor, but that a function also adds 1 to the first number of one of its tensors.
+    """The reference vendor, with a function that also adds 1 to the first number of one of its tensors.
 
     Args:
-        function: it.
-        tensor: the place of the tensor among what it is called with.
+        function: the function.
+        tensor: the position of the tensor among the arguments.
     """
 
     def __init__(self, function: str, tensor: int) -> None:
@@ -97,4 +97,4 @@ class Spoilt(Altered):
 
 
 limited = Altered(Limited(2**20))
-"""For processes of their own, which find it by name."""
+"""The vendor that separate processes find by name."""

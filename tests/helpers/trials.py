@@ -1,4 +1,4 @@
-"""Running one case of a function on a vendor, on a device of its own."""
+"""Run one case of a function on a newly opened device of a vendor."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from diopi_test.run.run_case import run_case
 
 @cache
 def baseline_case(function: str, label: str) -> BaselineCase:
-    """The case of `function` with that label."""
+    """Return the case of `function` with this label."""
     case = next(case for case in select_cases(function, "full") if case.label == label)
     return compute_baseline_case(lookup(function), case)
 
 
 def outcome_of(vendor: BaseVendor, function: str, label: str) -> Outcome:
-    """What the case ends in."""
+    """Return the outcome of the case on the vendor."""
     with vendor.open_device() as device:
         return run_case(vendor, device, baseline_case(function, label))
 
 
 def failed_checks(outcome: Outcome) -> list[str]:
-    """The names of the checks that were not content."""
+    """Return the names of the failed checks."""
     return [finding.check for finding in outcome.check_results if not finding.passed]

@@ -1,6 +1,6 @@
-"""One of two processes that work together on the device: `python two_ranks.py RANK STORE`.
+"""One of two processes that use the device together: `python two_ranks.py RANK STORE`.
 
-It prints what came of each trial. A line a trial, in JSON: its name, and what went wrong, null if nothing did.
+It prints the result of each trial as a line of JSON: the name, and the traceback or null.
 """
 
 from __future__ import annotations
@@ -33,28 +33,29 @@ from lib_rt import Device
 TRIALS: dict[str, Callable[[int], None]] = {}
 TIMEOUT = timedelta(seconds=20)
 FACTOR = 8
-"""Times the error of the CPU in float32 that the device may have, as in `test_training`."""
+"""The largest accepted error of the device as a multiple of the error of the CPU in float32, as in `test_training`."""
 
 
 def trial(function: Callable[[int], None]) -> Callable[[int], None]:
-    """Enter a trial, which gets the number of its process."""
+    """Register a trial, which receives the rank of its process."""
     TRIALS[function.__name__] = function
     return function
 
 
 def apart() -> None:
-    """Let the device be one whose memory the host can't address, from here on."""
+    """Replace the device by one whose memory the host can't address."""
     vendor = copy.copy(torch_cpu)
     vendor.open_device = lambda: Device(HostRuntime().functions(), host_addressable=False)  # type: ignore[method-assign]  # of this copy alone
     module._backend = module.Backend(vendor)
 
 
 def on_device(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return a tensor on the device."""
     return torch.tensor(values, dtype=dtype).to("diopi")
 
 
 def expect(found: Any, *wanted: Any) -> None:
-    """That these tensors, of which there may be one alone, hold these numbers, and are on the device."""
+    """Assert that a tensor, or each of several tensors, has these numbers and is on the device."""
     found = found if isinstance(found, list) else [found]
     assert all(tensor.device.type == "diopi" for tensor in found), found
     assert [tensor.tolist() for tensor in found] == list(wanted), f"{found}, expected {wanted}"
@@ -166,7 +167,7 @@ def element_types(rank: int) -> None:
 
 
 def refused(reason: str, call: Callable[[], Any]) -> None:
-    """That a call is a RuntimeError which says why."""
+    """Assert that a call raises a RuntimeError with this message."""
     try:
         call()
     except RuntimeError as error:
@@ -189,18 +190,20 @@ def objects_groups_and_the_cpu(rank: int) -> None:
 
 
 def network() -> nn.Module:
+    """Return a small transformer with fixed weights."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     return nn.Sequential(nn.Embedding(10, 8), layer, nn.Flatten(), nn.Linear(40, 4))
 
 
 def batch(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the tokens and classes of a rank."""
     numbers = torch.Generator().manual_seed(rank)
     return torch.randint(10, (6, 5), generator=numbers), torch.randint(4, (6,), generator=numbers)
 
 
 def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> list[torch.Tensor]:
-    """The mean loss over these batches of two steps."""
+    """Make two steps and return the mean loss over these batches."""
     optimizer, losses = torch.optim.AdamW(model.parameters(), 0.01, eps=1e-3), []
     for _ in range(2):
         optimizer.zero_grad()
@@ -213,7 +216,7 @@ def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> li
 
 
 def agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> None:
-    """That losses, meant over both processes, and parameters are as exact as those of both batches on the CPU."""
+    """Assert that the mean losses of both processes and the parameters are as accurate as on the CPU."""
     exact, cpu = network().double(), network()
     wanted = [*trained(exact, batch(0), batch(1)), *exact.state_dict().values()]
     here = [*trained(cpu, batch(0), batch(1)), *cpu.state_dict().values()]
@@ -273,6 +276,7 @@ def main(rank: int, store: str) -> None:
 
 
 def report(name: str, rank: int, suffix: str = "") -> None:
+    """Run a trial and print its result."""
     failure = None
     try:
         TRIALS[name](rank)

@@ -1,7 +1,7 @@
-"""A vendor in Python that goes wrong where the environment says: the twin of tests/vendors/faulty.
+"""A Python vendor with faults that the environment specifies, like the vendor in C in tests/vendors/faulty.
 
-DIOPI_TEST_FAULT is read as there: "diopiSin=exit,diopiCos=hang*,import=interrupt". A place is an operator, where the
-fault comes in the case float32-special, or with a star in every call; or it is `import` or `device`.
+DIOPI_TEST_FAULT has the same form: "diopiSin=exit,diopiCos=hang*,import=interrupt". A place is an operator, `import` or
+`device`. At an operator, the fault occurs in the case float32-special, or with a star in every call.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from diopi_test.run.isolation.messages import MAGIC
 from lib_rt import Context, Device
 
 LONG = 120
-"""Seconds: longer than any test waits, and an end even if nobody looks after this process."""
+"""Seconds longer than any test waits, after which the process ends in any case."""
 
 MUCH = 4096
-"""Mebibytes, which no limit of a test allows."""
+"""More mebibytes than any test's limit allows."""
 
 LONG_MESSAGE = 20 * 2**20
-"""Bytes of a long text."""
+"""The number of bytes of a long text."""
 
 
 class NotEvenAnError(BaseException):
-    """What `except Exception` lets through."""
+    """An exception that `except Exception` does not catch."""
 
 
 class UntellableError(Exception):
-    """Can't say what it is about."""
+    """An exception whose conversion to text fails."""
 
     def __str__(self) -> str:
         raise ValueError("no text")
@@ -53,12 +53,12 @@ class UntellableError(Exception):
 
 
 def hold_the_lock() -> None:
-    """Sleep in C without letting go of Python's lock, so that no other thread of this process runs."""
+    """Sleep in C with Python's global lock held, so that no other thread of this process runs."""
     ctypes.PyDLL(None).sleep(LONG)
 
 
 def be_deaf() -> None:
-    """Hang so that only SIGKILL ends it."""
+    """Hang so that only SIGKILL ends the process."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     hold_the_lock()
 
@@ -88,7 +88,7 @@ def heed_no_signals() -> None:
 
 
 def raise_later() -> None:
-    """An alarm's handler raises in whatever runs then."""
+    """Set an alarm whose handler raises an exception in whatever code runs at that time."""
     signal.signal(signal.SIGALRM, lambda *_: raising(KeyboardInterrupt("late")))
     signal.setitimer(signal.ITIMER_REAL, 0.02)
 
@@ -107,14 +107,14 @@ def close_streams() -> None:
 
 
 def write_to_strange_files() -> None:
-    """Write to all descriptors; whoever reads a length at the beginning waits for a mebibyte."""
+    """Write to all file descriptors. A reader that expects a length at the beginning waits for a mebibyte."""
     for descriptor in range(3, 1024):
         with suppress(OSError):  # not open, or not for writing
             os.write(descriptor, b"\x00\x10\x00\x00not mine")
 
 
 def write_a_bit() -> None:
-    """Write to all descriptors what could be the beginning of a message."""
+    """Write to all file descriptors bytes that look like the beginning of a message."""
     for descriptor in range(3, 1024):
         with suppress(OSError):
             os.write(descriptor, MAGIC)
@@ -169,7 +169,7 @@ FAULTS: dict[str, Callable[[], object]] = {
 
 
 def go_wrong(place: str, is_special: bool = True) -> None:
-    """Let what the environment has for `place` happen."""
+    """Execute the fault that the environment specifies for `place`."""
     entries = (entry.split("=") for entry in os.environ.get("DIOPI_TEST_FAULT", "").split(",") if entry)
     fault = dict(entries).get(place, "")
     if fault and (is_special or fault.endswith("*")):
@@ -177,7 +177,7 @@ def go_wrong(place: str, is_special: bool = True) -> None:
 
 
 class UnrulyVendor(StubVendor):
-    """Right results, and then something goes wrong."""
+    """A vendor that writes the expected results and then executes a fault."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         code = super().call(name, context, *arguments)
