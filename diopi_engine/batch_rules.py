@@ -1,7 +1,7 @@
-"""Rules of operations: how the results depend on the samples of a batch, given how the operands do.
+"""Rules for operations: from the dependence of the operands on the samples of a batch, derive that of the results.
 
-Each rule is for an equation of a jaxpr in which no operand mixes samples. An operation without a rule, or with axes for
-which its rule states nothing, may mix samples.
+Each rule applies to an operation (an equation of a jaxpr) whose operands do not mix samples. If an operation has no
+rule, or its rule does not cover the axes, the result counts as possibly mixing samples.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, final
 @final
 @dataclass(frozen=True, kw_only=True)
 class Dependence:
-    """How a value depends on the samples of a batch.
+    """The dependence of a value on the samples of a batch: uniform, one block of elements per sample, or mixed.
 
     Attributes:
         axis: the axis of the batch; None if the value is the same for every sample, or mixes samples.
-        block: the number of elements along the axis that belong to one sample.
-        reason: the operation that mixes samples, or for which there is no rule; empty if samples are not mixed.
-        is_certain: whether the operation mixes samples in any case.
+        block: the number of consecutive elements along the axis that belong to one sample.
+        reason: why the value may mix samples: an operation that does, or one without a rule; empty if it does not.
+        is_certain: whether the operation certainly mixes samples.
     """
 
     axis: int | None = None
@@ -31,12 +31,12 @@ class Dependence:
 
     @property
     def mixes(self) -> bool:
-        """Whether the value may mix samples."""
+        """Return whether the value may mix samples."""
         return bool(self.reason)
 
     @property
     def is_independent(self) -> bool:
-        """Whether an output with this dependence has one independent entry per sample along its first axis."""
+        """Return whether the first axis has one entry per sample, each of which depends only on this sample."""
         return not self.mixes and self.axis in (None, 0) and self.block == 1
 
 
@@ -44,46 +44,52 @@ UNIFORM = Dependence()
 """The dependence of a value that is the same for every sample."""
 
 Rule = Callable[[Any, Sequence[Dependence]], Dependence]
-"""Returns the dependence of the results of an operation, an equation of a jaxpr, from that of its operands."""
+"""A function of an operation and its operands' dependences that returns the dependence of the results."""
 
 
 def _certain(equation: Any, action: str) -> Dependence:
+    """Return the dependence of a result that certainly mixes samples; `action` is the verb in the reason."""
     return Dependence(reason=f"{equation.primitive.name} {action} the batch", is_certain=True)
 
 
 def unknown(equation: Any) -> Dependence:
-    """Return the dependence of a result for which no rule states anything."""
+    """Return the dependence of a result that no rule covers."""
     return Dependence(reason=f"there is no rule for {equation.primitive.name} with these axes")
 
 
 def shape_of(variable: Any) -> tuple[Any, ...]:
-    """Return the sizes of a variable; the size of the batch is symbolic."""
+    """Return the sizes of a variable. The batch size is symbolic, all other sizes are integers."""
     return tuple(variable.aval.shape)
 
 
-def locate_all(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
-    """Return the operands with the axis of the batch for uniform ones that have it because they were broadcast."""
+def locate_batch_axes(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
+    """Return the dependences of the operands, each with the axis of the batch if its shape contains the batch size."""
     return [_locate(variable, operand) for variable, operand in zip(equation.invars, operands, strict=True)]
 
 
 def _locate(variable: Any, operand: Dependence) -> Dependence:
+    """Return the dependence of an operand.
+
+    A uniform operand that was broadcast to the batch gets the axis of the batch.
+    """
     symbolic = [axis for axis, size in enumerate(shape_of(variable)) if not isinstance(size, int)]
     return Dependence(axis=symbolic[0]) if operand == UNIFORM and len(symbolic) == 1 else operand
 
 
-def worst(operands: Sequence[Dependence]) -> Dependence | None:
-    """Return an operand that mixes samples, certainly if there is one; None if no operand does."""
+def find_mixing(operands: Sequence[Dependence]) -> Dependence | None:
+    """Return an operand that mixes samples, preferably one that certainly does; None if there is none."""
     mixing = [operand for operand in operands if operand.mixes]
     return max(mixing, key=lambda operand: operand.is_certain, default=None)
 
 
 def elementwise(equation: Any, operands: Sequence[Dependence]) -> Dependence:
-    """Return the common axis of the operands."""
+    """Return the dependence that all operands share, apart from uniform ones."""
     found = {operand for operand in operands if operand.axis is not None}
     return UNIFORM if not found else found.pop() if len(found) == 1 else unknown(equation)
 
 
 def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the axis of the batch after a broadcast."""
     operand, axes = operands[0], equation.params["broadcast_dimensions"]
     if operand.axis is None:
         return UNIFORM
@@ -92,7 +98,7 @@ def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
-    """Return the new axis: the elements before it are as many as before, and those behind it determine the block."""
+    """Return the axis of the batch after a reshape. The elements behind the axis determine the block."""
     operand, before, after = operands[0], shape_of(equation.invars[0]), shape_of(equation.outvars[0])
     symbolic = [axis for axis, size in enumerate(after) if not isinstance(size, int)]
     if operand.axis is None:
@@ -108,6 +114,7 @@ def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _transpose(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the axis of the batch after a permutation of the axes."""
     operand = operands[0]
     if operand.axis is None:
         return UNIFORM
@@ -115,7 +122,7 @@ def _transpose(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _without(equation: Any, operand: Dependence, removed: Sequence[int], action: str) -> Dependence:
-    """Return the dependence of a value from which axes were removed."""
+    """Return the dependence after the axes `removed` were reduced or removed."""
     if operand.axis is None:
         return UNIFORM
     if operand.axis in removed:
@@ -124,16 +131,18 @@ def _without(equation: Any, operand: Dependence, removed: Sequence[int], action:
 
 
 def _reduce(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of a reduction. It mixes samples if it reduces the axis of the batch."""
     axes = equation.params["axes" if "axes" in equation.params else "dimensions"]
     return _without(equation, elementwise(equation, operands), axes, "reduces")
 
 
 def _squeeze(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence after axes of size 1 were removed."""
     return _without(equation, operands[0], equation.params["dimensions"], "removes")
 
 
 def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
-    """Return the rule of an operation that mixes the elements along the axes in a parameter, or changes their order."""
+    """Return the rule of an operation that mixes or reorders the elements along some axes, which a parameter names."""
 
     def rule(equation: Any, operands: Sequence[Dependence]) -> Dependence:
         operand, axes = elementwise(equation, operands), equation.params[parameter]
@@ -145,28 +154,32 @@ def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
 
 
 def _top_k(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of the largest elements along an axis."""
     axis = equation.params.get("axis", -1) % len(shape_of(equation.invars[0]))
     return _certain(equation, "orders") if operands[0].axis == axis else operands[0]
 
 
 def _slice(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of a slice. A part of the batch counts as mixing samples."""
     axis, before, after = operands[0].axis, shape_of(equation.invars[0]), shape_of(equation.outvars[0])
     return operands[0] if axis is None or before[axis] == after[axis] else _certain(equation, "selects a part of")
 
 
 def _pad(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of a padded value."""
     operand = operands[0]
     is_padded = operand.axis is not None and any(equation.params["padding_config"][operand.axis])
     return unknown(equation) if is_padded else operand
 
 
 def _iota(equation: Any, operands: Sequence[Dependence]) -> Dependence:
-    """Return whether the values are positions in the batch; an independent network may also index with them."""
+    """Return the dependence of positions along an axis. Positions in the batch may lead to mixed samples or not."""
     is_position = not isinstance(equation.params["shape"][equation.params["dimension"]], int)
     return unknown(equation) if is_position else UNIFORM
 
 
 def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of a product of matrices. It mixes samples if it sums over the batch."""
     contracted, batched = equation.params["dimension_numbers"]
     ranks = [len(shape_of(variable)) for variable in equation.invars]
     if any(operands[side].axis in contracted[side] for side in range(2)):
@@ -184,6 +197,7 @@ def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _convolution(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of a convolution, whose batch must be the batch axis of the data."""
     data, filters = operands
     numbers = equation.params["dimension_numbers"]
     if data.axis is None and filters.axis is None:
@@ -193,6 +207,7 @@ def _convolution(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _reduce_window(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of reduced windows, which must not extend along the batch."""
     operand, params = elementwise(equation, operands), equation.params
     if operand.axis is None:
         return operand
@@ -203,6 +218,7 @@ def _reduce_window(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of gathered slices."""
     (operand, indices), numbers = operands, equation.params["dimension_numbers"]
     rank = len(shape_of(equation.outvars[0]))
     index_axes = [axis for axis in range(rank) if axis not in numbers.offset_dims]
@@ -222,7 +238,7 @@ def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _indexed(equation: Any, indices: Dependence, index_axes: Sequence[int]) -> Dependence:
-    """Return the dependence of a gather on indices whose last axis is the vector of an index."""
+    """Return the dependence of a gather from a uniform operand, with indices that depend on samples."""
     is_vector = indices.axis == len(shape_of(equation.invars[1])) - 1
     return (
         unknown(equation)
@@ -232,13 +248,14 @@ def _indexed(equation: Any, indices: Dependence, index_axes: Sequence[int]) -> D
 
 
 def _matrix(equation: Any, operands: Sequence[Dependence]) -> Dependence:
-    """Return the dependence of an operation on the last two axes, whose results have the same other axes."""
+    """Return the dependence of an operation on the last two axes, such as a triangular solve."""
     operand, ranks = elementwise(equation, operands), [len(shape_of(variable)) for variable in equation.invars]
     is_outside = operand.axis is None or operand.axis < min(ranks) - 2
     return operand if is_outside else unknown(equation)
 
 
 def _fft(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of a Fourier transform. It mixes samples if it transforms along the batch."""
     operand, rank = operands[0], len(shape_of(equation.invars[0]))
     is_outside = operand.axis is None or operand.axis < rank - len(equation.params["fft_lengths"])
     return operand if is_outside else _certain(equation, "transforms")

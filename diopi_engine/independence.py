@@ -14,7 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from diopi_engine.batch_rules import RULES, UNIFORM, Dependence, elementwise, locate_all, shape_of, unknown, worst
+from diopi_engine.batch_rules import (
+    RULES,
+    UNIFORM,
+    Dependence,
+    elementwise,
+    find_mixing,
+    locate_batch_axes,
+    shape_of,
+    unknown,
+)
 
 
 def prove_independence(jaxpr: Any, weight_count: int) -> list[Dependence]:
@@ -53,26 +62,26 @@ def _apply(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     inner = next((equation.params[key] for key in _CALLED if key in equation.params), None)
     if name in _CALLS and inner is not None:
         return _follow(inner, operands)
-    if mixing := worst(operands):
+    if mixing := find_mixing(operands):
         return [mixing] * count
     if name in _CONTROL_FLOW:
         return _CONTROL_FLOW[name](equation, operands)
     rule = RULES.get(name)
     if rule is None:
         return [UNIFORM if _is_of_weights(equation, operands) else unknown(equation)] * count
-    return [rule(equation, operands if rule is elementwise else locate_all(equation, operands))] * count
+    return [rule(equation, operands if rule is elementwise else locate_batch_axes(equation, operands))] * count
 
 
 def _is_of_weights(equation: Any, operands: Sequence[Dependence]) -> bool:
-    """Return whether an operation has operands, all of them uniform, and no axis of a symbolic size."""
+    """Return whether an operation uses only weights: it has operands, all are uniform, and no size is symbolic."""
     shapes = [shape_of(variable) for variable in (*equation.invars, *equation.outvars)]
     has_batch = any(not isinstance(size, int) for shape in shapes for size in shape)
     return bool(operands) and not has_batch and all(operand == UNIFORM for operand in operands)
 
 
 def _join(first: Dependence, second: Dependence) -> Dependence:
-    """Return the dependence of a value that is one of two."""
-    if mixing := worst((first, second)):
+    """Return the dependence of a value that may be either of two values."""
+    if mixing := find_mixing((first, second)):
         return mixing
     if UNIFORM in (first, second):
         return second if first == UNIFORM else first
@@ -91,7 +100,7 @@ def _branch(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
 
 
 def _repeat(step: Callable[[list[Dependence]], list[Dependence]], carried: Sequence[Dependence]) -> list[Dependence]:
-    """Return the dependence of the values that a loop carries, after any number of iterations."""
+    """Return the dependence of the variables of a loop after any number of iterations."""
     values = list(carried)
     while (joined := [_join(*pair) for pair in zip(values, step(values), strict=True)]) != values:
         values = joined
@@ -105,14 +114,14 @@ def _while(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     bound = list(operands[conditions:constants])
     carried = _repeat(lambda values: _follow(params["body_jaxpr"], [*bound, *values]), operands[constants:])
     (condition,) = _follow(params["cond_jaxpr"], [*operands[:conditions], *carried])
-    return carried if condition == UNIFORM else [worst([condition]) or unknown(equation)] * len(carried)
+    return carried if condition == UNIFORM else [find_mixing([condition]) or unknown(equation)] * len(carried)
 
 
 def _scan(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
-    """Follow the body of a loop over the first axis of its last operands, which must not be the batch."""
+    """Follow the body of a loop over the first axis of its last operands, which must not be the axis of the batch."""
     params = equation.params
     constants, carries = params["num_consts"], params["num_carry"]
-    located = locate_all(equation, operands)
+    located = locate_batch_axes(equation, operands)
     sequences = [
         Dependence(reason="scan iterates over the batch", is_certain=True)
         if operand.axis == 0

@@ -1,7 +1,9 @@
 """Call functions with tensors that PyTorch has conjugated or negated lazily.
 
-PyTorch represents `x.conj()` by a bit of the tensor, and materializes the elements before it calls most operators.
-Products are the exception: they receive the bit. Functions of the standard read and write only stored elements.
+PyTorch does not compute the elements of `x.conj()` at once: it sets a bit of the tensor, here called a lazy bit. Before
+most operators, PyTorch computes the elements (it *materializes* the tensor). Some operators, such as matrix products,
+receive the tensor with the bit instead. Functions of the standard know no such bits, so these tensors are materialized
+first.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ import torch
 from diopi_torch.tensors import has_lazy_bits, materialize
 
 _KEYS = ("Conjugate", "Negative")
-"""The dispatch keys of the bits."""
+"""The names of the dispatch keys of the lazy bits."""
 
 
 def receives_lazy_bits(operator: torch._ops.OpOverload) -> bool:
-    """Return whether PyTorch calls an operator with tensors that have such bits, instead of materializing them."""
+    """Return whether PyTorch passes tensors with lazy bits to an operator, instead of materializing them."""
     has, falls = (
         torch._C._dispatch_has_kernel_for_dispatch_key,
         torch._C._dispatch_kernel_for_dispatch_key_is_fallthrough,
@@ -32,16 +34,16 @@ def call_materialized(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """Call an operator with materialized tensors in place of those that have such bits.
+    """Call an operator with materialized tensors instead of tensors with lazy bits.
 
     Args:
         operator: the operator.
-        serve: a function that runs the operator.
-        args: its positional arguments.
-        kwargs: its keyword arguments.
+        serve: a function that executes the operator with these arguments.
+        args: the positional arguments.
+        kwargs: the keyword arguments.
 
     Returns:
-        The result of `serve`, with the tensors of the caller in place of materialized ones.
+        The result of `serve`. If it contains a materialized tensor, the caller's tensor takes its place.
     """
     substitutes = _Substitutes()
     declared = operator._schema.arguments
@@ -55,13 +57,13 @@ def call_materialized(
 
 @final
 class _Substitutes:
-    """Materialized tensors of a call, and the tensors that they replace."""
+    """The materialized tensors of a call that the operator writes, each with the caller's tensor."""
 
     def __init__(self) -> None:
         self._written: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def replace(self, argument: Any, value: Any) -> Any:
-        """Return the value of an argument for the call."""
+        """Return an argument for the call: materialized if it has lazy bits, else unchanged."""
         if not has_lazy_bits(value):
             return value
         plain = materialize(value)
@@ -70,13 +72,13 @@ class _Substitutes:
         return plain
 
     def write_back(self) -> None:
-        """Copy what the operator has written to the tensors of the caller."""
+        """Copy the written materialized tensors to the caller's tensors."""
         for tensor, plain in self._written:
             tensor.resize_(plain.shape)
             tensor.copy_(plain)
 
     def restore(self, returned: Any) -> Any:
-        """Return the result of the operator with the tensors of the caller."""
+        """Return the result of the operator with the caller's tensors instead of materialized ones."""
         if isinstance(returned, tuple):
             return tuple(map(self.restore, returned))
         return next((tensor for tensor, plain in self._written if plain is returned), returned)

@@ -1,7 +1,7 @@
-"""Tensors of one call that overlap in memory, and CPU tensors that overlap in the same way.
+"""Detect tensors of one call that overlap in memory, and create CPU tensors that overlap in the same way.
 
-PyTorch refuses to write some overlapping tensors, and each operator has its own rule. The device follows the CPU: it
-runs the operator there, with tensors that overlap in the same way.
+PyTorch rejects some calls that write overlapping tensors, and each operator has a different rule. Therefore the device
+executes such calls on the CPU, which applies PyTorch's rule. The CPU tensors must overlap like those of the device.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Overlap:
 
 
 def find_overlap(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Overlap:
-    """Return how the tensors of a call overlap, as far as PyTorch examines it.
+    """Return how the dense tensors of a call overlap.
 
     Args:
         operator: the operator.
-        named: its arguments by name.
+        named: the arguments by name.
 
     Returns:
-        The overlap. Tensors with gaps between their elements do not count as overlapping other tensors.
+        The overlap. As in PyTorch's check, a tensor with gaps between its elements does not overlap other tensors.
     """
     tensors = [
         (tensor, argument.alias_info is not None and argument.alias_info.is_write)
@@ -74,13 +74,13 @@ def _device_tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def overlaps_itself(tensor: torch.Tensor) -> bool:
-    """Return whether several elements of a tensor are at one address because of a stride of 0."""
+    """Return whether a tensor has several elements at one address, because the stride of an axis is 0."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     return bool(tensor.numel()) and any(size > 1 and step == 0 for size, step in steps)
 
 
 def share_elements(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Return whether two tensors without gaps between their elements have common elements."""
+    """Return whether two tensors have common elements; False if a tensor has gaps between its elements."""
     if first.untyped_storage().data_ptr() != second.untyped_storage().data_ptr():
         return False
     if not (first.numel() and second.numel() and is_dense(first) and is_dense(second)):
@@ -91,13 +91,13 @@ def share_elements(first: torch.Tensor, second: torch.Tensor) -> bool:
 
 @final
 class HostMemory:
-    """Memory of the CPU with copies of tensors, which share storages as on the device."""
+    """CPU copies of device tensors. Copies share a storage if the device tensors do."""
 
     def __init__(self) -> None:
         self._storages: dict[int, torch.UntypedStorage] = {}
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the CPU tensor with the contents, shape, strides and lazy bits of a tensor of the device."""
+        """Return a CPU tensor with the elements, shape, strides and lazy bits of a device tensor."""
         storage = tensor.untyped_storage()
         address = storage.data_ptr()
         if address not in self._storages:
@@ -109,7 +109,7 @@ class HostMemory:
 
 
 def write_storage(tensor: torch.Tensor, host: torch.Tensor) -> None:
-    """Copy the storage of a CPU tensor to that of a tensor of the device, as far as the latter reaches."""
+    """Copy the storage of a CPU tensor to the storage of a device tensor, up to the size of the smaller one."""
     target, source = view_bytes(tensor.untyped_storage()), view_bytes(host.untyped_storage())
     length = min(target.numel(), source.numel())
     copy_bytes(target[:length], source[:length])

@@ -1,9 +1,9 @@
 """The ATen operators that are equivalent to standard functions.
 
-Most equivalents are the lines of `diopi_proto.aten.table`, read from function to operator. That table has only
-operators that reach a device; `equivalents.tsv` adds operators that PyTorch composes of others. It has the same columns
-and two additions: `<name=1` is a constant argument of the operator, and `gradient:name` is the gradient of an operator,
-computed by autograd.
+Most equivalents come from `diopi_proto.aten.table`, which assigns functions to operators. That table has only the
+operators that PyTorch calls on a device. `equivalents.tsv` adds operators that PyTorch decomposes into others. It has
+the same columns and two additions: `<name=1` is a constant argument of the operator, and `gradient:name` is the
+gradient of an operator, computed by autograd.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`AtenVendor`: calls of functions become calls of operators, and results are delivered without conversion."""
+"""`AtenVendor`: a vendor that implements each standard function by an equivalent ATen operator of PyTorch.
+
+It does not convert results: if PyTorch's result has another element type than the caller's tensor, the call fails.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ NO_KERNEL = "not implemented for"
 """Part of PyTorch's message if an operator does not support an element type."""
 
 NO_OPERATOR = "with arguments from the 'CPU' backend"
-"""Part of PyTorch's message for operators that only accelerators have."""
+"""Part of PyTorch's message for an operator that is not implemented for the CPU."""
 
 
 class RejectedError(Exception):
@@ -68,7 +71,7 @@ class AtenVendor(BaseVendor):
 
 
 def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None:
-    """Make the call with the first equivalent operator that accepts it, or raise the first operator's exception."""
+    """Make the call with the first equivalent operator that accepts it; if none does, raise the first exception."""
     rejections: list[Exception] = []
     missing: list[Exception] = []
     call = function_call(prototype, values)
@@ -110,7 +113,7 @@ def _has_dtypes(call: TorchCall, equivalent: Equivalent, returned: Sequence[Any]
 
 
 def _out_arguments(call: TorchCall, equivalent: Equivalent, out_variant: Any) -> dict[str, Any]:
-    """Return the `out` arguments of an operator's variant that writes into the caller's tensors."""
+    """Return the keyword arguments of an operator's `out` variant: the caller's result tensors."""
     written = [a for a in out_variant._schema.arguments if a.kwarg_only and a.alias_info is not None]
     results = {
         equivalent.row.results.get(p.name, number): target
@@ -151,7 +154,7 @@ def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
 
 
 def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
-    """Return one value per result: an array of tensors is one value, and so is each entry of a tuple."""
+    """Return what an operator returned as a sequence with one value per result. An array of tensors is one value."""
     if returned is None or returned == ():
         return call.results
     if isinstance(returned, tuple):
@@ -160,7 +163,7 @@ def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
 
 
 def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
-    """Return the operator's gradients by the arguments that the results name, computed by autograd."""
+    """Compute the gradients of the operator with autograd; the names of the results say by which arguments."""
     names = [p.name.removeprefix("grad_") for p in call.prototype.results]
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
     names = [sources.get(name, name) for name in names]
@@ -226,12 +229,15 @@ def _copy(target: Any, value: Any) -> None:
 
 
 def _is_omitted(target: torch.Tensor, value: torch.Tensor | None) -> bool:
-    """Return whether the operator omits a result, as batch normalization omits statistics outside of training."""
+    """Return whether the operator did not compute a result.
+
+    Batch normalization in evaluation mode has no statistics.
+    """
     return value is None or (value.numel() == 0 and target.numel() > 0)
 
 
 def _axes(tensor: torch.Tensor) -> list[int]:
-    """Return the sizes of a tensor without the sizes 1, which some results have in addition."""
+    """Return the sizes of a tensor without axes of size 1, which some results of PyTorch have in addition."""
     return [size for size in tensor.shape if size != 1]
 
 

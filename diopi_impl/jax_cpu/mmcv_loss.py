@@ -13,11 +13,11 @@ from diopi_impl.jax_cpu.extremes import nan_propagating_min
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LOG_MIN = log(2.0**-126)
-"""The logarithm of the smallest normal float32: the least logarithm that occurs."""
+"""The lower bound of all logarithms of probabilities: the logarithm of the smallest normal float32 number."""
 
 
 def _row_weights(target: Array, weight: Array, classes: int) -> Array:
-    """Return the weight of the target class of each row; 1 if there are no weights."""
+    """Return the weight of each row, which is the weight of its target class; 1 if there are no weights."""
     if not weight.size:
         return jnp.ones(target.shape, weight.dtype)
     check_shapes((classes,), weight=weight)
@@ -25,7 +25,7 @@ def _row_weights(target: Array, weight: Array, classes: int) -> Array:
 
 
 def _check_rows(name: str, rows: Array, target: Array) -> None:
-    """Raise ValueError unless rows are (N, C) and there are N targets."""
+    """Raise ValueError unless the tensor called `name` has shape (N, C) and the target has shape (N)."""
     if rows.ndim != 2:
         raise ValueError(f"{name} has shape {rows.shape}, expected (N, C)")
     check_shapes(rows.shape[:1], target=target)
@@ -38,7 +38,11 @@ def _log_sigmoid(x: Array) -> Array:
 
 @vendor.implements("diopiSigmoidFocalLossMmcv")
 def sigmoid_focal_loss(input, target, weight, gamma, alpha):
-    """Return the focal loss of each class of each row, computed with independent sigmoids."""
+    """Return the focal loss of each row and class, where each class has an independent sigmoid probability.
+
+    For the probability p of the true answer, the loss is −α · (1 − p)^γ · ln p · weight. The factor of the classes that
+    are not the target is 1 − α.
+    """
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, alpha, 1 - alpha)
@@ -48,11 +52,11 @@ def sigmoid_focal_loss(input, target, weight, gamma, alpha):
 
 @vendor.implements("diopiSigmoidFocalLossBackwardMmcv")
 def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
-    """Return the gradient of the logits."""
+    """Return the gradient of the loss by the logits."""
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
-    p, not_p = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # the probability of the row's target, and its complement
+    p, not_p = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # the probability of the true answer, and its complement
     scale = _row_weights(target, weight, input.shape[1])[:, None]
     return scale * balance.astype(x.dtype) * not_p**gamma * (not_p - gamma * p * _log_sigmoid(x))
 
@@ -75,7 +79,7 @@ def softmax_focal_loss(softmax, target, weight, gamma, alpha):
 
 @vendor.implements("diopiSoftmaxFocalLossBackwardMmcv")
 def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
-    """Return the gradient of the logits."""
+    """Return the gradient of the loss by the logits."""
     _check_rows("softmax", softmax, target)
     p = _target_probability(softmax, target)
     scale = alpha * _row_weights(target, weight, softmax.shape[1])
@@ -85,7 +89,7 @@ def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
 
 
 def _check_points(xyz1: Array, xyz2: Array) -> None:
-    """Raise ValueError unless both sets of points are (B, n, 2), with the same B."""
+    """Raise ValueError unless both sets of points have the shape (B, n, 2), with the same B."""
     for name, points in (("xyz1", xyz1), ("xyz2", xyz2)):
         if points.ndim != 3 or points.shape[0] != xyz1.shape[0] or points.shape[2] != 2:
             raise ValueError(f"{name} has shape {points.shape}, expected (B, n, 2) with the same B for both sets")
@@ -110,7 +114,7 @@ def chamfer_distance(xyz1, xyz2):
 
 @vendor.implements("diopiChamferDistanceBackwardMmcv")
 def chamfer_distance_backward(grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
-    """Return the gradients of both sets of points."""
+    """Return the gradients of the squared distances by both sets of points; the nearest points are fixed."""
     _check_points(xyz1, xyz2)
     check_shapes(xyz1.shape, grad_xyz1=grad_xyz1)
     check_shapes(xyz2.shape, grad_xyz2=grad_xyz2)

@@ -1,5 +1,7 @@
-"""The operators of ATen, PyTorch's library, and the functions of the standard that serve them.
+"""The operators of ATen (PyTorch's library of operators), and the standard functions that implement them.
 
-`table` says which function serves which operator, `mapping` what a call of an operator is as calls of functions.
-Neither needs PyTorch: who has it, a tracer or a device, says what its tensors are.
+- `table` states which function implements which operator.
+- `mapping` translates a call of an operator to calls of functions.
+
+Neither module imports PyTorch. Their callers, a tracer and a device, provide the tensors.
 """

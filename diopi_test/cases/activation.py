@@ -92,7 +92,7 @@ FORMULAS: Labelled = {name: {"approximate": name} for name in ("none", "tanh")}
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
 OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
-ONE_SIGN = "with a positive slope, input and result have one sign"
+ONE_SIGN = "with a positive slope, input and result have the same sign"
 
 NORMAL: Domains = {"grad_output": normal(), "input": normal()}
 JUMPING: Domains = {"grad_output": special, "input": KINKS}
@@ -117,7 +117,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
             non_discriminating="both bounds are 0",
         ),
         *MATRIX.variants({"input": normal(2)}, BOUNDS),
-        MATRIX.with_domains({"input": normal(2)}, "point", POINT, non_discriminating="both bounds are one number"),
+        MATRIX.with_domains({"input": normal(2)}, "point", POINT, non_discriminating="both bounds are equal"),
         MATRIX.with_domains(
             {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
         ),
@@ -125,9 +125,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
     "diopiHardtanhBackward": [
         *with_all_patterns(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
         *(MATRIX.with_domains(_beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
-        MATRIX.with_domains(
-            _beside(POINT), "point", POINT, non_discriminating="nothing lies between bounds that are one number"
-        ),
+        MATRIX.with_domains(_beside(POINT), "point", POINT, non_discriminating="no element lies between equal bounds"),
         ENDS.with_domains({"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
     ],
     "diopiHardswish": [
@@ -242,8 +240,8 @@ LONG = Axes.template("", (2, 2000), (1,))
 """A sum of so many shows the width of the accumulator."""
 
 TRIVIAL = {
-    "length-one": "the share of one element is 1 whatever it is",
-    "all-masked": "where every element is -inf there are no shares",
+    "length-one": "the softmax of a single element is always 1",
+    "all-masked": "the softmax of elements that are all -inf is NaN",
 }
 """Why cases do not discriminate."""
 

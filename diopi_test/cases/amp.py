@@ -89,7 +89,7 @@ def unscaling(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-FOUND = "what is not finite is found whatever was found before"
+FOUND = "the result is 1 for any earlier value, because an element is not finite"
 
 TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
 
@@ -157,7 +157,7 @@ def update(
     return CaseTemplate(label, arguments=arguments, **fields).replace(dtypes=DtypeSelection.all)
 
 
-RESET = "an infinity sets the tracker back, wherever it is"
+RESET = "any infinity resets the tracker, whatever its position is"
 
 UPDATES = (
     update("waits", smoke=True),

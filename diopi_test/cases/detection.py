@@ -83,9 +83,9 @@ SUPPRESSIONS = (
 )
 
 ALL_KEPT = {
-    "one": "no overlap is above the whole",
-    "single": "one box is kept, wherever it is",
-    "not-above": "both boxes are kept, as without an overlap",
+    "one": "no overlap exceeds the threshold 1",
+    "single": "a single box is always kept",
+    "not-above": "both boxes are kept, as if they did not overlap",
 }
 
 

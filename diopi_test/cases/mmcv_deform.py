@@ -163,7 +163,10 @@ CONVOLUTIONS = (
 MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(level=LARGE)
 GROUPS = MANY_CHANNELS.with_sizes("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1))
 
-ALONE = {"undefined": "every sum over places meets a NaN", "without-bias": "what is not added has no gradient"}
+ALONE = {
+    "undefined": "every sum over positions includes a NaN",
+    "without-bias": "terms that are not added have the gradient 0",
+}
 
 register(
     "diopiDeformConvMmcv",
@@ -294,5 +297,5 @@ register(
     "diopiMsDeformAttnBackwardMmcv",
     templates=ATTENTIONS,
     derive=attention,
-    non_discriminating={"one-level": "the only level starts where all of them do"},
+    non_discriminating={"one-level": "the only level starts at position 0"},
 )

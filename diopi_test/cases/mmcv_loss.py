@@ -208,7 +208,7 @@ WHOLE = {
 }
 """Small numbers whose squares and sums every element type holds, and differences that are not 0."""
 
-NO_CHOICE = "there is one point that can be the nearest"
+NO_CHOICE = "there is only one candidate for the nearest point"
 
 POINTS = (
     points("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),

@@ -86,8 +86,8 @@ EXACT: Mapping[str, Any] = {
 EXACT_BATCHES = (*BATCHES, batch("exact", (4, 5, 8), **EXACT))
 
 SPREADS = {
-    "infinite": "an infinity is as far from any mean",
-    "undefined": "a channel with NaN has no sum",
+    "infinite": "the distance of an infinity from any mean is infinite",
+    "undefined": "the sum of a channel with NaN is NaN",
 }
 
 register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=EXACT_BATCHES)
@@ -219,7 +219,7 @@ ACTIVATIONS = (
     activation("channels-last", (2, 3, 4, 2), grad=1, layout=channels_last),
     activation("steep", alpha=1.5, scale=0.5),
     activation("no-slope", (4, 9), alpha=0.0),
-    activation("no-scale", (4, 9), scale=0.0, non_discriminating="scale is 0"),
+    activation("no-scale", (4, 9), scale=0.0, non_discriminating="the scale is 0"),
     activation("magnitudes", (6, 9), log_uniform(-8, 8)),
     activation("special", (6, 3), choice([nan, inf, -inf, 1.5, -0.75]), bias=False, alpha=0.25, scale=2.0),
     activation("special-gradient", (6, 3), choice([nan, inf, -inf, 1.5]), bias=False, grad=1, alpha=0.25, scale=2.0),

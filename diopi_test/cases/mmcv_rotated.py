@@ -301,5 +301,5 @@ register(
     "diopiActiveRotatedFilterBackwardMmcv",
     templates=FILTERS,
     derive=filters,
-    non_discriminating={"one-entry": "a filter of one entry has one permutation"},
+    non_discriminating={"one-entry": "a filter with one entry has only one permutation"},
 )

@@ -129,11 +129,11 @@ def in_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
 
 NONE_INSIDE = {"none-inside": "no point is in the grid"}
 FEW_POINTS = {
-    "one-cell|in-any-order-one-cell": "the one cell is (0, 0, 0)",
-    "one-point|in-any-order-one-point": "one point makes one voxel of one point",
+    "one-cell|in-any-order-one-cell": "the only cell is (0, 0, 0)",
+    "one-point|in-any-order-one-point": "a single point gives one voxel with one point",
     "one-point-a-voxel|in-any-order-one-point-a-voxel": "every voxel has one point",
     "few-cells|in-any-order-few-cells": "two of three coordinates of each cell are 0",
-    "no-voxels": "nothing is made",
+    "no-voxels": "no voxel is created",
 }
 
 MANY_POINTS = VOXELIZE.with_sizes("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007).replace(
@@ -161,14 +161,14 @@ SUM, MEAN, MAXIMUM = range(3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction:
-    """Features of points that are reduced by voxel.
+class VoxelReduction:
+    """Points with coordinates of voxels and with features, which the function reduces by voxel.
 
     Attributes:
-        points, channels: of the features.
-        grid: its sizes; each point has one of its cells.
-        outside: whether some rows of coordinates have negative entries.
-        reduce_type: as the function has it.
+        points, channels: the sizes of the features.
+        grid: the sizes of the grid of voxels.
+        outside: whether some points have negative coordinates, which means that they are in no voxel.
+        reduce_type: the number of the reduction.
     """
 
     points: int = 30
@@ -178,7 +178,10 @@ class Reduction:
     reduce_type: int = SUM
 
     def coordinates(self) -> Any:
-        """Rows of coordinates, some of them equal; some with a negative entry, or several, where there are."""
+        """Return the coordinates of the points.
+
+        Some points share a voxel, and some have negative coordinates if `outside`.
+        """
         rng = np.random.default_rng(self.points + len(self.grid))
         rows = rng.integers(0, self.grid, (self.points, len(self.grid)))
         if self.outside:
@@ -187,11 +190,11 @@ class Reduction:
         return rows
 
     def rows(self) -> int:
-        """How many different rows without negative entries there are."""
+        """Return the number of different voxels with points."""
         return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
 
 
-def reduced(template: CaseTemplate[Reduction], dtype: Dtype) -> Mapping[str, Any]:
+def reduced(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelMmcv` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -201,7 +204,7 @@ def reduced(template: CaseTemplate[Reduction], dtype: Dtype) -> Mapping[str, Any
     }
 
 
-def reduced_backward(template: CaseTemplate[Reduction], dtype: Dtype) -> Mapping[str, Any]:
+def reduced_backward(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelBackwardMmcv` from the sizes of a template."""
     sizes = template.sizes
     inputs, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
@@ -221,13 +224,13 @@ def reduced_backward(template: CaseTemplate[Reduction], dtype: Dtype) -> Mapping
 
 
 SUMMANDS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values(-9, 9)}
-SUMMED = CaseTemplate("sum", Reduction(), **SMOKE_IN_ALL_DTYPES)
+SUMMED = CaseTemplate("sum", VoxelReduction(), **SMOKE_IN_ALL_DTYPES)
 MEANS = SUMMED.with_sizes("mean", reduce_type=MEAN)
 LARGEST = SUMMED.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SUMMANDS, exact=True)
 """Many points attain a maximum, and a feature does to the last bit."""
 
 
-def varied(template: CaseTemplate[Reduction]) -> list[CaseTemplate[Reduction]]:
+def varied(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelReduction]]:
     """A reduction of points of all sorts."""
     label, leading = template.label, template.replace(**LEADING)
     return [
@@ -266,13 +269,13 @@ register(
     "diopiDynamicPointToVoxelMmcv",
     templates=(*REDUCTIONS, NONE_KEPT),
     derive=reduced,
-    non_discriminating={"none-kept": "all points are left out"},
+    non_discriminating={"none-kept": "every point is outside of the grid"},
 )
 register(
     "diopiDynamicPointToVoxelBackwardMmcv",
     templates=REDUCTIONS,
     derive=reduced_backward,
-    non_discriminating={"(sum|mean|maximum)-one-point|one-row": "there is one row only"},
+    non_discriminating={"(sum|mean|maximum)-one-point|one-row": "there is only one row"},
 )
 
 # Sparse convolution

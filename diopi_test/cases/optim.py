@@ -196,7 +196,7 @@ RMSPROP = (
     rmsprop_step("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
     rmsprop_step("first", (F32, BF16), weight_decay=0.0).replace(domains={"square_avg": ZERO}, smoke=()),
     rmsprop_step("no-memory", alpha=0.0).replace(
-        non_discriminating="the mean of squares has no part of those before", smoke=()
+        non_discriminating="earlier gradients have the weight 0 in the mean of squares", smoke=()
     ),
     *(rmsprop_step(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
@@ -339,7 +339,7 @@ def clip(
     return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **fields})
 
 
-NO_LENGTH = "gradients of length 0 stay so"
+NO_LENGTH = "gradients with the norm 0 stay 0"
 TWO, THREE = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
 
 FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
@@ -358,7 +358,7 @@ CLIPS = (
     clip("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
     clip("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
     clip(
-        "max-norm-0", 0.0, domain=uniform(0.5, 2), non_discriminating="nothing remains of gradients clipped to length 0"
+        "max-norm-0", 0.0, domain=uniform(0.5, 2), non_discriminating="gradients that are clipped to the norm 0 are 0"
     ),
     clip("no-gradients", shapes=(), exact=True),
     clip("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
@@ -371,7 +371,13 @@ CLIPS = (
     ),  # single norms are exact
     clip("mixed-wide", remaining_dtype=F64),
     clip("infinite", shapes=TWO, domain=_containing(inf), dtypes=(F16, F32)),
-    clip("nan", shapes=TWO, domain=_containing(nan), dtypes=(F32, BF16), non_discriminating="a NaN spreads to all"),
+    clip(
+        "nan",
+        shapes=TWO,
+        domain=_containing(nan),
+        dtypes=(F32, BF16),
+        non_discriminating="a NaN makes every result NaN",
+    ),
     clip("infinite-maximum", 1.0, inf, TWO, _containing(-inf)),
     clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
     clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
@@ -391,7 +397,7 @@ def clip_grad_norm(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, CLIPS)
 
 
-NO_MEMORY = "a state that decays to nothing at once has no part in what follows"
+NO_MEMORY = "the decay is 0, so the earlier state does not affect the result"
 CaseFacts(number_choices=[NumberChoice("dampening", "whole", 2.0)]).declare("diopiSgd")
 CaseFacts(
     number_choices=[NumberChoice(name, "zero", 0.0, non_discriminating=NO_MEMORY) for name in ("beta1", "beta2")]

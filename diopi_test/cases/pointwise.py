@@ -140,9 +140,9 @@ def _annotate(function: str, case: Case) -> Case:
     if function == "diopiIsNan" and not is_inexact:
         return replace(case, non_discriminating="no integer is NaN")
     if function == "diopiIsNan" and case.label.endswith("special"):
-        return replace(case, non_discriminating="one of the special values is NaN")
+        return replace(case, non_discriminating="only one of the special values is NaN")
     if function == "diopiAcosh" and case.dtype is Dtype.bool:
-        return replace(case, non_discriminating="the only truth value with a result is 1, whose result is 0")
+        return replace(case, non_discriminating="of the truth values, only 1 has a finite result, which is 0")
     return case
 
 

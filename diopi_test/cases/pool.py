@@ -337,7 +337,9 @@ RANKS = (1, 2, 3)
 FORMS = ("", "Backward", "WithIndices")
 
 
-FEW_WINDOWS = {"(MaxPool-)?dilation-[24]-stride-[24]": "far apart, few windows name the elements that have a gradient"}
+FEW_WINDOWS = {
+    "(MaxPool-)?dilation-[24]-stride-[24]": "the windows are far apart, so few elements have a gradient other than 0"
+}
 
 
 @cases_for(

@@ -60,7 +60,7 @@ PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
 
 REPEATED = integer_values(0, 3)
 
-ONE_PLACE = "along an axis of length one there is but place 0"
+ONE_PLACE = "on an axis of size 1, every position is 0"
 
 AXES: Mapping[str, tuple[Shape, int]] = {
     "columns": ((7, 5), 0),
@@ -426,6 +426,6 @@ register(
     "diopiUnique",
     templates=(*UNIQUE, *UNIQUE_ALONG, *LARGE_UNIQUE),
     derive=derive_single_tensor(),
-    non_discriminating={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
+    non_discriminating={"all-different": "no value is repeated", "all-equal": "equal elements give a single result"},
 )
 CaseFacts(has_single_nan=True).declare("diopiUnique")

@@ -14,7 +14,7 @@ from functools import cache
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.bases import find_bases
-from diopi_test.execution.negative_cases import is_ordinary
+from diopi_test.execution.negative_cases import has_nonempty_inputs
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 PREFIX = CaseClass.callers.value
@@ -62,6 +62,10 @@ def _has_equal_layout(case: BaselineCase, result: str, argument: str) -> bool:
 def _can_share_tensor(prototype: Prototype, case: BaselineCase, result: str, argument: str) -> bool:
     """Return whether an argument and a result of the case can be the same tensor."""
     tensor, expected = case.arguments[argument], case.expected[result]
-    if not isinstance(tensor, BaselineTensor) or not isinstance(expected, Expected) or not is_ordinary(prototype, case):
+    if (
+        not isinstance(tensor, BaselineTensor)
+        or not isinstance(expected, Expected)
+        or not has_nonempty_inputs(prototype, case)
+    ):
         return False
     return (tensor.dtype, tensor.values.shape) == (expected.dtype, expected.values.shape)

@@ -24,7 +24,7 @@ from diopi_proto.types import Dtype, Number
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.data import widen
 from diopi_test.execution.bases import find_bases
-from diopi_test.execution.negative_cases import is_ordinary
+from diopi_test.execution.negative_cases import has_nonempty_inputs
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 
@@ -49,8 +49,8 @@ def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
     Returns:
         Pairs of label and base label.
     """
-    ordinary = filter(partial(is_ordinary, prototype), cases)
-    return find_bases(_ignored_targets(prototype), ordinary, lambda case, target: _can_derive(prototype, case, *target))
+    nonempty = filter(partial(has_nonempty_inputs, prototype), cases)
+    return find_bases(_ignored_targets(prototype), nonempty, lambda case, target: _can_derive(prototype, case, *target))
 
 
 def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:

@@ -1,9 +1,10 @@
 """Negative tests: invalid calls, each derived from a valid case by one change.
 
-Negative tests are not stored; each run derives them from the stored cases. `MUTATIONS` lists the changes. Each mutation
-has a predicate that selects parameters, and a function that returns the flaw of a call, or None if the mutation does
-not apply to the call. A mutation is applied only where the prototype's facts make the changed call invalid. Whether a
-test can be derived depends on shapes, types and attributes only, never on tensor values.
+Negative tests are not stored; each run derives them from the stored cases. `MUTATIONS` lists the changes. Each
+mutation has a predicate that selects parameters, and a function of a valid call. The function returns a *flaw*: the
+changed arguments, and a text that says why the changed call is invalid. It returns None if the mutation does not apply
+to the call. A mutation is applied only where the prototype's facts make the changed call invalid. Whether a test can be
+derived depends only on shapes, types and attributes, never on tensor values.
 
 In this module, an *array* is a Python list of tensors, for a parameter that is an array of tensors. A *list* is a tuple
 of numbers, for an attribute such as `kernel_size`. A sparse matrix is a Python list of its row pointers, columns and
@@ -56,7 +57,7 @@ class NegativeCase:
 def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
     """Return the labels of a function's negative tests, each with the label of its base.
 
-    The base is the first of `cases` from which the test can be derived.
+    The base of a negative test is the stored case from which the test is derived: the first suitable one of `cases`.
 
     Args:
         prototype: The prototype of the function.
@@ -71,7 +72,7 @@ def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list
         mutation, parameter = target
         return _find_flaw(mutation, prototype, parameter, case) is not None
 
-    return find_bases(_mutation_targets(prototype), filter(partial(is_ordinary, prototype), cases), applies)
+    return find_bases(_mutation_targets(prototype), filter(partial(has_nonempty_inputs, prototype), cases), applies)
 
 
 def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
@@ -88,7 +89,7 @@ def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
 
 @cache
 def _mutation_targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
-    """Return all pairs of a mutation and a parameter that it concerns, by the label of the negative test."""
+    """Return the mutation and the mutated parameter of each negative test of a function, by label."""
     return {
         f"{PREFIX}-{parameter.c_name}-{mutation.name}": (mutation, parameter)
         for mutation in MUTATIONS
@@ -104,18 +105,18 @@ def _find_flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, c
     return mutation.flaw(prototype, parameter, case)
 
 
-def is_ordinary(prototype: Prototype, case: BaselineCase) -> bool:
-    """Return whether all tensors that affect results, workspaces excepted, have elements.
+def has_nonempty_inputs(prototype: Prototype, case: BaselineCase) -> bool:
+    """Return whether all tensors that affect results have elements. Workspaces do not count.
 
-    A function need not read the arguments of a call without elements. Therefore negative tests can be derived only from
-    ordinary cases.
+    A function need not examine its arguments if the tensors have no elements. Therefore, negative tests are derived
+    only from cases whose inputs have elements.
 
     Args:
         prototype: The prototype of the function.
         case: The case.
 
     Returns:
-        Whether the case is ordinary.
+        Whether no such tensor is empty.
     """
     read = (p.name for p in prototype.arguments if p.annotation is not kinds.Workspace)
     decisive = [case.arguments[name] for name in read if prototype.has_effect(name, case.arguments)]

@@ -93,5 +93,6 @@ def _case_form(function: str, case: Case) -> str:
 
 
 def _value_form(value: Any) -> Any:
+    """Return the shapes, element types and layouts of tensors, or the value itself if it contains no tensors."""
     specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in TensorSpec.all_in(value)]
     return specs or value

@@ -1,4 +1,4 @@
-"""Compare the accuracy of chosen operators while a program runs, and report each call as the suite does."""
+"""Compare operators with the suite's reference while a program runs, and report each call as the suite does."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ MAX_CAPTURED_CASES = 8
 @final
 @dataclass(frozen=True, kw_only=True)
 class ComparedCall:
-    """The comparison of a function's call that an operator's call consists of.
+    """A call of a standard function within an operator's call, and the result of comparing it with the reference.
 
     Attributes:
         function: the name of the function.
-        label: the label of its case.
+        label: the label of the case that represents the call.
         dtype: the element type under test.
         case: the case with its expected results; None if the reference can't compute them.
         outcome: the outcome of the call.
-        known: the expected results, by the address of their memory.
+        known: the expected results, by the address of the result tensor.
         seconds: the duration of the vendor's call.
     """
 
@@ -63,14 +63,23 @@ class ComparedCall:
     seconds: float
 
     def make_record(self) -> CaseRecord:
-        """Return the record of the case for reports."""
+        """Return the call as a case record for the report."""
         return Collected(function=self.function, label=self.label, dtype=self.dtype.name).record(
             self.outcome, self.seconds
         )
 
 
 def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tuple[Mapping[str, Any], ComparedCall]:
-    """Perform a function's call and check it; return the vendor's results and the compared call."""
+    """Execute a call of a standard function and compare it with the reference.
+
+    Args:
+        call: the call.
+        perform: a function that executes the call on the vendor.
+        label: the label of the case that represents the call.
+
+    Returns:
+        The vendor's results by name, and the comparison.
+    """
     recorded = RecordedCall.from_call(call)
     began = time.perf_counter()
     returned = perform()
@@ -112,17 +121,17 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
 
 @final
 class ComparisonSession(Observation):
-    """An observer that compares calls of operators with the CPU and the reference.
+    """An observer that compares calls of operators with PyTorch's CPU, and their calls of functions with the reference.
 
     Args:
-        operators: regular expressions of the operators, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
-        report: the file for the suite's report, which is written at the end. Failed calls are stored as cases in the
-            folder with the same name and the suffix `.cases`.
-        say: a function that receives the lines for the user.
+        operators: regular expressions of the operators to compare, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+        report: the path of the report, which is written at the end; None for no report. Failed calls are stored as
+            cases in the folder with the same name and the suffix `.cases`.
+        say: a function that receives each line for the user.
         source: the name of the setting that contains `operators`, for error messages.
 
     Attributes:
-        counts: the number of compared and of failed calls, by operator.
+        counts: the numbers of compared and of incorrect calls, by operator.
 
     Raises:
         SettingError: if an expression matches no operator.
@@ -146,14 +155,23 @@ class ComparisonSession(Observation):
         super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Run an operator and compare its results and side effects."""
+        """Execute an operator, and compare its outputs and its inputs afterwards.
+
+        Args:
+            operator: the operator.
+            named: the arguments by name.
+            serve: a function that executes the operator on the device.
+
+        Returns:
+            The result of the operator on the device.
+        """
         name, calls = operator_name(operator), list[ComparedCall]()
         with self._lock:
             self._number += 1
             label = f"{name}-{self._number}"
 
         def watch(call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
-            """Perform and compare a function's call, and collect the comparison."""
+            """Execute and compare a call of a standard function that the operator makes."""
             results, compared_call = perform_compared(call, perform, f"{label}.{len(calls)}" if calls else label)
             calls.append(compared_call)
             return results
@@ -168,7 +186,7 @@ class ComparisonSession(Observation):
         return returned
 
     def _report_operator(self, name: str, calls: list[ComparedCall], tensors: Sequence[ComparedTensor]) -> None:
-        """Report and count the outcome of an operator's call."""
+        """Print and count the outcome of an operator's call, and store its calls of functions."""
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
             message = "; ".join(tensor.lines[0] for tensor in incorrect)
@@ -188,7 +206,7 @@ class ComparisonSession(Observation):
             self._store_call(call)
 
     def _store_call(self, call: ComparedCall) -> None:
-        """Store the outcome of a function's call, and the call itself as a case if it failed and few are stored."""
+        """Store the record of a call for the report. Store the first failed calls of each function also as cases."""
         if self._report is None or self._writer is None:
             return
         record = call.make_record()
@@ -200,16 +218,16 @@ class ComparisonSession(Observation):
         self._records[record.id] = record
 
     def _run_options(self) -> RunOptions:
-        """Return the run options for the report's header."""
+        """Return the options of a run that repeats the stored cases, for the header and the commands of the report."""
         return RunOptions(vendor=selected_vendor(), data=self._writer.folder if self._writer else None)
 
     def _write_findings(self) -> None:
-        """Write the report, if a file was named."""
+        """Write the report, if the user requested one."""
         if self._report is not None:
             write_text(self._report, json.dumps(to_json(self._log_content().report()), indent=1) + "\n")
 
     def _log_content(self) -> LogContent:
-        """Return the content of a run log that contains these calls as cases."""
+        """Return the content of a run log that contains the calls as cases."""
         vendor = backend().vendor
         return LogContent(
             path=Path(),

@@ -1,4 +1,7 @@
-"""Token sampling of the LMDeploy engine: each sequence draws a number from a separate generator."""
+"""Token sampling of the LMDeploy engine: each sequence of a batch draws its next token with its own generator.
+
+A *weight* is a token's probability, or a number proportional to it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from diopi_impl.jax_cpu.registration import implements_sampling
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 SamplingState = tuple[Array, Array | None, Array | None, Array | None, Array | None]
-"""The tensors output_ids, finished, sequence_lengths, cum_log_probs and output_log_probs."""
+"""The updated tensors: output_ids, finished, sequence_lengths, cum_log_probs and output_log_probs."""
 
 
 def _draw_numbers(generators: Array) -> Array:
@@ -32,14 +35,14 @@ def _sort_weights(weights: Array) -> tuple[Array, Array]:
     return ids, jnp.take_along_axis(weights, ids, -1)
 
 
-def _first_reaching(weights: Array, threshold: Array, last: Array) -> Array:
-    """Return the first position of each row where the running sum reaches the threshold, at most `last`."""
+def _find_position(weights: Array, threshold: Array, last: Array) -> Array:
+    """Return the first position of each row at which the cumulative weight reaches the threshold, at most `last`."""
     reached = jnp.cumsum(weights.astype(jnp.float64), -1) >= threshold[:, None]
     return jnp.minimum(jnp.where(jnp.any(reached, -1), jnp.argmax(reached, -1), last), last)
 
 
 def _take_per_row(values: Array, places: Array) -> Array:
-    """Return the element of each row at its position."""
+    """Return the element of each row at the row's position in `places`."""
     return jnp.take_along_axis(values, places[:, None], -1)[:, 0]
 
 
@@ -52,12 +55,24 @@ def _update_state(
     is_written: Array,
     is_sampled: Array,
 ) -> SamplingState:
-    """Return the state after writing tokens where `is_written`; only sampled tokens update the other tensors."""
+    """Return the state after a step.
+
+    Args:
+        state: The tensors before the step.
+        tokens: The token of each sequence.
+        logarithms: The logarithms to add to cum_log_probs, and to write to output_log_probs.
+        end_ids: The end token of each sequence.
+        step: The row of output_ids to write.
+        is_written: Whether the token of each sequence is written.
+        is_sampled: Whether the token was drawn, so that the other tensors are updated as well.
+
+    Returns:
+        The updated tensors.
+    """
     ids, finished, lengths, cum, log_probs = state
     batch = tokens.shape[0]
-    places = jnp.where(
-        is_written, step * batch + jnp.arange(batch), ids.size
-    )  # writes to an index out of range are dropped
+    # a write to an index that is out of range has no effect
+    places = jnp.where(is_written, step * batch + jnp.arange(batch), ids.size)
     written = ids.reshape(-1).at[places].set(tokens, mode="drop").reshape(ids.shape)
     if cum is not None:
         cum = jnp.where(is_sampled, cum + logarithms[0], cum)
@@ -70,7 +85,7 @@ def _update_state(
 
 
 def _check_shapes_of_call(logits: Array, batch_size: int, vocab_size_padded: int, **tensors: Array | None) -> None:
-    """Raise ValueError unless logits are [batch_size, vocab_size_padded] and the tensors [batch_size]."""
+    """Raise ValueError unless logits have shape [batch_size, vocab_size_padded] and other tensors [batch_size]."""
     check_batch(batch_size, logits, **tensors)
     check_number("vocab_size_padded", vocab_size_padded, logits.shape[1])
 
@@ -109,7 +124,7 @@ def top_k_sampling(
     ids, weights = _sort_weights(weights)
     limit = jnp.clip(runtime_top_k, 1, vocab_size_padded)
     total = jnp.sum(jnp.where(jnp.arange(vocab_size_padded) < limit[:, None], weights, 0), -1)
-    place = _first_reaching(weights, _draw_numbers(generators) * runtime_top_p * total, limit - 1)
+    place = _find_position(weights, _draw_numbers(generators) * runtime_top_p * total, limit - 1)
     is_decoded, ended = ~_flags(skip_decode, batch_size), _flags(finished, batch_size)
     tokens, weight = jnp.where(ended, end_ids, _take_per_row(ids, place)), jnp.log(_take_per_row(weights, place))
     return _update_state(
@@ -141,7 +156,7 @@ def top_p_sampling(
     _check_shapes_of_call(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
     check_shapes((batch_size,), runtime_top_p=runtime_top_p, skip_decode=skip_decode)
     ids, weights = _sort_weights(_probabilities(logits))
-    place = _first_reaching(
+    place = _find_position(
         weights, _draw_numbers(generators) * runtime_top_p, jnp.full(batch_size, vocab_size_padded - 1)
     )
     place = jnp.where(weights[:, 0] >= runtime_top_p, 0, place)

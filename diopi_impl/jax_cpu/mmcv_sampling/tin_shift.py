@@ -1,4 +1,7 @@
-"""Temporal shifts of channel groups, for temporal interlacing networks (TIN)."""
+"""Shifts of groups of channels in time, for temporal interlacing networks (TIN).
+
+Frames have the shape (N, T, C, S): samples, time steps, channels and pixels. `shift` has the shape (N, groups).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
-    """Return frames (N, T, C, S) with each group of channels shifted in time by its `shift`."""
+    """Return the frames with each group of channels moved to later time steps by its shift; fill with zeros."""
     check_rank(4, frames=frames)
     check_rank(2, shift=shift)
     (n, t, c, _), groups = frames.shape, shift.shape[1]
@@ -37,5 +40,8 @@ def tin_shift(output, input, shift):
 
 @vendor.implements("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(grad_input, grad_output, shift):
-    """Return grad_output shifted forward: MMCV computes this instead of the backward shift, which is valid too."""
+    """Return grad_output shifted as in the forward function, as MMCV does.
+
+    The exact gradient, shifted back, is also valid.
+    """
     return _shift_frames(grad_output, shift, grad_input)

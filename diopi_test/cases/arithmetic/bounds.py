@@ -66,8 +66,8 @@ def middle(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> B
     return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
 
 
-NAN_BOUND = "a bound of NaN makes all NaN"
-CROSSED = "with the lower bound above the upper, the upper bound is the result"
+NAN_BOUND = "if a bound is NaN, every result is NaN"
+CROSSED = "if the lower bound exceeds the upper bound, every result is the upper bound"
 
 
 @cases_for("diopiClamp", non_discriminating={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
@@ -136,7 +136,7 @@ def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTe
     )
 
 
-NO_CHOICE = {"at-(minus-)?inf": "nothing lies beyond an infinite bound", "at-nan": NAN_BOUND}
+NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND}
 NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
 SQUARE = pattern("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
 

@@ -56,10 +56,10 @@ def three(ones: int) -> Domain:
 
 
 NO_COMPARISON = {
-    "to-nan": "NaN is not equal to anything, nor more or less",
-    "to-inf": "all numbers are less than infinity",
-    "(negative-)?float-number|0|to-int": "no number of the type is equal, or none is less",
-    "special": "few of the special values are equal",
+    "to-nan": "comparisons with NaN are always false",
+    "to-inf": "every finite number is less than infinity",
+    "(negative-)?float-number|0|to-int": "no number of the element type equals the operand, or none is less",
+    "special": "only a few of the special values are equal",
 }
 GAP = IntegerGap(F32).first
 POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
@@ -129,7 +129,9 @@ def truths(first: bool) -> Domain:
     return by_dtype(chosen)
 
 
-@cases_for("diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "few of the special values are false"})
+@cases_for(
+    "diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "only a few of the special values are false"}
+)
 def logic(prototype: Prototype) -> Iterator[Case]:
     domains = for_both_operands(truths(prototype.base == "diopiLogicalAnd"))
     templates = [
@@ -140,7 +142,9 @@ def logic(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, templates)
 
 
-@cases_for("diopiBitwiseAnd", "diopiBitwiseOr", non_discriminating={"0|all": "0 has no bit, −1 has them all"})
+@cases_for(
+    "diopiBitwiseAnd", "diopiBitwiseOr", non_discriminating={"0|all": "no bit of 0 is set, and every bit of −1 is set"}
+)
 def bitwise(prototype: Prototype) -> Iterator[Case]:
     is_and = prototype.base == "diopiBitwiseAnd"
     domains = for_both_operands(truths_or(is_and, full_range))

@@ -100,7 +100,9 @@ DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "thi
 
 @cases_for(
     "diopiDiv",
-    non_discriminating={"by-(inf|nan)|(trunc|floor)-ends-by-nan": "a quotient by infinity is 0, by NaN it is NaN"},
+    non_discriminating={
+        "by-(inf|nan)|(trunc|floor)-ends-by-nan": "every quotient by infinity is 0, and every quotient by NaN is NaN"
+    },
 )
 def div(prototype: Prototype) -> Iterator[Case]:
     templates = [
@@ -178,8 +180,8 @@ ROUNDED = (
 # Remainders
 
 NO_REMAINDER = {
-    "ends-(-?inf|nan|0.0)": "of or by such a number there is no remainder",
-    "by-truth|with-bool|of-5": "division by true, which is 1, leaves nothing, that by false is left open",
+    "ends-(-?inf|nan|0.0)": "there is no finite remainder of or by such a number",
+    "by-truth|with-bool|of-5": "the remainder by true (1) is 0, and the remainder by false is unspecified",
 }
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
 SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}

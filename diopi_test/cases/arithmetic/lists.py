@@ -69,7 +69,7 @@ FAR_APART = [
     tensor(131, 511, domain=NUMBERS, layout=strides(1031, 2)),
     tensor(65_537, domain=NUMBERS),
 ]
-ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the elements"}
+ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for every element"}
 
 
 @cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)

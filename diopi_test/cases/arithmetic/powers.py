@@ -27,8 +27,8 @@ from diopi_test.cases.type_promotion import IntegerGap
 F16, F32 = Dtype.float16, Dtype.float32
 
 NO_POWER = {
-    "to-(0|nan|no-power)|ends-to-0.0": "any number to the power 0 is 1, to NaN it is NaN",
-    "negative-to-third": "a negative number has no broken power",
+    "to-(0|nan|no-power)|ends-to-0.0": "every power with the exponent 0 is 1, and with the exponent NaN it is NaN",
+    "negative-to-third": "a negative base with a fractional exponent gives NaN",
 }
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
 
@@ -105,7 +105,7 @@ def power(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, templates)
 
 
-ONE_POWER = "any power of 1 is 1, of NaN it is NaN"
+ONE_POWER = "every power of 1 is 1, and every power of NaN is NaN"
 EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
 

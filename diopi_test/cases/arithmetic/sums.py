@@ -73,9 +73,7 @@ LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int
 @cases_for(
     "diopiAdd",
     "diopiSub",
-    non_discriminating={
-        "alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times the other is 0, or NaN, whatever it is"
-    },
+    non_discriminating={"alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times any operand is 0 or NaN"},
 )
 def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     is_add = prototype.base == "diopiAdd"
@@ -113,7 +111,7 @@ PRODUCTS = (
 )
 
 
-@cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 or NaN is that"})
+@cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 is 0, and a product with NaN is NaN"})
 def mul(prototype: Prototype) -> Iterator[Case]:
     lifted = [
         ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, LIFTED),
@@ -147,9 +145,7 @@ SUMS_OF_PRODUCTS = (
 )
 
 
-@cases_for(
-    "diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two is 0 whatever they are"}
-)
+@cases_for("diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two operands is always 0"})
 def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
     templates = [
         *Elementwise(prototype).distribute(THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}),
@@ -189,7 +185,7 @@ LERPS = (
 )
 
 
-@cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end has all the weight"})
+@cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, [*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
 
@@ -221,7 +217,9 @@ CaseFacts(
 ).declare("diopiAdd", "diopiSub", "diopiMul")
 
 CaseFacts(
-    number_choices=[NumberChoice("weight", "bool", True, non_discriminating="one end has all the weight")]
+    number_choices=[
+        NumberChoice("weight", "bool", True, non_discriminating="one end of the interpolation has the weight 1")
+    ]
 ).declare("diopiLerpTensor")
 CaseFacts(huge_form="plain").declare("diopiAdd")
 CaseFacts(huge_form="inplace").declare("diopiMul")

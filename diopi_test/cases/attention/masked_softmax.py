@@ -19,8 +19,8 @@ from diopi_test.cases.tensors import literal
 
 
 @dataclass(frozen=True)
-class Masked:
-    """Shape of the scores and of the mask, and the mask's type."""
+class MaskedScores:
+    """The shapes of the scores and of the mask, and the element type of the mask."""
 
     shape: Shape
     mask: Shape
@@ -37,7 +37,9 @@ def masked(
     **fields: Any,
 ) -> CaseTemplate[Any]:
     """Return a template with scores of this shape and a mask of shape `mask`, which is broadcast."""
-    return CaseTemplate(label, Masked(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields)
+    return CaseTemplate(
+        label, MaskedScores(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields
+    )
 
 
 def of_masked(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:

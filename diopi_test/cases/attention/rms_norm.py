@@ -93,8 +93,8 @@ CONSTANT = choice([2.0, -2.0])
 
 
 ALONE = {
-    "special": "what is not finite decides alone",
-    "exact": "squares of equal numbers have one root",
+    "special": "the result depends only on the element that is not finite",
+    "exact": "all elements are equal, so the root mean square equals their absolute value",
 }
 
 

@@ -147,7 +147,7 @@ register(
 )
 
 
-@cases_for("diopiIndexFill", non_discriminating={"of-number|length-one": "the only place is filled"})
+@cases_for("diopiIndexFill", non_discriminating={"of-number|length-one": "the only position is filled"})
 def index_fill(prototype: Prototype) -> Iterator[Case]:
     templates = [*INDEX_FILL, *conversions(prototype, IndexedAxis((4, 5), 1, literal([0, 3])))]
     with_untried = and_untried(templates, lambda shape, axis: IndexedAxis(shape, axis, literal([-1])))
@@ -265,7 +265,7 @@ def by_numbers(*names: str) -> Derive[AxisPart]:
 
 COLUMN, INNER_COLUMN = AxisPart((9, 3), 1, (1,)), AxisPart((3, 4, 5), -2, (-3,))
 SELECT = parts(COLUMN, INNER_COLUMN, SINGLE)
-ALL_OF_IT = {"length-one": "the slice is all there is"}
+ALL_OF_IT = {"length-one": "the slice is the whole axis"}
 by_index_number = by_numbers("dim", "index")
 
 

@@ -252,7 +252,7 @@ def scattering(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Mapping[s
     }
 
 
-WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE, "all|cube$": "every place is written"}
+WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE, "all|cube$": "every position is written"}
 
 
 def one_in_each(shape: Shape, axis: int) -> ScatteredAxis:

@@ -156,13 +156,13 @@ register(
         template.replace(result_layout=contiguous) for template in (*MASKED, *LARGE_MASKED)
     ],  # the callee's layout
     derive=masking(),
-    non_discriminating={"input-number": "all elements are the one of the input"},
+    non_discriminating={"input-number": "all result elements are the only element of the input"},
 )
 
 ADDED_UP = {
     **UNMASKED,
-    "input-number": "whatever is selected is added up",
-    "outer": "as much is added up in every row, wherever the mask is true",
+    "input-number": "all selected elements are added to one sum",
+    "outer": "every row has the same sum, wherever the mask is true",
 }
 
 

@@ -130,7 +130,7 @@ def looking_up(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[st
     }
 
 
-ONE_ROW = {"one-row": "there is but one row"}
+ONE_ROW = {"one-row": "there is only one row"}
 
 register("diopiEmbedding", templates=EMBEDDING, derive=looking_up, non_discriminating=ONE_ROW)
 register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_up, non_discriminating=ONE_ROW)
@@ -196,7 +196,7 @@ def unlike_rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
 
 
-SHORT = {"(just-)?short-enough": "no row is too long, whichever are named"}
+SHORT = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
 
 register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_rows, non_discriminating=SHORT)
 

@@ -123,8 +123,8 @@ def without(*absent: str, **changes: Any) -> CaseTemplate[Any]:
 
 
 COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
-ONLY_ZERO = "what no gradient comes from has none but 0"
-OF_ONE = "a unitriangular matrix of one element is 1"
+ONLY_ZERO = "the gradient of an unused result is 0"
+OF_ONE = "a unit triangular matrix with one element is 1"
 
 GRADIENTS = (
     *(flagged(MATRIX, flags) for flags in CHOICES),

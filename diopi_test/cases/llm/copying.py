@@ -61,5 +61,5 @@ register(
         copied("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], level=LARGE),
     ),
     derive=of_copied,
-    non_discriminating={"all-slots": "nothing is left as it was"},
+    non_discriminating={"all-slots": "every element is overwritten"},
 )

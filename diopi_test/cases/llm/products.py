@@ -71,5 +71,5 @@ register(
         product("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], level=LARGE),
     ),
     derive=of_product,
-    non_discriminating={"accumulated": "beside a sum this large the bias is rounded away"},
+    non_discriminating={"accumulated": "the sum is so large that adding the bias does not change it"},
 )

@@ -146,14 +146,14 @@ def _with_scores(template: CaseTemplate[Tokens], of_rows: NDArray[Any]) -> CaseT
 
 
 SINGLE = {
-    "one-token-each": "one token has the whole share",
-    "without-gaps": "no row is left as it was",
-    "special": "few tokens have a share",
+    "one-token-each": "a single token has the probability 1",
+    "without-gaps": "every row is overwritten",
+    "special": "only a few tokens have a nonzero probability",
 }
 
 register(
     "diopiTokenAttentionInference",
-    non_discriminating={"without-gaps": "no column is left as it was"},
+    non_discriminating={"without-gaps": "every column is overwritten"},
     templates=(
         *TOKENS,
         tokens(

@@ -85,7 +85,11 @@ COMMON = (
     attention("first-layer", {"layer_id": 0}),
     attention("middle-layer", {"layer_id": 1}, layers=3),
     attention("partly-rotated", {"rotary_embedding": 4}, dtypes=DtypeSelection.all),
-    attention("not-rotated", {"rotary_embedding": 0}, non_discriminating="no position matters"),
+    attention(
+        "not-rotated",
+        {"rotary_embedding": 0},
+        non_discriminating="without rotation, positions do not affect the result",
+    ),
     attention("odd-size", {"rotary_embedding": 4}, size=5),
     attention("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
     attention("theta-1e6", {"rope_theta": 1e6}),

@@ -84,7 +84,11 @@ register(
     templates=(
         stop("last", dtypes=DtypeSelection.all, smoke=True),
         *(stop(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
-        stop("all-finished", {"finished": constant_mask(True, 9)}, non_discriminating="nothing is ever begun again"),
+        stop(
+            "all-finished",
+            {"finished": constant_mask(True, 9)},
+            non_discriminating="all sequences are finished already",
+        ),
         stop("some-finished", {"finished": periodic_mask(9)}),
         stop("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
         stop("offset-2", {"id_offset": 2, "step": 2}),
@@ -154,5 +158,5 @@ register(
         ),
         length("far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all),
     ),
-    non_discriminating={".*": "sequences are finished or not, one number says how many"},
+    non_discriminating={".*": "the results are flags, and the number of finished sequences"},
 )

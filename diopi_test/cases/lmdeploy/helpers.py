@@ -60,7 +60,7 @@ register(
         gather("more-padding", (3, 1, 4, 2), 5, 9, 10),
         gather("narrow", (1, 2), 2, 3, 4, dtypes=(I32,)),
         gather("far", (1, 2), 2, 3, 4, dtypes=(I64,)),
-        gather("whole", (3, 3, 3), 3, 8, 8, dtypes=DtypeSelection.all, non_discriminating="every place is written"),
+        gather("whole", (3, 3, 3), 3, 8, 8, dtypes=DtypeSelection.all, non_discriminating="every position is written"),
         gather("no-prompts", (0, 0), 0, 5, 7, non_discriminating="there is no prompt"),
         gather("empty-prompts", (0, 3, 0), 3, 6, 7),
         gather("in-the-prompt", (3, 1, 5), 5, 4, 6, dtypes=DtypeSelection.all),
@@ -257,7 +257,7 @@ register(
         CaseTemplate("ids-strided", (11, 6, 9), {"input_ids": integers(9, low=0, high=10, layout=strided)}),
         CaseTemplate("int32", (11, 6, 9), {"input_ids": tensor(9, domain=integer_values(0, 10), dtype=I32)}),
         CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031), level=LARGE),
-        CaseTemplate("one-word", (1, 6, 4), non_discriminating="there is one id"),
+        CaseTemplate("one-word", (1, 6, 4), non_discriminating="there is only one ID"),
         CaseTemplate(
             "in-order", (11, 6, 11), {"input_ids": tensor(11, domain=lambda r, n, d: r.permutation(n), dtype=I64)}
         ),

@@ -38,7 +38,9 @@ register(
         CaseTemplate("whole", (4, 11, 11), dtypes=DtypeSelection.all),
         CaseTemplate("no-bias", (4, 13, 16), {"bias": None}, dtypes=DtypeSelection.all),
         CaseTemplate("mostly-padding", (3, 3, 9), dtypes=half),
-        CaseTemplate("all-padding", (2, 0, 9), dtypes=DtypeSelection.all, non_discriminating="padding is one number"),
+        CaseTemplate(
+            "all-padding", (2, 0, 9), dtypes=DtypeSelection.all, non_discriminating="every element is the padding value"
+        ),
         CaseTemplate("one-sequence", (1, 30, 32)),
         CaseTemplate("many-sequences", (65, 6, 7), dtypes=(F32, BF16)),
         CaseTemplate("long", (2, 1029, 1031), dtypes=(F32, F16)),
@@ -63,7 +65,7 @@ register(
 # Repetition
 
 NO_LENGTHS = {"input_lengths": None}
-AGAIN = "every token comes again"
+AGAIN = "every token is repeated"
 KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
 
 
@@ -98,7 +100,7 @@ register(
         _penalty("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
         _penalty("shorter-prompt", arguments={"max_input_length": 3}),
         _penalty("at-the-prompt", arguments={"step": 4}),
-        _penalty("first", arguments={"step": 0}, non_discriminating="no token is held yet"),
+        _penalty("first", arguments={"step": 0}, non_discriminating="the sequence contains no token yet"),
         _penalty("second", arguments={"step": 1, **NO_LENGTHS}),
         _penalty("last", arguments={"step": 8}),
         _penalty("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=AGAIN),
@@ -180,13 +182,13 @@ register(
         ban("own", dtypes=DtypeSelection.all, smoke=True),
         ban("shared", _shared(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True),
         *(ban(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
-        ban("step-0", {"step": 0}, non_discriminating="no word of several tokens is begun yet"),
+        ban("step-0", {"step": 0}, non_discriminating="at step 0, no banned word of several tokens has begun"),
         ban("step-1-pairs", _shared(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
         ban("token-0", _shared(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
         ban("beyond", _shared(BEYOND), dtypes=(F32, F16)),
         ban("full-row", _shared(joined(4, [4], [7, 6, 8]))),
         ban("one-word", _shared(joined(3, [3, 9, 7]))),
-        ban("no-words", _shared(joined(4)), non_discriminating="without words nothing is banned"),
+        ban("no-words", _shared(joined(4)), non_discriminating="there are no banned words"),
         ban("same-last", _shared(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
         ban("offset", _shared(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
         ban("offset-2", {"id_offset": 3, "step": 3}),

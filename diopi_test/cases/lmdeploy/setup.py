@@ -69,7 +69,7 @@ SAME = {
     (
         "one-k|no-k|large-k|one-p|no-p|large-p|negative-p|one-of-both|none-of-both|k-without-p|p-without-k|one|two|"
         "one-of-size-1|one-value-for-all"
-    ): "what stands for all sequences is the same for all"
+    ): "one value applies to all sequences"
 }
 
 register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, non_discriminating=SAME)
@@ -85,5 +85,5 @@ register(
         of_each("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=DtypeSelection.all),
         of_each("far-reset", arguments={"top_p_reset_ids": 2**31 - 1}, dtypes=(I64, I32)),
     ),
-    non_discriminating={".*": "what stands for all sequences is the same for all"},
+    non_discriminating={".*": "one value applies to all sequences"},
 )

@@ -230,10 +230,10 @@ NLL_ALONE = with_logits([masked("impossible-classes")], _masked_beyond_first)
 NLL_CERTAIN = with_logits([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
 NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
 
-NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored|no-classes": "nothing is left where every target is ignored"}
-NO_OTHER_CLASS = {"none-one-class": "no other target is a class"}
+NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored|no-classes": "every target is ignored"}
+NO_OTHER_CLASS = {"none-one-class": "there is only one class that a target can name"}
 ONE_CLASS = {"none-one-class": "the softmax of one class is 1"}
-ONE_TARGET = {"none-many-classes": "of all classes only the target has a gradient"}
+ONE_TARGET = {"none-many-classes": "only the target class has a gradient other than 0"}
 
 
 @cases_for("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_CLASS})

@@ -101,10 +101,10 @@ SUPPRESSIONS = (
         1.0,
         boxes(integer_values(0, 1), integer_values(1, 2)),
         exact_boxes=True,
-        non_discriminating="no overlap is above the whole",
+        non_discriminating="no overlap exceeds the threshold 1",
     ),
-    suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="few boxes overlap"),
-    suppression("single", 1, 0.5, exact_boxes=True, non_discriminating="one box is kept, wherever it is"),
+    suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="only a few boxes overlap"),
+    suppression("single", 1, 0.5, exact_boxes=True, non_discriminating="a single box is always kept"),
     suppression("none", 0, 0.5, exact_boxes=True),
     suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
     suppression(
@@ -198,9 +198,9 @@ ROTATED_SUPPRESSIONS = (
     rotated_suppression("slender", 14, 0.15, turned(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
     rotated_suppression("several-turns", 14, 0.25, turned(uniform(0, 8), uniform(2, 6), uniform(-40, 40))),
     rotated_suppression(
-        "apart", 12, 0.5, turned(uniform(0, 90), uniform(2, 6), ANGLES), non_discriminating="few boxes overlap"
+        "apart", 12, 0.5, turned(uniform(0, 90), uniform(2, 6), ANGLES), non_discriminating="only a few boxes overlap"
     ),
-    rotated_suppression("single", 1, 0.5, non_discriminating="one box is kept, wherever it is"),
+    rotated_suppression("single", 1, 0.5, non_discriminating="a single box is always kept"),
     rotated_suppression("none", 0, 0.5),
     rotated_suppression("long", 60, 0.3, turned(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all),
     CaseTemplate("many", arguments=NESTED, level=LARGE),

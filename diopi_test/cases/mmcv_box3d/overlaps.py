@@ -213,10 +213,15 @@ def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
         suppression(seen, "transposed", 9, 0.2, layout=transposed),
         suppression(seen, "several-turns", 10, 0.25, boxes(uniform(0, 14), uniform(3, 9), uniform(-40, 40))),
         suppression(
-            seen, "apart", 8, 0.5, boxes(uniform(0, 90), uniform(4, 9), ANGLES), non_discriminating="few boxes overlap"
+            seen,
+            "apart",
+            8,
+            0.5,
+            boxes(uniform(0, 90), uniform(4, 9), ANGLES),
+            non_discriminating="only a few boxes overlap",
         ),
         suppression(seen, "small", 10, 0.15, boxes(uniform(0, 5), uniform(0.5, 2), ANGLES)),
-        suppression(seen, "single", 1, non_discriminating="one box is kept, wherever it is"),
+        suppression(seen, "single", 1, non_discriminating="a single box is always kept"),
         suppression(seen, "none", 0),
         suppression(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
         CaseTemplate("many", arguments=NESTED, level=LARGE),

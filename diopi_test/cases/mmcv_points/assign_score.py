@@ -95,5 +95,5 @@ register(
     "diopiAssignScoreWithkBackwardMmcv",
     templates=ASSIGNED,
     derive=scored,
-    non_discriminating={"long-sum-of-matrices": "all scores and centers are alike, so that the sum grows"},
+    non_discriminating={"long-sum-of-matrices": "all scores and centers are equal, so that the sum becomes large"},
 )

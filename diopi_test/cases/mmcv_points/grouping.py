@@ -112,7 +112,7 @@ LARGE_CHOICES = (
     MANY_FEATURES,
     MANY_FEATURES.with_sizes("half", b=3).replace(dtypes=(Dtype.float16,), layout=strided),
 )
-SINGLE_CHOICE = {"one-point|always-the-same": "one point is chosen, wherever it lies"}
+SINGLE_CHOICE = {"one-point|always-the-same": "a single point is always chosen"}
 
 register(
     "diopiGatherPointsMmcv",

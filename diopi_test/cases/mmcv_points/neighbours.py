@@ -104,8 +104,8 @@ register(
     templates=BALLS,
     derive=ball,
     non_discriminating={
-        "no-hits|no-points": "a row without a hit is not written",
-        "one-point": "the one point has index 0",
+        "no-hits|no-points": "a row without a point in range is not written",
+        "one-point": "the only point has the index 0",
     },
 )
 
@@ -154,7 +154,7 @@ register(
     templates=STACKED_BALLS,
     derive=stacked_ball,
     non_discriminating={
-        "no-hits": "a row without a hit has -1 in its first slot",
+        "no-hits": "a row without a point in range begins with -1",
         "two-sets|other-radius|one-set": OTHER_SIZES,
     },
 )
@@ -231,7 +231,7 @@ ALL_NEIGHBOURS = (
     LARGE_SET.with_sizes(centers=67, nsample=33),
 )
 
-ONE_NEIGHBOR = {"one-point": "all centres have the one neighbour"}
+ONE_NEIGHBOR = {"one-point": "all centers have the same single neighbor"}
 
 register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, non_discriminating=ONE_NEIGHBOR)
 register("diopiThreeNnMmcv", templates=(*NEIGHBOURS, LARGE_SET), derive=three_nearest, non_discriminating=ONE_NEIGHBOR)

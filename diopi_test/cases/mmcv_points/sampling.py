@@ -74,7 +74,7 @@ SAMPLINGS = (
     SAMPLE.with_sizes("no-sets", B=0),
 )
 
-FIRST = {"one|of-one-point": "point 0 comes first, wherever it is"}
+FIRST = {"one|of-one-point": "the first chosen point is always point 0"}
 
 LARGE_SETS = {
     "diopiFurthestPointSamplingMmcv": SAMPLE.with_sizes("many-points", B=1, N=22_003, num_points=67),

@@ -89,5 +89,5 @@ register(
     "diopiBorderAlignBackwardMmcv",
     templates=BORDERS,
     derive=border,
-    non_discriminating={"without-extent|one-place": "all points of a border have one value"},
+    non_discriminating={"without-extent|one-place": "all points of a border have the same value"},
 )

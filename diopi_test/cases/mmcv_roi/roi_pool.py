@@ -83,5 +83,8 @@ register(
     "diopiRoiPoolBackwardMmcv",
     templates=POOLS,
     derive=pool_backward,
-    non_discriminating={"one-bin": "few cells are largest", "one-cell": "there is but one cell of one map"},
+    non_discriminating={
+        "one-bin": "only a few cells contain a maximum",
+        "one-cell": "there is a single map with a single cell",
+    },
 )

@@ -1,4 +1,4 @@
-"""Masked convolution: the windows of chosen positions, and the results put back."""
+"""Cases of masked convolution, which computes only the chosen positions of an image."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from diopi_test.cases.tensors import arbitrary, literal, zeros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Masked:
-    """The image (channels, height, width), and how many of its positions are chosen.
+class MaskedImage:
+    """An image (channels, height, width) of which some positions are chosen.
 
     Attributes:
-        count: of the positions; None for all.
-        kernel, padding: along H and along W.
+        count: the number of chosen positions; None for all.
+        kernel, padding: the sizes along the height and the width.
     """
 
     image: tuple[int, int, int] = (3, 4, 5)
@@ -32,13 +32,13 @@ class Masked:
 
     @property
     def chosen(self) -> Any:
-        """Rows and columns of different positions in no order."""
+        """Return the rows and columns of the chosen positions, which are different and in random order."""
         cells = np.arange(self.image[1] * self.image[2])
         shuffled = np.random.default_rng(len(cells)).permutation(cells)[: self.count]
         return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
 
 
-def masked(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
+def masked(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments that both functions of masked convolution have in common."""
     sizes = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.chosen
@@ -56,17 +56,17 @@ def masked(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def to_columns(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
+def to_columns(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
 
 
-def to_image(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
+def to_image(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedCol2imMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
 
-CHOSEN = CaseTemplate("some", Masked(), **SMOKE_IN_ALL_DTYPES)
+CHOSEN = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
 CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 MASKED = (
@@ -107,7 +107,7 @@ register(
     templates=MASKED,
     derive=to_image,
     non_discriminating={
-        "one$": "one position of the image is written",
-        "one-row|one-column": "all positions are on the one line",
+        "one$": "only one position of the image is written",
+        "one-row|one-column": "all positions are on the only row",
     },
 )

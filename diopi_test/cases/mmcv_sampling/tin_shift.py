@@ -75,5 +75,5 @@ register(
     "diopiTinShiftBackwardMmcv",
     templates=SHIFTS,
     derive=shifted,
-    non_discriminating={"out": "shifted out of sight, nothing is left"},
+    non_discriminating={"out": "all frames are shifted out of the range, so every element is 0"},
 )

@@ -114,7 +114,7 @@ layer_norm(
         *EPSILONS,
         *LARGE_LAYERS,
     ),
-    non_discriminating={**NO_VARIANCE, "expanded": "all rows are one"},
+    non_discriminating={**NO_VARIANCE, "expanded": "all rows are equal"},
 )
 
 layer_norm(
@@ -130,7 +130,7 @@ layer_norm(
         *BEGINNING,
         *LARGE_LAYERS,
     ),
-    non_discriminating={"nan": "a sum over all rows has that of the NaN in it"},
+    non_discriminating={"nan": "a sum over all rows includes the NaN"},
 )
 
 # Group norm

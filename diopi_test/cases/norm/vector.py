@@ -304,7 +304,7 @@ register(
     "diopiNormBackward",
     templates=(*SLOPES, *of_further_orders(), *along_untried(SLOPES), *LARGE_VECTORS),
     derive=_gradient,
-    non_discriminating={"(zero-in-)?order-0": "a count has no slope"},
+    non_discriminating={"(zero-in-)?order-0": "the number of nonzero elements has the gradient 0"},
 )
 
 # Vectors of length one
@@ -418,8 +418,8 @@ PARALLEL = tensor(
 )
 """Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
 
-NOT_BELOW_EPS = {"exact-eps": "the norm just reaches eps"}
-ONE_ELEMENT = {"length-one-axis": "one element is scaled to 1 or -1, whatever it is"}
+NOT_BELOW_EPS = {"exact-eps": "the norm equals eps"}
+ONE_ELEMENT = {"length-one-axis": "normalization scales a single element to 1 or -1"}
 
 
 register(

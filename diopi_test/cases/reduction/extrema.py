@@ -63,9 +63,9 @@ MANY_ROWS = Axes.template("one-nan-of-many", (5, 1031), (1,))
 """Extrema are found by vectors, or by a library, where there are many elements."""
 
 EQUAL_SLICES = {
-    "length-one": "one element is its own extremum, at 0",
-    "first-of-equals-long-columns": "where the extremum is, not which number it is, is in question",
-    "all-high|all-low": "no element exceeds what a search for the extremum starts from",
+    "length-one": "a single element is the extremum, at position 0",
+    "first-of-equals-long-columns": "the case tests the position of the extremum and not its value",
+    "all-high|all-low": "no element exceeds the initial value of a search for the extremum",
 }
 
 NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
@@ -185,7 +185,9 @@ FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), l
 
 
 @cases_for(
-    "diopiMaxAll", "diopiMinAll", non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all"}
+    "diopiMaxAll",
+    "diopiMinAll",
+    non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all elements"},
 )
 def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
     further = (

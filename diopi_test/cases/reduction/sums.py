@@ -182,8 +182,8 @@ def mean(prototype: Prototype) -> Iterator[Case]:
 STANDARD = normal()
 
 NO_DEVIATION = {
-    "length-one|one-element": "one element doesn't deviate from itself",
-    "correction-[57]": "5 elements less 5 or more leave a divisor of 0",
+    "length-one|one-element": "the deviation of a single element is 0",
+    "correction-[57]": "with 5 elements and a correction of 5 or more, the divisor is 0",
 }
 
 

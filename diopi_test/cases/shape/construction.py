@@ -98,7 +98,7 @@ FILL = (
     constructed("truth", (2, 3), arguments={"value": True}, **TRUTHS),
 )
 
-ALIKE = {".*": "all elements are to be alike"}
+ALIKE = {".*": "the function returns equal elements"}
 
 
 def size_and_value(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
@@ -150,7 +150,9 @@ ARANGE = (
 )
 
 register(
-    "diopiArange", templates=ARANGE, non_discriminating={"one": "a single element is the start, whatever the step"}
+    "diopiArange",
+    templates=ARANGE,
+    non_discriminating={"one": "a single element is the start value, whatever the step is"},
 )
 
 
@@ -195,4 +197,4 @@ LINSPACE = (
     spaced("half", -11, 37, 70_001, dtypes=HALF, level=LARGE),
 )
 
-register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start is the end"})
+register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start equals the end"})

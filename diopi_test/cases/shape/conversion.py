@@ -163,7 +163,7 @@ register(
         *STRETCHED,
         *(copy.replace(level=LARGE) for copy in LARGE_COPIES),
     ),
-    non_discriminating={"to-float(32|64)-scalar": "all elements are the one of the input"},
+    non_discriminating={"to-float(32|64)-scalar": "all result elements are the only element of the input"},
 )
 
 FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {

@@ -259,10 +259,10 @@ MOVEMENTS = {
 }
 
 ALIKE = {
-    "scalar": "all elements are the one of the input",
+    "scalar": "all result elements are the only element of the input",
     "far-below": "the diagonal lies below all elements",
     "far-above": "the diagonal lies above all elements",
-    "one-window": "the only window is at the start, whatever the step",
+    "one-window": "the only window is at the start, whatever the step is",
 }
 
 
@@ -386,7 +386,7 @@ register(
     "diopiPad",
     templates=PADDED,
     derive=derive_single_tensor(),
-    non_discriminating={"constant-no-margins": "there are no margins to fill"},
+    non_discriminating={"constant-no-margins": "there is no padding to fill"},
 )
 
 

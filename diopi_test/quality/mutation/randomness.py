@@ -13,7 +13,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_test.cases.data import random_generator
 from diopi_test.oracle.records import BaselineCase, expected_arrays
-from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, Draw, top_k_draw, top_p_draw
+from diopi_test.oracle.reference.lmdeploy.sampling import STATE_NAMES, Draw, top_k_draw, top_p_draw
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, changed_if
 from lib_rt import Generator
 from lib_rt.dtypes import from_numpy, to_numpy
@@ -125,7 +125,7 @@ def _sample_tokens(
     asked, (_, draw) = min(sizes) < 0, make(arguments)
     ids, *states = draw(np.array([1 - source.random() for source in sources]))
     if asked:
-        ids, *states = (arguments[name] for name in UPDATED)
+        ids, *states = (arguments[name] for name in STATE_NAMES)
     return ids, *(max(size, 0) for size in sizes), *states
 
 

@@ -83,7 +83,7 @@ def test_show_explains_a_negative_test(data: Path) -> None:
 
 def test_show_explains_an_ignored_argument(data: Path) -> None:
     output = show(data, "diopiBatchNormBackward[callers-running_mean-null]").output
-    assert "  must have the results of that case: Where `training` is true" in output
+    assert "  must have the same results: Where `training` is true" in output
     assert ", is NULL\n" in output
 
 

@@ -1,4 +1,8 @@
-"""Sampling of the LMDeploy engine: the tokens that a sequence draws from, and the results of a draw."""
+"""Token sampling of the LMDeploy engine: each sequence of a batch draws its next token at random.
+
+A *ranking* lists the tokens that can be drawn, the most probable first. A random number u from (0, 1] selects the token
+at which the cumulative weight reaches the share u of the accepted weight.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +23,17 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True, kw_only=True)
 class TokenRanking:
-    """The tokens that a sequence draws from, in descending order of weight.
+    """The tokens from which the next token of a sequence is drawn, in descending order of weight.
 
     Attributes:
         ids: the ids of all tokens.
         weights: the weight of each token: its probability, or exp(logit − largest logit).
         limit: the number of first tokens that can be drawn.
-        mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
-        total: the divisor of a weight in `output_log_probs`.
-        is_ordered: whether the lowest id of equal weights is drawn, so that only one token is valid.
-        is_draw: whether the draw also updates log-probabilities, length and end.
-        terms: the terms of the logarithm of a weight.
+        mass_limit: a token can be drawn only if the weights of all preceding tokens add up to less than this limit.
+        total: the number by which a weight is divided before its logarithm enters `output_log_probs`.
+        is_ordered: whether the token with the lowest ID is drawn among equal weights, so that only one token is valid.
+        is_draw: whether the draw also updates the log-probabilities, the length and the end of the sequence.
+        terms: the error of a weight's logarithm in eps, which widens the error budget.
     """
 
     ids: Array
@@ -43,18 +47,18 @@ class TokenRanking:
 
     @property
     def count(self) -> int:
-        """The number of tokens that can be drawn: tokens before which the weights add up to less than `mass_limit`."""
+        """Return the number of tokens that can be drawn."""
         weights = self.weights[: self.limit]
         return max(1, int(np.sum((np.cumsum(weights) - weights < self.mass_limit) & (weights > 0))))
 
     @property
     def is_certain(self) -> bool:
-        """Whether only one token can be drawn."""
+        """Return whether only one token can be drawn."""
         rivals = int(np.sum(self.weights == self.weights[0]))
         return self.count == 1 and (rivals == 1 or self.is_ordered)
 
     def find_position(self, u: float) -> int:
-        """Return the first position where the cumulative weight reaches u · mass_limit, or the last position."""
+        """Return the first position at which the cumulative weight reaches u · mass_limit, or the last position."""
         reached = np.cumsum(self.weights[: self.limit]) >= u * self.mass_limit
         return int(np.argmax(reached)) if np.any(reached) else self.limit - 1
 
@@ -77,7 +81,17 @@ def _sort_by_weight(weights: Array) -> tuple[Array, Array]:
 
 
 def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRanking:
-    """Rank the k most probable tokens, limited to the share p of their sum; use probabilities if `are_logged`."""
+    """Rank the k most probable tokens, limited to the share p of their total weight.
+
+    Args:
+        logits: The logits of all tokens.
+        k: The maximum number of tokens.
+        p: The share of the total weight of these tokens.
+        are_logged: Whether log-probabilities are results. The weights are then probabilities, otherwise exponentials.
+
+    Returns:
+        The ranking.
+    """
     ids, weights = _sort_by_weight(_probabilities(logits) if are_logged else _exponentials(logits))
     limit = min(max(k, 1), len(ids))
     total = float(np.sum(weights[:limit]))
@@ -85,7 +99,7 @@ def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRankin
 
 
 def rank_top_p(logits: Array, p: float) -> TokenRanking:
-    """Rank all tokens, limited to the cumulative probability p; only the first if its probability is at least p."""
+    """Rank the most probable tokens up to the cumulative probability p, at least one token."""
     ids, weights = _sort_by_weight(_probabilities(logits))
     if weights[0] >= p:
         return TokenRanking(ids=ids, weights=weights, limit=1, mass_limit=0.0, is_ordered=True)
@@ -93,7 +107,7 @@ def rank_top_p(logits: Array, p: float) -> TokenRanking:
 
 
 def _ended_ranking(token: int, is_draw: bool) -> TokenRanking:
-    """Return the ranking of an ended sequence: only its end token, whose weight is nearly 1."""
+    """Return the ranking of a sequence that has ended: it contains only the end token, with a weight of nearly 1."""
     return TokenRanking(
         ids=np.array([token]), weights=np.array([1 - 5e-7]), limit=1, mass_limit=0.0, is_draw=is_draw, terms=5.0
     )
@@ -104,24 +118,35 @@ def _flags(flags: Array | None, batch: int) -> Array:
     return np.zeros(batch, bool) if flags is None else flags
 
 
-UPDATED = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "output_log_probs")
-"""The names of the arguments that sampling updates."""
+STATE_NAMES = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "output_log_probs")
+"""The names of the arguments that sampling updates, in the order of `SamplingState`."""
 
-Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
+SamplingState = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 
 
 def _apply_draw(
-    numbers: Array, before: Updated, sequences: Sequence[TokenRanking | None], end_ids: Array, step: int
-) -> Updated:
-    """Return the updated arguments after each ranked sequence draws a token with its number in (0, 1]."""
+    numbers: Array, before: SamplingState, sequences: Sequence[TokenRanking | None], end_ids: Array, step: int
+) -> SamplingState:
+    """Return the updated arguments after each sequence with a ranking has drawn a token.
+
+    Args:
+        numbers: The random number of each sequence, from (0, 1].
+        before: The arguments before the call.
+        sequences: The ranking of each sequence; None for a skipped sequence.
+        end_ids: The end token of each sequence.
+        step: The row of `output_ids` to write.
+
+    Returns:
+        The updated arguments.
+    """
     ids, finished, lengths, cum, log_probs = (None if array is None else array.copy() for array in before)
     assert ids is not None
     ended = _flags(before[1], len(sequences))
     for b, ranked in enumerate(sequences):
         if ranked is None:
             continue
-        find_position = ranked.find_position(numbers[b])
-        token, logarithm = ranked.ids[find_position], np.log(ranked.weights[find_position])
+        position = ranked.find_position(numbers[b])
+        token, logarithm = ranked.ids[position], np.log(ranked.weights[position])
         ids.reshape(-1)[step * len(sequences) + b] = token
         if cum is not None and ranked.is_draw:
             cum[b] += logarithm
@@ -157,13 +182,13 @@ def rank_sequences_top_p(
     ]
 
 
-Draw = Callable[[Array], Updated]
-"""Maps a number per sequence to the updated arguments."""
+Draw = Callable[[Array], SamplingState]
+"""A function from the random number of each sequence to the updated arguments."""
 
 
 def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
-    """Return the ranking of each sequence in a call of top-k sampling, and a function that draws."""
-    before = _select_updated(arguments)
+    """Return the rankings of a call of top-k sampling, and a function that draws from them."""
+    before = _state_of(arguments)
     are_logged = before[3] is not None or before[4] is not None
     ks, ps, skip = arguments["runtime_top_k"], arguments["runtime_top_p"], arguments["skip_decode"]
     sequences = rank_sequences_top_k(arguments["logits"], before[1], arguments["end_ids"], ks, ps, skip, are_logged)
@@ -173,8 +198,8 @@ def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
 
 
 def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
-    """Return the ranking of each sequence in a call of top-p sampling, and a function that draws."""
-    before = _select_updated(arguments)
+    """Return the rankings of a call of top-p sampling, and a function that draws from them."""
+    before = _state_of(arguments)
     ps, skip = arguments["runtime_top_p"], arguments["skip_decode"]
     sequences = rank_sequences_top_p(arguments["logits"], before[1], arguments["end_ids"], ps, skip)
     return sequences, partial(
@@ -182,14 +207,14 @@ def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
     )
 
 
-def _select_updated(arguments: Any) -> Updated:
-    """Return the arguments that sampling updates, in the order of `UPDATED`."""
-    ids, finished, lengths, cum, log_probs = (arguments[name] for name in UPDATED)
+def _state_of(arguments: Any) -> SamplingState:
+    """Return the arguments that sampling updates, in the order of `STATE_NAMES`."""
+    ids, finished, lengths, cum, log_probs = (arguments[name] for name in STATE_NAMES)
     return ids, finished, lengths, cum, log_probs
 
 
 def _draw_results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list[Any], list[Any]]:
-    """Return `output_ids` and the other results, marked as one of several valid results if they depend on the draw."""
+    """Return `output_ids`, and the other results. Results that depend on the random numbers are marked `AnyOf`."""
     ids, finished, lengths, cum, log_probs = draw(np.full(len(sequences), 0.5))
     if not all(ranked.is_certain for ranked in sequences if ranked is not None):
         validated = [None if array is None else AnyOf(array) for array in (finished, cum, log_probs)]
@@ -200,13 +225,13 @@ def _draw_results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple
 
 
 def _log_terms(ranked: TokenRanking | None) -> float:
-    """Return the terms of the logarithm of the drawn weight; 0 for a sequence without a logarithm."""
+    """Return the terms of the logarithm of the drawn weight; 0 if the sequence has no such logarithm."""
     return 0.0 if ranked is None or not ranked.is_draw else ranked.terms + abs(float(np.log(ranked.weights[0])))
 
 
 def _unchanged_results(arguments: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
     """Return the results of a call that only queries workspace sizes: all other arguments are unchanged."""
-    ids, finished, lengths, *logarithms = _select_updated(arguments)
+    ids, finished, lengths, *logarithms = _state_of(arguments)
     exact_log_probs = [None if array is None else Exact(array) for array in logarithms]
     return (ids, *sizes, finished, lengths, *exact_log_probs)
 

@@ -1,4 +1,7 @@
-"""Shifts of groups of channels in time, for a temporal interlacing network (TIN)."""
+"""Shifts of groups of channels in time, for temporal interlacing networks (TIN).
+
+Frames have the shape (N, T, C, S): samples, time steps, channels and pixels. `shift` has the shape (N, groups).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Array = NDArray[Any]
 
 
 def _shift_frames(frames: Array, shift: Array) -> Array:
-    """Return frames (N, T, C, S) with each group of channels shifted in time; fill with zeros."""
+    """Return the frames with each group of channels moved to later time steps by its shift; fill with zeros."""
     t, c = frames.shape[1:3]
     if c % shift.shape[1]:
         raise ValueError(f"input has {c} channels, expected a multiple of the number of groups, {shift.shape[1]}")
@@ -35,5 +38,8 @@ def tin_shift(input, shift):
 
 @reference("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(grad_output, shift):
-    """Return grad_output shifted forward: MMCV computes this instead of the backward shift, which is valid too."""
+    """Return grad_output shifted as in the forward function, as MMCV does.
+
+    The exact gradient, shifted back, is also valid.
+    """
     return AnyOf(_shift_frames(grad_output, shift))

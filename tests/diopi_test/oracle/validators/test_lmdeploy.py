@@ -14,7 +14,7 @@ from diopi_proto.interface import lookup
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
-from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, top_k_draw, top_p_draw
+from diopi_test.oracle.reference.lmdeploy.sampling import STATE_NAMES, top_k_draw, top_p_draw
 from diopi_test.oracle.validators import CompletedCall, find_validator
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ def numbers_of(case: BaselineCase, call: int) -> Array:
 def complete_call(case: BaselineCase, arguments: Any, numbers: Array, has_redraws: bool = True) -> CompletedCall:
     """What is drawn with these numbers in a call with these arguments, as an answer to the case."""
     updated = DRAWS[case.function](arguments)[1](numbers)
-    results = {name: value for name, value in zip(UPDATED, updated, strict=True) if value is not None}
+    results = {name: value for name, value in zip(STATE_NAMES, updated, strict=True) if value is not None}
     further = {"the next call": complete_call(case, arguments, numbers_of(case, 1), False)} if has_redraws else {}
     return CompletedCall(
         arguments=case.plain_arguments(), results=results, expected=results, dtypes={}, redraws=further
