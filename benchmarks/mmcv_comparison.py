@@ -51,7 +51,7 @@ def stored_calls(function: str, level: str, data: Path | None) -> list[BaselineC
     return [stored.case(case.label) for case in select_cases(function, level) if case.case_class.is_demanded]
 
 
-def drawn_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
+def fuzzed_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
     """Return up to `count` random valid calls of a function, which the seed determines."""
     calls: list[BaselineCase] = []
 
@@ -136,12 +136,12 @@ def main(patterns: Sequence[str], sample: int, seed: int, level: str, data: Path
     """Run the calls and print the comparison."""
     console = Console(width=120)
     table = Table(title="calls: agreed, differed, element type absent; largest error / budget")
-    for column in ("function", "cases", "", "", "", "drawn", "", "", "", "jax_cpu", "", "", ""):
+    for column in ("function", "cases", "", "", "", "fuzzed", "", "", "", "jax_cpu", "", "", ""):
         table.add_column(column)
     differences: list[str] = []
     with TrialRunner(MMCV, TIMEOUT) as mmcv, TrialRunner(OURS, TIMEOUT) as ours:
         for function in functions(patterns):
-            calls = drawn_calls(function, sample, seed)
+            calls = fuzzed_calls(function, sample, seed)
             scores = score(mmcv, stored_calls(function, level, data)), score(mmcv, calls), score(ours, calls)
             table.add_row(function.removeprefix("diopi"), *(cell for comparison in scores for cell in comparison.cells))
             for name, comparison in zip(("mmcv", "mmcv", "jax_cpu"), scores, strict=True):

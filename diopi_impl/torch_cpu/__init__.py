@@ -42,7 +42,7 @@ vendor = TorchVendor(
         Waiver("diopiProd[bfloat16-exact]", "products of half precision are rounded after every factor"),
         Waiver("diopiProd[float16-partial-overflow]", "products of half precision are rounded after every factor"),
         Waiver("diopiSmoothL1Loss*[*-target-truths-beta0-*]", "PyTorch subtracts if beta is 0, and rejects bool"),
-        Waiver("diopiBCELossBackward[float64-ends-*]", "the least denominator is 1e-12 rounded to float32"),
+        Waiver("diopiBCELossBackward[float64-ends-*]", "the smallest denominator is 1e-12 rounded to float32"),
         Waiver("diopiLayerNorm*Backward[*float16-exact]", "gradients of weights are added up in half precision"),
         Waiver("diopiLayerNorm*Backward[*float16-mixed]", "gradients of weights are added up in half precision"),
         Waiver("diopiLayerNormGBBackward[float16-half-wide]", "gradients of weights are added up in half precision"),
@@ -57,9 +57,11 @@ vendor = TorchVendor(
         Waiver("diopiAdaptiveAvgPool3d[*float16-exact]", "windows are added up in half precision"),
         Waiver("diopiAdaptiveAvgPool3d[float16-large]", "windows are added up in half precision"),
         Waiver("diopiNormalizeBackward[float16-order-0.25]", "subnormal terms are rounded to float16"),
-        Waiver("diopiIndexBackward[*float16-long-sum]", "half precision is added up in half precision"),
-        Waiver("diopiIndexPut*[*float16-long-sum]", "half precision is added up in half precision"),
-        Waiver("diopiEmbeddingBackward[*float16-long-sum]", "half precision is added up in half precision"),
+        Waiver("diopiIndexBackward[*float16-long-sum]", "elements at the same position are added in half precision"),
+        Waiver("diopiIndexPut*[*float16-long-sum]", "elements at the same position are added in half precision"),
+        Waiver(
+            "diopiEmbeddingBackward[*float16-long-sum]", "elements at the same position are added in half precision"
+        ),
         Waiver("diopiGridSample[float16-half-volume-bilinear]", "positions in volumes are computed in half precision"),
         Waiver(
             "diopiLinspace[float16-half]",

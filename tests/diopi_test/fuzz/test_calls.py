@@ -72,7 +72,7 @@ def is_poor(function: str, found: SearchStatistics, count: int) -> bool:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # domains and references at the ends of formats
 @pytest.mark.parametrize("function", sampled(OPERATORS, 25))
-def test_drawn_calls_are_legal_and_vary(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzzed_calls_are_valid_and_vary(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(amplification, "ROUNDS", 1)  # no budget is needed here
     monkeypatch.setattr(stability, "ROUNDS", 1)
     if is_poor(function, draw_statistics(function), CALLS):
