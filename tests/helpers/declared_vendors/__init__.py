@@ -1,0 +1,114 @@
+"""Vendors with a known arithmetic: torch_cpu, changed to compute as accelerators do. They declare nothing.
+
+Each vendor of `EMULATED` has an attribute `emulated`: the declaration that describes its arithmetic. In a process that
+has `tests/helpers` on its path, `declared_vendors:tf32` names a vendor.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from declared_vendors.convolutions import fft_replacements, winograd_replacements
+from declared_vendors.elementary import FUNCTIONS, compositions, flush_replacements, inexact_replacements
+from declared_vendors.emulation import EmulatedVendor
+from declared_vendors.products import (
+    HALF,
+    SINGLE,
+    Multiply,
+    accumulate_in_half,
+    multiply_in_changing_order,
+    multiply_in_three_parts,
+    multiply_rounded,
+    product_replacements,
+)
+from declared_vendors.sums import sum_in_changing_order, sum_in_half, sum_replacements
+from diopi_impl.numerics import ErrorBound, Numerics, shipped_numerics
+from diopi_impl.numerics.declaration import Products
+
+SIGNIFICANT_BITS = {"tf32": 11, "hf32": 12, "bf16": 8}
+"""The significant bits of the factors of products, by declared format."""
+
+CORRECTLY_ROUNDED = ("divide", "reciprocal", "sqrt")
+"""Functions that are correctly rounded where others have errors of several units in the last place."""
+
+
+def _with_products(name: Products, multiply: Multiply) -> EmulatedVendor:
+    return EmulatedVendor(name, Numerics(name=name, float32_products=name), product_replacements(multiply, SINGLE))
+
+
+def _with_errors(name: str, bounds: dict[str, tuple[ErrorBound, ...]]) -> EmulatedVendor:
+    declared = Numerics(name=name, elementary=bounds)
+    return EmulatedVendor(name, declared, inexact_replacements(bounds), compositions())
+
+
+tf32 = _with_products("tf32", partial(multiply_rounded, SIGNIFICANT_BITS["tf32"]))
+hf32 = _with_products("hf32", partial(multiply_rounded, SIGNIFICANT_BITS["hf32"]))
+bf16 = _with_products("bf16", partial(multiply_rounded, SIGNIFICANT_BITS["bf16"]))
+bf16x3 = _with_products("bf16x3", multiply_in_three_parts)
+half_accumulation = EmulatedVendor(
+    "half accumulation",
+    Numerics(name="half-accumulation", half_accumulation="half"),
+    product_replacements(accumulate_in_half, HALF) | sum_replacements(sum_in_half, HALF),
+)
+winograd_f2 = EmulatedVendor(
+    "winograd F(2x2, 3x3)",
+    Numerics(name="winograd-f2", convolutions=frozenset({"direct", "winograd-f2"})),
+    winograd_replacements(2),
+)
+winograd_f4 = EmulatedVendor(
+    "winograd F(4x4, 3x3)",
+    Numerics(name="winograd-f4", convolutions=frozenset({"direct", "winograd-f4"})),
+    winograd_replacements(4),
+)
+fft = EmulatedVendor(
+    "FFT convolutions", Numerics(name="fft", convolutions=frozenset({"direct", "fft"})), fft_replacements()
+)
+_FAST_MATH = shipped_numerics("fast-math")
+fast_math = EmulatedVendor(
+    "intrinsics",
+    _FAST_MATH,
+    flush_replacements(inexact_replacements(_FAST_MATH.elementary), arguments=True),
+    compositions(),
+)
+two_ulp = _with_errors("two-ulp", {name: (ErrorBound(ulp=2),) for name in FUNCTIONS if name not in CORRECTLY_ROUNDED})
+four_ulp = _with_errors("four-ulp", {name: (ErrorBound(ulp=4),) for name in FUNCTIONS if name not in CORRECTLY_ROUNDED})
+flush_results = EmulatedVendor(
+    "flushed results",
+    Numerics(name="flush-results", subnormals="flush-results"),
+    flush_replacements({}, arguments=False),
+)
+flush_inputs = EmulatedVendor(
+    "flushed inputs and results",
+    Numerics(name="flush-inputs", subnormals="flush-inputs"),
+    flush_replacements({}, arguments=True),
+)
+changing_order = EmulatedVendor(
+    "split-K",
+    Numerics(
+        name="split-k",
+        sum_order={"attention": "run-to-run", "linalg": "run-to-run", "conv": "run-to-run", "reduction": "run-to-run"},
+    ),
+    product_replacements(multiply_in_changing_order, SINGLE)
+    | sum_replacements(sum_in_changing_order, (*SINGLE, *HALF)),
+)
+
+EMULATED = {
+    vendor.emulated.name: vendor
+    for vendor in (
+        tf32,
+        hf32,
+        bf16x3,
+        bf16,
+        half_accumulation,
+        winograd_f2,
+        winograd_f4,
+        fft,
+        fast_math,
+        two_ulp,
+        four_ulp,
+        flush_results,
+        flush_inputs,
+        changing_order,
+    )
+}
+"""All vendors, by the name of the declaration that describes them."""
