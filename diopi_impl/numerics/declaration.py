@@ -182,5 +182,5 @@ def _raise_problems(problems: list[str]) -> None:
         raise NumericsError("\n".join(problems))
 
 
-IEEE = Numerics()
+IEEE = Numerics(sources=("IEEE 754-2019",))
 """The arithmetic of a vendor that declares nothing."""

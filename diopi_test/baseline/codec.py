@@ -2,13 +2,14 @@
 
 A dataclass becomes an object with one key per field: the field's name without a trailing underscore (`class_` becomes
 `class`). A field whose metadata contain `omit_default` is omitted if it has the default value. Enumerations become the
-names of their members. Values that JSON lacks become text: paths, dates (ISO 8601), infinities and NaN.
+names of their members, and sets become sorted lists. Values that JSON lacks become text: paths, dates (ISO 8601),
+infinities and NaN.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import Field, fields, is_dataclass
 from datetime import date
@@ -16,7 +17,9 @@ from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from diopi_impl.errors import VendorError
 
 T = TypeVar("T")
 
@@ -45,6 +48,8 @@ def to_json(value: Any) -> Any:
             return str(value)
         case Mapping():
             return {name: to_json(entry) for name, entry in value.items()}
+        case Set():
+            return sorted(to_json(entry) for entry in value)
         case Collection():
             return [to_json(entry) for entry in value]
     values = ((field, getattr(value, field.name)) for field in fields(value))
@@ -78,7 +83,7 @@ def field_types(record: type) -> Mapping[str, Any]:
 
 def optional_type(kind: Any) -> Any:
     """Return X for a type `X | None`, and None for any other type."""
-    if get_origin(kind) is not UnionType:
+    if get_origin(kind) not in (UnionType, Union):
         return None
     (inner,) = (member for member in get_args(kind) if member is not NoneType)
     return inner
@@ -101,14 +106,17 @@ def _reader(kind: Any) -> Reader:
         return lambda value, location: None if value is None else read_inner(value, location)
     if is_dataclass(kind):
         return _record_reader(kind)
+    if get_origin(kind) is Literal:
+        return partial(_read_choice, get_args(kind))
     if get_origin(kind) is Mapping:
         read_entry = _reader(get_args(kind)[1])
         return lambda value, location: {
             name: read_entry(entry, f"{location}.{name}") for name, entry in _check_type(dict, value, location).items()
         }
-    if get_origin(kind) in SEQUENCE_TYPES:
+    if get_origin(kind) in (*SEQUENCE_TYPES, frozenset):
         read_item = _reader(get_args(kind)[0])
-        return lambda value, location: tuple(
+        build = frozenset if get_origin(kind) is frozenset else tuple
+        return lambda value, location: build(
             [
                 read_item(entry, f"{location}[{number}]")
                 for number, entry in enumerate(_check_type(list, value, location))
@@ -137,7 +145,10 @@ def _record_reader(kind: Any) -> Reader:
         for key, entry in record.items():
             name, read_entry = readers[key]
             entries[name] = read_entry(entry, f"{location}.{name}")
-        return kind(**entries)
+        try:
+            return kind(**entries)
+        except VendorError as error:
+            raise RecordError(f"{location}: {error}") from error
 
     return read
 
@@ -155,6 +166,13 @@ def _member_reader(kind: type[Enum]) -> Reader:
         return member
 
     return read
+
+
+def _read_choice(choices: tuple[Any, ...], value: Any, location: str) -> Any:
+    """Return the value; raise RecordError if it is not one of the values of a literal type."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        raise RecordError(f"{location}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+    return value
 
 
 def _read_float(value: Any, location: str) -> float:

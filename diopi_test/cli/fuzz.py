@@ -16,6 +16,7 @@ import click
 
 from diopi_proto.messages import pluralize
 from diopi_test.baseline.shuffle import RANDOM
+from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import Seed, UnusableError, console, select_functions, selection_options, vendor_option
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ TIMEOUT = 30.0
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="TOML file of calls that may fail. Can be repeated.",
 )
+@numerics_option
 @click.option("--statistics", is_flag=True, help="Show how many calls of each function were valid and how they vary.")
 def fuzz(
     vendor: str,
@@ -69,6 +71,7 @@ def fuzz(
     timeout: float,
     output: Path | None,
     waivers: tuple[Path, ...],
+    numerics: str | None,
     statistics: bool,
 ) -> None:
     """Fuzz a vendor with random valid calls and minimize the failures.
@@ -80,6 +83,7 @@ def fuzz(
     """
     if find_spec("hypothesis") is None:
         raise click.UsageError("the fuzzer needs one more package: pip install 'diopi[fuzz]'")
+    from diopi_impl import find_numerics
     from diopi_test.cases.selection import select_cases
     from diopi_test.fuzz.findings import FindingsWriter
     from diopi_test.fuzz.search import Search
@@ -97,12 +101,13 @@ def fuzz(
     with _convert_errors():
         writer.check_is_new()
         command_line_waivers = Waivers.read(waivers)
-        with TrialRunner(vendor, timeout) as trials:
+        with TrialRunner(vendor, timeout, None if numerics is None else find_numerics(numerics)) as trials:
             description = trials.describe()
             search = Search(trials=trials, seed=seed, until=time.monotonic() + 60 * minutes, report=report)
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
-    _print_summary(search, writer, statistics, vendor)
+    options = ["--vendor", vendor, *([] if numerics is None else ["--numerics", numerics])]
+    _print_summary(search, writer, statistics, options)
     sys.exit(1 if writer.found else 0)
 
 
@@ -136,8 +141,18 @@ def _run(search: Search, functions: list[str], rounds: int | None) -> None:
         console.print(str(interrupt) or "interrupted")
 
 
-def _print_summary(search: Search, writer: FindingsWriter, statistics: bool, vendor: str) -> None:
-    """Print how many calls were run and what they found; raise UnusableError if no call was run."""
+def _print_summary(search: Search, writer: FindingsWriter, statistics: bool, options: list[str]) -> None:
+    """Print how many calls were run and what they found; raise UnusableError if no call was run.
+
+    Args:
+        search: The search that has ended.
+        writer: The writer of its findings.
+        statistics: Whether to print statistics of each function.
+        options: The options of `diopi-test run` that repeat the findings.
+
+    Raises:
+        UnusableError: No call was run.
+    """
     from diopi_test.fuzz.statistics import print_statistics, summarize
 
     if statistics:
@@ -148,5 +163,5 @@ def _print_summary(search: Search, writer: FindingsWriter, statistics: bool, ven
     number = len(writer.found)
     console.print(f"{pluralize(number, 'finding')}; repeat with --seed {search.seed}", highlight=False)
     if number:
-        command = shlex.join(["diopi-test", "run", "--vendor", vendor, "--data", str(writer.folder)])
+        command = shlex.join(["diopi-test", "run", *options, "--data", str(writer.folder)])
         console.print(command, highlight=False, markup=False, soft_wrap=True)

@@ -14,6 +14,7 @@ import click
 
 from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown, pluralize
+from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import (
     UnusableError,
     check_options,
@@ -82,6 +83,7 @@ LISTED = 8
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="TOML file of cases that may fail. Can be repeated.",
 )
+@numerics_option
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
@@ -211,7 +213,7 @@ def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Pat
 @contextmanager
 def _convert_errors() -> Iterator[None]:
     """Convert the errors of a run to command-line errors with the right exit status."""
-    from diopi_impl import VendorNotFoundError
+    from diopi_impl import NumericsError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.results.log import LogError, LogExistsError
     from diopi_test.run.keywords import SelectionError
@@ -219,7 +221,7 @@ def _convert_errors() -> Iterator[None]:
 
     try:
         yield
-    except (VendorNotFoundError, SelectionError, TableError, LogExistsError) as error:
+    except (VendorNotFoundError, NumericsError, SelectionError, TableError, LogExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (BaselineError, LogError) as error:
         raise UnusableError(str(error)) from error

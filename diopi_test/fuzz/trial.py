@@ -10,13 +10,14 @@ from itertools import count
 from pathlib import Path
 from typing import final
 
+from diopi_impl import Numerics
 from diopi_test.baseline import store
 from diopi_test.execution.verdict import Outcome
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
-from diopi_test.run.limits import Limits
+from diopi_test.run.limits import CaseOptions, Limits
 
 LEVEL = "smoke"
 """The level in the files of generated calls, so that `run --data` and `show --data` can read them."""
@@ -31,10 +32,11 @@ def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
 class TrialRunner:
     """Runs generated calls of one vendor in a worker, which is replaced if it dies or on request."""
 
-    def __init__(self, vendor: str, timeout: float) -> None:
+    def __init__(self, vendor: str, timeout: float, numerics: Numerics | None = None) -> None:
         self._stack = ExitStack()
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="diopi-fuzz-")))
-        self._executor = self._stack.enter_context(Executor(vendor, 1, Limits(timeout, lost=2**62)))
+        limits, options = Limits(timeout, lost=2**62), CaseOptions(numerics=numerics)
+        self._executor = self._stack.enter_context(Executor(vendor, 1, limits, options))
         self._numbers = count()
 
     def __enter__(self) -> TrialRunner:

@@ -60,7 +60,7 @@ class BatchResult:
 
     Attributes:
         worker: the worker that ran the batch, in words for people.
-        vendor: the vendor's name and version on the worker.
+        vendor: the vendor's name, version and declared arithmetic on the worker.
         description: the description of the vendor, if it was requested.
         ended: the outcomes of the cases that ended.
         notes: problems that are not verdicts of cases.
@@ -177,7 +177,7 @@ def _run(batch: Batch) -> BatchResult:
     description = None if batch.scheduled else vendor
     return BatchResult(
         worker=worker_name(),
-        vendor=f"{vendor.name} {vendor.version}",
+        vendor=f"{vendor.name} {vendor.version} with numerics {vendor.numerics.name} ({vendor.numerics.digest[:8]})",
         description=description,
         ended=tuple(ended),
         notes=notes,

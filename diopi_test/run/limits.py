@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopi_impl import Numerics
+
 TIMEOUT = 120.0
 """The default number of seconds after which a case counts as hanging."""
 
@@ -38,6 +40,7 @@ class CaseOptions:
         dump: the folder to which failed cases are written; None to write none.
         perf: whether to time the calls of cases that pass.
         draws_inputs: whether workers generate inputs again, for which the fork server imports the references.
+        numerics: the arithmetic for which cases are evaluated; None for the arithmetic that the vendor declares.
     """
 
     enabled_checks: tuple[str, ...] | None = None
@@ -45,3 +48,4 @@ class CaseOptions:
     dump: Path | None = None
     perf: bool = False
     draws_inputs: bool = False
+    numerics: Numerics | None = None

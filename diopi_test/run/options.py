@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopi_impl import find_numerics
 from diopi_test.results.causes.severity import Severity
 from diopi_test.results.former_versions import current_check_name
 from diopi_test.results.log import LogWriter
@@ -61,6 +62,7 @@ class RunOptions:
         checks: the names of the enabled checks; the prefix `no-` disables a check; empty for all checks.
         nhwc, int32_indices: the conversions to apply to each case, see `diopi_test.execution.conversions`.
         waivers: files of waivers.
+        numerics: the name or the file of the declared arithmetic; None for the arithmetic that the vendor declares.
         dump: the folder to which failed cases are written; None to write none.
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
         huge: whether to run the cases of the level with tensors of 4 GiB or more.
@@ -85,6 +87,7 @@ class RunOptions:
     nhwc: bool = False
     int32_indices: bool = False
     waivers: tuple[Path, ...] = ()
+    numerics: str | None = None
     dump: Path | None = None
     dask: str | None = None
     huge: bool = False
@@ -106,7 +109,11 @@ class RunOptions:
 
     @property
     def execution(self) -> CaseOptions:
-        """Return the options that concern the execution of single cases."""
+        """Return the options that concern the execution of single cases.
+
+        Raises:
+            NumericsError: The declaration of the arithmetic is missing or invalid.
+        """
         from diopi_test.cases.selection import LEVELS
 
         enabled_checks = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
@@ -117,6 +124,7 @@ class RunOptions:
             dump=self.dump,
             perf=self.perf,
             draws_inputs=LEVELS[self.level].is_drawn,
+            numerics=None if self.numerics is None else find_numerics(self.numerics),
         )
 
     @property
@@ -168,6 +176,7 @@ class RunOptions:
             ("--data", self.data),
             ("--timeout", self.timeout if self.timeout != TIMEOUT else None),
             ("--memory", self.memory),
+            ("--numerics", self.numerics),
             ("--max-crashes", self.max_lost if self.max_lost != MAX_LOST else None),
         )
         yield from ((option, str(value)) for option, value in optional if value is not None)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from diopi_impl import IEEE, NumericsError, find_numerics
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
 from diopi_test.run.limits import TIMEOUT
@@ -27,6 +28,7 @@ class PlannedRun:
         level: the level of the baseline.
         data: the folder of the baselines; None for the baseline in the package or in the user's cache.
         waivers: files of waivers.
+        numerics: the name or the file of the declared arithmetic; None for the arithmetic that the vendor declares.
         functions, families, dtypes: the selected names; the prefix `no-` excludes a name.
         expression: a pytest keyword expression that selects cases, or None.
         timeout: the maximum number of seconds for a case.
@@ -39,6 +41,7 @@ class PlannedRun:
     level: str = "smoke"
     data: Path | None = None
     waivers: tuple[Path, ...] = ()
+    numerics: str | None = None
     functions: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -65,6 +68,7 @@ class PlannedRun:
             workers=workers,
             timeout=self.timeout,
             waivers=self.waivers,
+            numerics=self.numerics,
         )
 
 
@@ -94,7 +98,13 @@ def _located(run: PlannedRun, folder: Path) -> PlannedRun:
         vendor=str(folder / run.vendor) if run.vendor.endswith(".so") else run.vendor,
         data=None if run.data is None else folder / run.data,
         waivers=tuple(folder / file for file in run.waivers),
+        numerics=_locate_numerics(run.numerics, folder),
     )
+
+
+def _locate_numerics(name: str | None, folder: Path) -> str | None:
+    """Return the name of a declaration that ships unchanged, and the path of a file relative to `folder`."""
+    return str(folder / name) if name is not None and name.endswith(".toml") else name
 
 
 def _problems(run: PlannedRun) -> Iterator[str]:
@@ -127,3 +137,8 @@ def _problems_of_all(path: Path, runs: Sequence[PlannedRun]) -> Iterator[str]:
             Waivers.read([file])
         except TableError as error:
             yield str(error)
+    for run in runs:
+        try:
+            find_numerics(run.numerics or IEEE.name)
+        except NumericsError as error:
+            yield f"{path}: run {run.name!r}: {error}"

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import pytest
 
-from diopi_impl import VendorError
+from diopi_impl import Numerics, NumericsError, VendorError, find_numerics
 from diopi_test.baseline.codec import to_json
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.shuffle import RANDOM, parse_seed, shuffle_by_seed
@@ -38,6 +38,7 @@ _SEED = "diopi_seed"
 
 _executor_key = pytest.StashKey[Executor]()
 _policy_key = pytest.StashKey[FailurePolicy]()
+_numerics_key = pytest.StashKey[Numerics | None]()
 _seed_key = pytest.StashKey[int]()
 _drawn_key = pytest.StashKey[bool]()
 
@@ -63,6 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--waivers", action="append", default=[], metavar="FILE", help="TOML file of cases that may fail; repeatable"
     )
+    group.addoption(
+        "--numerics", metavar="NAME|FILE", help="arithmetic for which results are evaluated; by default the vendor's"
+    )
     group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="that a case may take")
     group.addoption(
         "--shuffle",
@@ -81,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
         strict=config.getoption("diopi_strict"),
         waivers=_read_waivers([config.invocation_params.dir / path for path in config.getoption("waivers")]),
     )
+    config.stash[_numerics_key] = _find_numerics(config.getoption("numerics"), config.invocation_params.dir)
     if (seed_text := config.getoption("shuffle")) is not None:
         config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(seed_text))
 
@@ -124,6 +129,16 @@ def _read_waivers(paths: Iterable[Path]) -> Waivers:
         raise pytest.UsageError(f"--waivers: {error}") from error
 
 
+def _find_numerics(name: str | None, folder: Path) -> Numerics | None:
+    """Return the declared arithmetic, None if there is no name; raise a usage error of pytest if it is invalid."""
+    if name is None:
+        return None
+    try:
+        return find_numerics(str(folder / name) if name.endswith(".toml") else name)
+    except NumericsError as error:
+        raise pytest.UsageError(f"--numerics: {error}") from error
+
+
 def _seed(seed_text: str) -> int:
     """Parse a seed; raise a usage error of pytest if it is invalid."""
     try:
@@ -146,10 +161,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def executor_of(config: pytest.Config) -> Executor:
     """Return the executor of this process, created at first use; raise VendorError if the vendor does not start."""
     if _executor_key not in config.stash:
-        limits, options = (
-            Limits(config.getoption("case_timeout")),
-            CaseOptions(draws_inputs=config.stash.get(_drawn_key, False)),
-        )
+        limits = Limits(config.getoption("case_timeout"))
+        is_drawn, numerics = config.stash.get(_drawn_key, False), config.stash[_numerics_key]
+        options = CaseOptions(draws_inputs=is_drawn, numerics=numerics)
         executor = Executor(config.getoption("vendor"), 1, limits, options)
         config.stash[_executor_key] = executor.__enter__()
         description, policy = executor.describe(), config.stash[_policy_key]

@@ -51,11 +51,16 @@ class OpenFiles:
 
 
 class Session:
-    """A vendor, its open device, and the most recently used baseline files."""
+    """A vendor, its open device, and the most recently used baseline files.
+
+    Attributes:
+        numerics: the arithmetic for which cases are evaluated.
+    """
 
     def __init__(self, vendor: BaseVendor, device: Device, options: CaseOptions) -> None:
         self.vendor = vendor
         self.device = device
+        self.numerics = options.numerics or vendor.numerics
         self._options = options
         self._files = OpenFiles()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from diopi_impl import BaseVendor, Claim, VendorError, Waiver
+from diopi_impl import IEEE, BaseVendor, Claim, Numerics, VendorError, Waiver
 from diopi_impl.errors import describe_exception
 from diopi_test.run.vendor_sources import SourceFiles
 from lib_rt import Context, Device
@@ -17,17 +17,29 @@ SIZE = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """A vendor's description of itself: name, version, claims, waivers, and the sources of its implementations."""
+    """A vendor's description of itself.
+
+    Attributes:
+        name, version, claims, waivers: as the vendor states them.
+        sources: the source files of the vendor's implementations.
+        numerics: the arithmetic for which the vendor's results are evaluated.
+    """
 
     name: str
     version: str
     claims: tuple[Claim, ...]
     waivers: tuple[Waiver, ...]
     sources: SourceFiles = field(default_factory=SourceFiles)
+    numerics: Numerics = IEEE
 
     @classmethod
-    def from_vendor(cls, vendor: BaseVendor) -> Description:
-        """Return the description of a vendor."""
+    def from_vendor(cls, vendor: BaseVendor, numerics: Numerics | None = None) -> Description:
+        """Return the description of a vendor.
+
+        Args:
+            vendor: The vendor.
+            numerics: The arithmetic for which its results are evaluated; None for the arithmetic that it declares.
+        """
         sources = SourceFiles.from_vendor(vendor)
         return cls(
             name=str(vendor.name),
@@ -35,6 +47,7 @@ class Description:
             claims=vendor.claims,
             waivers=vendor.waivers,
             sources=sources,
+            numerics=numerics or vendor.numerics,
         )
 
 

@@ -45,7 +45,7 @@ def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> Non
     try:
         vendor = _load_vendor(vendor_name)
         forks.end_copies()
-        _send(channel, {"loaded": to_json(Description.from_vendor(vendor))})
+        _send(channel, {"loaded": to_json(Description.from_vendor(vendor, options.numerics))})
         session = Session(vendor, open_working_device(vendor), options)
     except VendorError as error:
         forks.end_copies()

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from diopi_impl import ErrorBound, Numerics
+from diopi_impl.numerics import shipped_names, shipped_numerics
 from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import RecordError, from_json, to_json
 
@@ -103,3 +105,25 @@ def test_a_mismatch_is_reported_with_its_location(change: dict[str, Any], messag
 def test_missing_keys_are_named() -> None:
     with pytest.raises(RecordError, match=r"^Outer: missing class, place$"):
         from_json(Outer, {name: value for name, value in JSON.items() if name not in ("class", "place")})
+
+
+def test_declared_numerics_survive_json() -> None:
+    bounds = (ErrorBound(ulp=2, maximum=3), ErrorBound(relative=0.01, minimum=3))
+    numerics = Numerics(name="mine", convolutions=frozenset({"fft", "direct"}), elementary={"exp": bounds})
+    for declared in (numerics, *map(shipped_numerics, shipped_names())):
+        assert from_json(Numerics, json.loads(json.dumps(to_json(declared)))) == declared
+    assert to_json(numerics)["convolutions"] == ["direct", "fft"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("float64", "none", r"Numerics\.float64: expected one of 'ieee', 'absent', 'emulated', found 'none'"),
+        ("convolutions", ["dirct"], r"Numerics\.convolutions\[0\]: expected one of 'direct', .*found 'dirct'"),
+        ("subnormals", 1, r"Numerics\.subnormals: expected one of 'keep', .*found 1"),
+        ("name", "", r"Numerics: name: expected a name"),
+    ],
+)
+def test_invalid_numerics_are_rejected(key: str, value: object, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        from_json(Numerics, {**to_json(Numerics()), key: value})

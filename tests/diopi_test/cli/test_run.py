@@ -47,6 +47,17 @@ def test_run_list_needs_no_vendor(data: Path) -> None:
     assert "diopiSqrt[float64-matrix]" in lines
 
 
+def test_numerics_must_be_declared(data: Path, tmp_path: Path) -> None:
+    unknown = invoke(data, "--numerics", "tf33")
+    assert unknown.exit_code == 2
+    assert "Invalid value for '--numerics': numerics 'tf33' is not one of 'ieee', " in unknown.output
+    path = tmp_path / "chip.toml"
+    path.write_text("[elementary]\nexp = { relative = 0.5 }")
+    wide = invoke(data, "--numerics", path)
+    assert wide.exit_code == 2
+    assert "elementary.exp.ulp, relative and absolute: the permitted error is 0.5" in wide.output
+
+
 def test_resume_continues_an_interrupted_run(data: Path, tmp_path: Path) -> None:
     log, report = tmp_path / "run.log", tmp_path / "report.json"
     assert invoke(data, "--log", log).exit_code == 0

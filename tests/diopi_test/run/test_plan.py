@@ -36,6 +36,9 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
     text = '[[run]]\nname = "one"\nvendor = "build/impl.so"\ndata = "/data"\nwaivers = ["w.toml"]\ntimeout = 2'
     (run,) = planned(tmp_path, text)
     assert run.vendor == str(tmp_path / "build" / "impl.so")
+    (tmp_path / "n.toml").write_text('float64 = "absent"')
+    declared = planned(tmp_path, f'{text}\nnumerics = "n.toml"\n[[run]]\nname = "b"\nvendor = "v"\nnumerics = "tf32"')
+    assert [run.options(1).numerics for run in declared] == [str(tmp_path / "n.toml"), "tf32"]
     assert (run.data, run.waivers, run.timeout) == (Path("/data"), (tmp_path / "w.toml",), 2.0)
 
 
@@ -54,6 +57,8 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
         ('name = "a"\nvendor = "v"\nlevels = "full"', "[[run]] 1 (a): key 'levels' is not one of "),
         ('name = "a"\nvendor = "v"\nwaivers = "w.toml"', "waivers: expected list, found 'w.toml'"),
         ('name = "a"\nvendor = "v"\nwaivers = ["none.toml"]', "none.toml: No such file or directory"),
+        ('name = "a"\nvendor = "v"\nnumerics = "tf33"', "run 'a': numerics 'tf33' is not one of 'ieee', "),
+        ('name = "a"\nvendor = "v"\nnumerics = "none.toml"', "none.toml"),
         ('name = "a"\nvendor = "v"\n[[run]]\nname = "a"\nvendor = "w"', "2 runs have the name 'a'"),
     ],
 )

@@ -67,6 +67,18 @@ def test_waivers_of_files_and_causes_apply(data: Path, tmp_path: Path) -> None:
     assert "pattern is missing" in broken.stderr
 
 
+def test_numerics_must_be_declared(data: Path) -> None:
+    words = ("smoke", "--vendor", "faulty:failing", "-k", "nothing")
+    unknown = run_pytest(data, *words, "--numerics", "tf33")
+    assert unknown.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--numerics: numerics 'tf33' is not one of" in unknown.stderr
+    (data / "chip.toml").write_text('float64 = "none"')
+    assert "chip.toml: float64: expected one of" in run_pytest(data, *words, "--numerics", "chip.toml").stderr
+    (data / "chip.toml").write_text('float64 = "absent"')
+    assert run_pytest(data, *words, "--numerics", "chip.toml").returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    (data / "chip.toml").unlink()
+
+
 def test_fail_on_decides_which_severity_counts(data: Path) -> None:
     words = ("smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again", "-rx")
     expected = run_pytest(data, *words, "--fail-on", "critical")

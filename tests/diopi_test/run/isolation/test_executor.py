@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from baselines import make_level
 
-from diopi_impl import VendorError, VendorNotFoundError
+from diopi_impl import VendorError, VendorNotFoundError, find_numerics
 from diopi_test.baseline.level import open_level
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.run.collection import Collected, collect_level
@@ -49,6 +49,15 @@ def test_every_case_is_reported_once(scheduled: list[ScheduledCase], workers: in
     assert (description.name, executor.notes) == ("stub", [])
     assert set(verdicts) == {item.case.id for item in scheduled}
     assert set(verdicts.values()) == {Verdict.passed}
+
+
+def test_cases_are_evaluated_for_the_arithmetic_of_the_vendor_or_of_the_options() -> None:
+    options = CaseOptions(numerics=find_numerics("fast-math"))
+    expected = {("declared_vendors:tf32", None): "tf32", (STUB_VENDOR, None): "ieee"}
+    expected |= {("declared_vendors:tf32", options): "fast-math", (STUB_VENDOR, options): "fast-math"}
+    for (vendor, case_options), name in expected.items():
+        with Executor(vendor, 1, Limits(), case_options or CaseOptions()) as executor:
+            assert executor.describe().numerics == find_numerics(name)
 
 
 @pytest.mark.parametrize("size", [1, 5])
