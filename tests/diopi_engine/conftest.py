@@ -1,4 +1,4 @@
-"""An engine, and the reference runtime as a library, that tests share."""
+"""An engine, and the reference runtime as a library, which tests share."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def layer(weights: Any, x: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def engine() -> Engine:
-    """A layer with two outputs, of batches of up to 16 in parts of 4."""
+    """Compile a layer with two outputs, for batches of up to 16 samples and patches of 4."""
     return diopi_engine.compile(
         layer, [Input("x", ("b", 4))], weights=WEIGHTS, outputs=["y", "z"], name="layer", max_batch=16, patch=4
     )
@@ -31,7 +31,7 @@ def engine() -> Engine:
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The path of libhgrt.so; what uses it sees no cores but its own."""
+    """Return the path of libhgrt.so. Its cores are separate from those of other processes."""
     from diopi_engine.runtime.build import LIBRARY, build
 
     if shutil.which("cc") is None:
@@ -41,7 +41,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder by which the processes of these tests tell one another which cores they have."""
+    """Return the folder in which the processes of these tests lock cores."""
     folder = tmp_path_factory.mktemp("locks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DIOPI_ENGINE_LOCKS", str(folder))
@@ -50,7 +50,7 @@ def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def nvdla_library(tmp_path_factory: pytest.TempPathFactory, locks: Path) -> Path:
-    """The path of libnvdla_runtime.so; the devices that it finds are those of these tests, as `locks` says."""
+    """Return the path of libnvdla_runtime.so. Its devices are separate from those of other processes."""
     from diopi_engine.runtime.nvdla.build import LIBRARY, build
 
     if shutil.which("cc") is None or shutil.which("c++") is None:
@@ -60,7 +60,7 @@ def nvdla_library(tmp_path_factory: pytest.TempPathFactory, locks: Path) -> Path
 
 @pytest.fixture
 def client(library: Path, locks: Path) -> Iterator[EngineClient]:
-    """A program that uses the library, and has given back all cores at its end."""
+    """Yield a client of the library; assert that no core is used at the end."""
     client = EngineClient(library)
     client.call("hgDeviceSetCurrent", 0)
     yield client

@@ -1,4 +1,4 @@
-"""`diopi-engine show`: a dump that says all of an engine, and refuses what is none."""
+"""`diopi-engine show` describes an engine completely, and rejects other files."""
 
 from pathlib import Path
 

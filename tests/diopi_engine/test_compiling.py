@@ -1,4 +1,4 @@
-"""Engines of functions of JAX: what they compute, what is known of them, what is refused."""
+"""Engines of JAX functions: their results, their properties, and functions that are rejected."""
 
 from typing import Any
 

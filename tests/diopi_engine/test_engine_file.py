@@ -1,4 +1,4 @@
-"""The engine file: it holds what was compiled, and nothing but the very bytes that were written is taken for it."""
+"""An engine file contains the compiled network, and any other bytes are rejected."""
 
 import io
 import json
@@ -83,7 +83,7 @@ def pickled(members: Members) -> Members:
 
 
 def sealed(members: Members) -> Members:
-    """With the digests that these members have."""
+    """Return the members with their correct digests."""
     digests = {name: container.sha256(data) for name, data in members.items() if name != MANIFEST}
     return manifest_with(members=digests)(members)
 

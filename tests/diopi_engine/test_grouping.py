@@ -1,4 +1,4 @@
-"""Groups: which cores the engines get, and which of them share memory."""
+"""The cores that the engines of a group get, and the engines that share memory."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from diopi_engine.grouping import LOCAL_MEMORY
 
 @pytest.fixture(scope="module")
 def wide() -> Engine:
-    """An engine that computes a batch on two cores together."""
+    """Compile an engine that computes a batch on two cores together."""
     return diopi_engine.compile(lambda x: x * 2, [Input("x", ("b", 4))], name="wide", mode="weight_split", cores=2)
 
 

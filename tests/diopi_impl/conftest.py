@@ -21,7 +21,7 @@ def exported_without_warnings() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def c_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A vendor in C that registers its functions."""
+    """Return a vendor in C that registers its functions."""
     sources = sorted((VENDORS / "c").glob("*.c"))
     name = "libdiopi_impl.so"
     return fill_once(tmp_path_factory, "c", lambda folder: build(folder / name, "c", sources, "-O1")) / name
@@ -29,7 +29,7 @@ def c_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cpp_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A vendor in C++ that exports the well-known names."""
+    """Return a vendor in C++ that exports the well-known names."""
     sources = sorted((VENDORS / "cpp").glob("*.cpp"))
     name = "libdiopi_impl.so"
     return fill_once(tmp_path_factory, "cpp", lambda folder: build(folder / name, "c++", sources)) / name
@@ -37,6 +37,6 @@ def cpp_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built-in vendor as a library."""
+    """Return the built-in vendor as a library."""
     folder = fill_once(tmp_path_factory, "exported", lambda folder: export("diopi_impl.jax_cpu:vendor", folder))
     return folder / "libdiopi_impl.so"

@@ -1,4 +1,4 @@
-"""Calls that the standard forbids and JAX would accept: sizes it broadcasts, numbers it wraps, margins it folds."""
+"""jax_cpu rejects calls that the standard forbids but JAX would accept, for example sizes that JAX broadcasts."""
 
 from collections.abc import Iterator
 from typing import Any

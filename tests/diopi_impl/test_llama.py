@@ -1,6 +1,6 @@
-"""LMDeploy's functions decode a LLaMA model to exactly the tokens that NumPy computes.
+"""The functions of LMDeploy decode a LLaMA model to exactly the tokens that NumPy computes.
 
-The engine leaves two products to others, the attention's output projection and the head: they are `diopiMm`.
+`diopiMm` computes the output projection of attention and the head, which the engine does not contain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the prototypes say of dtypes, results and gradients speaks of parameters and functions that exist."""
+"""Prototypes refer only to existing parameters and functions in their facts, result rules and gradients."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,10 @@ def test_argument_dtypes_name_tensor_arguments() -> None:
 
 
 def test_result_rules_name_every_result() -> None:
-    """A result updated in place keeps its dtype, so it may go unnamed; entries of `NewOuts` have their own names."""
+    """A result that is updated in place keeps its element type, so it needs no rule.
+
+    Entries of `NewOuts` have names.
+    """
     for prototype in prototypes().values():
         if not isinstance(prototype.result, Mapping) or any(p.annotation is NewOuts for p in prototype.parameters):
             continue

@@ -1,4 +1,4 @@
-"""Promotion agrees with PyTorch's table, and the result rules with its documentation."""
+"""Type promotion agrees with PyTorch, and the result rules agree with their documentation."""
 
 import pytest
 
@@ -32,7 +32,7 @@ CODES = {
     "cx": Dtype.complex128,
 }
 
-"""A letter for the category and the bytes an element takes, where one digit can say it."""
+"""A code per element type: a letter for the category, and the number of bytes if it has one digit."""
 
 PYTORCH_PROMOTION = """
    b1 u1 i1 i2 i4 i8 f2 bf f4 f8 c4 c8 cx
@@ -50,9 +50,9 @@ c4 c4 c4 c4 c4 c4 c4 c4 c8 c8 cx c4 c8 cx
 c8 c8 c8 c8 c8 c8 c8 c8 c8 c8 cx c8 c8 cx
 cx cx cx cx cx cx cx cx cx cx cx cx cx cx
 """
-"""torch.promote_types of PyTorch 2.13, row with column.
+"""The results of torch.promote_types in PyTorch 2.13, for the types of row and column.
 
-The unsigned types above uint8 are not in it: PyTorch does not promote them, and no prototype accepts them.
+The unsigned types above uint8 are missing: PyTorch does not promote them, and no prototype accepts them.
 """
 
 

@@ -1,4 +1,4 @@
-"""The C headers: committed as they are generated, complete, and accepted by compilers."""
+"""The C headers are up to date and complete, and compilers accept them."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ extern "C"
 
 
 def compile_with(language: str, source: str, *options: str) -> None:
-    """Compile `source` as `language`; skips where its compiler is missing, fails with the compiler's complaint."""
+    """Compile `source` as `language`; skip the test without a compiler, and fail with the compiler's message."""
     compiler, flags = LANGUAGES[language]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} here")
@@ -70,7 +70,7 @@ def test_header_declares_its_functions_in_order(header: str) -> None:
 
 
 def symbols(language: str, source: str, tmp_path: Path) -> dict[str, str]:
-    """Symbol → its kind, as nm tells, of `source` compiled with hidden visibility into a shared library."""
+    """Return the kind of each symbol, in the notation of nm, of `source` compiled with hidden visibility."""
     if shutil.which("nm") is None:
         pytest.skip("there is no nm here")
     library = tmp_path / "library.so"

@@ -1,4 +1,4 @@
-"""The element type of a result: what the prototype, the tensors and the kinds of numbers make of it."""
+"""The element type of a result follows from the prototype, the tensors and the kinds of numbers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +27,13 @@ from diopi_proto.types import Scalar as ScalarValue
 
 
 @pytest.fixture(autouse=True)
-def _registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_proto.prototype._registry", {})
 
 
 @dataclass(frozen=True)
 class FakeTensor:
-    """A tensor as far as element types are concerned."""
+    """A tensor that has only an element type."""
 
     dtype: Dtype
 

@@ -1,4 +1,4 @@
-"""The prototypes agree with the facts of the interface, kept in golden/interface.jsonl."""
+"""The prototypes agree with the stored description of the interface, golden/interface.jsonl."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_signatures_are_those_of_the_interface() -> None:
 
 
 def test_hinted_dtypes_are_accepted() -> None:
-    """The interface's hints are a minimum, wherever they limit the main input of a plain function."""
+    """The hints in the interface are the minimum, if they concern the main input of a plain function."""
     rejected = []
     for prototype in prototypes().values():
         if prototype.is_inplace:  # the hints repeat those of the plain form, whose result may be wider

@@ -1,4 +1,4 @@
-"""Counts have their nouns in the right number, and unknown names come with suggestions."""
+"""Counts have the singular or plural of the noun, and messages about unknown names have suggestions."""
 
 import pytest
 

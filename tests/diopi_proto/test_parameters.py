@@ -1,4 +1,4 @@
-"""Annotations of prototypes become parameters with the right C type and role; anything else is refused."""
+"""Annotations of prototypes become parameters with the right C type and role; other annotations are rejected."""
 
 from typing import Annotated, Any, Literal, Optional
 

@@ -1,4 +1,4 @@
-"""`@prototype` enters a function and its forms in the registry, and refuses what contradicts itself."""
+"""`@prototype` registers a function and its forms, and rejects contradictory declarations."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -46,7 +46,7 @@ from diopi_proto.types import Scalar as Scalar_
 
 
 @pytest.fixture(autouse=True)
-def _registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_proto.prototype._registry", {})
 
 
@@ -278,7 +278,7 @@ def test_text_queries_return_text() -> None:
 
 
 class FakeTensor:
-    """A tensor as far as conditions look at it."""
+    """A tensor that has only the properties that conditions examine."""
 
     dtype = Dtype.float32
 

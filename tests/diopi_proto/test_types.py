@@ -1,4 +1,4 @@
-"""The enumerations have the names and values of the C interface; scalars carry the payload their dtype asks for."""
+"""The enumerations have the names and values of the C interface, and scalars use the payload of their type."""
 
 from enum import IntEnum
 

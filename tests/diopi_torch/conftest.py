@@ -1,4 +1,4 @@
-"""The device on a vendor of a test's choice. All of it needs PyTorch: each module of tests says so first."""
+"""The device on a vendor that a test selects. All of these tests need PyTorch: each module states this first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch_devices import Altered
 
 @pytest.fixture
 def activate_vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Any]]:
-    """Makes a vendor the device until the test ends."""
+    """Use a vendor as the device until the test ends."""
     import diopi_torch.backend as module
 
     backends = []
@@ -28,13 +28,13 @@ def activate_vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any],
 
 @pytest.fixture(params=[True, False], ids=["addressable", "apart"])
 def vendor(request: pytest.FixtureRequest, activate_vendor: Callable[[Any], Any]) -> Altered:
-    """The device, whose memory the host can or can't address."""
+    """Use the device with host-addressable memory and without."""
     return activate_vendor(Altered(host_addressable=request.param))
 
 
 @pytest.fixture(autouse=True)
 def counted_anew() -> Iterator[None]:
-    """Each test counts its own fallbacks."""
+    """Reset the fallbacks for each test."""
     import diopi_torch
 
     diopi_torch.reset_fallbacks()

@@ -1,4 +1,4 @@
-"""Attention on the device: the paths of evaluation, and products with a softmax between them in all their forms."""
+"""Attention on the device: the fast paths of evaluation, and all forms of products with a softmax."""
 
 import copy
 from collections.abc import Callable
@@ -100,12 +100,12 @@ FUNCTIONS = ["diopiMultiHeadAttention", "diopiMultiHeadAttentionBackward"]
 
 @pytest.fixture
 def altered(activate_vendor: Callable[[Any], Any]) -> Altered:
-    """The device, whose memory the host can address."""
+    """Return the device with host-addressable memory."""
     return activate_vendor(Altered())
 
 
 def _trained(device: str, dtype: Any, options: Any, keys: int = 5, computed: Any = None) -> list[Any]:
-    """The result and the gradients for numbers of an element type, computed in it or another."""
+    """Return the result and the gradients for numbers of an element type, computed in this or another type."""
     shapes = [(2, 3, 5, 4), (2, 3, keys, 4), (2, 3, keys, 4), (2, 3, 5, 4)]
     samples = [numbers(*shape, seed=seed).to(device, dtype).to(computed or dtype) for seed, shape in enumerate(shapes)]
     tensors, gradient = [tensor.requires_grad_() for tensor in samples[:3]], samples[3]
@@ -176,7 +176,7 @@ def test_attention_that_the_vendor_refuses_falls_back(vendor: Altered, dtype: An
 
 
 def test_attention_is_compared_by_the_budgets_of_the_function(altered: Altered) -> None:
-    """Which has its rows before its heads."""
+    """In the function, rows precede heads."""
     with diopi_torch.autocompare(".*attention.*", quiet=True) as comparison:
         _trained("diopi", torch.float32, {"is_causal": True})
     assert [(counts["compared"], counts["wrong"]) for counts in comparison.counts.values()] == [(1, 0), (1, 0)]

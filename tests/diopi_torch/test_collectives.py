@@ -1,4 +1,4 @@
-"""The backend `dicl`, by two processes that work together."""
+"""The backend `dicl` with two processes."""
 
 import json
 import os
@@ -21,7 +21,7 @@ APART = [f"{name} apart" for name in two_ranks.ON_MEMORY_APART]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None]]:
-    """What went wrong with each trial, for each process."""
+    """Return the failures of each trial, by process."""
     store = tmp_path_factory.mktemp("ranks") / "store"
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "GLOO_SOCKET_IFNAME": "lo"}
     processes = [

@@ -1,4 +1,4 @@
-"""Accuracy compared as a program runs, and calls kept as cases."""
+"""Comparisons while a program runs, and calls that are stored as cases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REFUSED = "PyTorch rejects an element type, see `Prototype.beyond_pytorch`"
 
 
 def step() -> None:
-    """The forward and backward pass of a small network, with what draws and what has several right answers."""
+    """Make a forward and backward pass of a network with random functions and functions with several valid results."""
     layers = torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.GELU(), torch.nn.Dropout(0.5)
     model = torch.nn.Sequential(*layers).to("diopi")
     torch.nn.functional.cross_entropy(model(X.to("diopi")), torch.tensor([1, 3], device="diopi")).backward()
@@ -72,7 +72,7 @@ def test_a_wrong_result_is_reported_and_stored_as_a_case(
 
 
 def run(folder: Path, *expected: str) -> None:
-    """Have the suite run the cases of a folder on the reference vendor, and show them."""
+    """Run the cases of a folder on the reference vendor, and show them."""
     report = folder / "again.json"
     done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report)])
     assert done.exit_code == 0, done.output

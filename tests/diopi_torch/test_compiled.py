@@ -1,4 +1,4 @@
-"""A compiled library as the device."""
+"""A compiled library can be the device."""
 
 from collections.abc import Callable
 from pathlib import Path

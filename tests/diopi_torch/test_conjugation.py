@@ -1,4 +1,4 @@
-"""Lazily conjugated and negated tensors: operators that receive them compute with the elements that they mean."""
+"""Operators that receive lazily conjugated or negated tensors compute with the represented elements."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LAZY: Mapping[str, Callable[[Any], Any]] = {
 
 @pytest.fixture
 def fast_device(activate_vendor: Callable[[Any], Any]) -> None:
-    """The device of a vendor that compiles nothing."""
+    """Use a device whose vendor compiles nothing."""
     activate_vendor(torch_cpu)
 
 

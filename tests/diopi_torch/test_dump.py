@@ -1,4 +1,4 @@
-"""DIPU_DUMP_OP_ARGS: operators printed as they are called."""
+"""DIPU_DUMP_OP_ARGS prints operators when they are called."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
 def dump_at(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], str]:
-    """What is printed at a level: of an addition of a view, and of what runs on the CPU."""
+    """Return the output at a level, for an addition of a view and an operator on the CPU."""
     activate_vendor(Altered())
     x = X.to("diopi").requires_grad_()[:, ::2]
 

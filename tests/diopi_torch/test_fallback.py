@@ -1,4 +1,4 @@
-"""Operators on the CPU: what they return and write comes back, and they are counted."""
+"""Operators on the CPU: their results and written tensors are copied back, and they are counted."""
 
 from collections.abc import Callable
 from typing import Any

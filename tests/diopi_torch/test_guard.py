@@ -1,4 +1,4 @@
-"""Gradients that end in an error: it comes to who asked for them, and the process goes on."""
+"""Gradients that end in an error: the caller gets the error, and the process continues."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ import diopi_torch  # noqa: E402, F401  # behind the check, too; it makes the de
 
 
 class HookError(Exception):
-    """Raised by the hooks here."""
+    """The error that the hooks of these tests raise."""
 
 
 def fail(*_: Any) -> None:

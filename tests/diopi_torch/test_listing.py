@@ -1,4 +1,4 @@
-"""`python -m diopi_torch ops`."""
+"""`python -m diopi_torch ops` lists operators with their status."""
 
 import pytest
 from click.testing import CliRunner

@@ -1,4 +1,4 @@
-"""Memory that is kept for reuse."""
+"""Freed memory is cached and reused."""
 
 from collections.abc import Iterator
 

@@ -46,7 +46,7 @@ KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
 
 @pytest.fixture(autouse=True)
 def fast_device(activate_vendor: Callable[[Any], Any]) -> None:
-    """The device of a vendor that compiles nothing: these tests are about the device, not about its functions."""
+    """Use a device whose vendor compiles nothing, because these tests are about the device and not about functions."""
     activate_vendor(torch_cpu)
 
 

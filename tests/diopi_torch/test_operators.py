@@ -1,4 +1,4 @@
-"""Operators that functions serve: results, strides and types as on the CPU, and which function was called."""
+"""Operators that functions implement have the results, strides and types of the CPU, and call the right function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ IMAGE, KERNEL = numbers(2, 3, 6, 6), numbers(4, 3, 3, 3, seed=1)
 
 
 def there(value: Any) -> Any:
-    """A value with its tensors on the device."""
+    """Return a value with its tensors on the device."""
     if isinstance(value, torch.Tensor):
         return value.to("diopi")
     return type(value)(map(there, value)) if isinstance(value, list | tuple) else value

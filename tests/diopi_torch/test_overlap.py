@@ -1,4 +1,4 @@
-"""Writes to overlapping memory: the device refuses the same ones as the CPU, and the others have the CPU's results."""
+"""Writes to overlapping memory: the device rejects the same ones as the CPU, and others have the same results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ functional = torch.nn.functional
 
 
 def repeated(*shape: int, device: str) -> Any:
-    """A tensor whose elements are all at one address."""
+    """Return a tensor whose elements are all at one address."""
     return torch.zeros((1,) * len(shape), device=device).expand(shape)
 
 

@@ -1,4 +1,4 @@
-"""Plans: what is found out once for all calls of one form, and what is not."""
+"""Plans: what is determined once for all calls of one form, and what is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICE = "diopi"
 
 @pytest.fixture
 def found(vendor: Altered) -> Iterator[mock.Mock]:
-    """Counts how often the calls of an operator are found out."""
+    """Return a counter of how often calls of an operator are planned."""
     with mock.patch.object(plans, "function_calls", side_effect=plans.function_calls) as counted:
         yield counted
 

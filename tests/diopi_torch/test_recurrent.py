@@ -19,7 +19,7 @@ LAYERS = {
 
 
 def trained(layer: Any, x: Any) -> list[Any]:
-    """What a layer gives, and the gradients of its weights."""
+    """Return the result of a layer, and the gradients of its weights."""
     output = layer(x)[0]
     output.square().sum().backward()
     return [output.detach().cpu(), *(weight.grad.cpu() for weight in layer.parameters())]

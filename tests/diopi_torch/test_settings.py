@@ -1,4 +1,4 @@
-"""What the environment says."""
+"""The environment variables of the device."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sparse tensors on the device: they hold its tensors, one product is a function's, and the rest runs on the CPU."""
+"""Sparse tensors on the device: one product calls a function, and other operators run on the CPU."""
 
 import copy
 import io

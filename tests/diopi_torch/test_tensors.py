@@ -1,4 +1,4 @@
-"""Tensors over the vendor's memory: making, looking, copying, keeping."""
+"""Tensors over the vendor's memory: creation, inspection, copies, lifetime."""
 
 import copy
 import gc

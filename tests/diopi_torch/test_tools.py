@@ -1,4 +1,4 @@
-"""What PyTorch has for training, on the device: checkpoints, scaled gradients, profiles, compilation, workers."""
+"""Tools of PyTorch for training, on the device: checkpoints, scaled gradients, profiles, compilation, workers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ nn = torch.nn
 
 @pytest.fixture(autouse=True)
 def quick(activate_vendor: Callable[[Any], Any]) -> None:
-    """A vendor that compiles nothing."""
+    """Use a device whose vendor compiles nothing."""
     activate_vendor(find_vendor("torch_cpu"))
 
 
@@ -24,7 +24,7 @@ def perceptron() -> Any:
 
 
 def gradients(model: Any, forward: Callable[[Any], Any]) -> list[Any]:
-    """Of the parameters and the input, where the generator was seeded before."""
+    """Return the gradients of the parameters and the input, computed with a fixed seed."""
     x = torch.ones(3, 4, device="diopi", requires_grad=True)
     torch.manual_seed(5)
     forward(x).square().sum().backward()

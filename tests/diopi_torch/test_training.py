@@ -1,4 +1,4 @@
-"""Training steps on the device: as exact as on the CPU."""
+"""Training steps on the device are as accurate as on the CPU."""
 
 import copy
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from diopi_impl.plugins import find_vendor  # noqa: E402  # behind the check, to
 nn = torch.nn
 
 FACTOR = 8
-"""Times the error of the CPU in float32 that a device may have; it adds up in another order."""
+"""The largest accepted error as a multiple of the error of the CPU in float32. The device adds in another order."""
 
 
 def perceptron() -> Any:
@@ -49,7 +49,7 @@ CLASSES = torch.tensor([0, 1, 2, 3, 0, 1])
 
 
 def trained(model: Any, batch: Any, optimizer: Callable[[Any], Any], classes: Any) -> list[Any]:
-    """The losses of two steps, and the parameters after them, in float64 on the CPU."""
+    """Return the losses of two steps and the parameters after them, in float64 on the CPU."""
     optimize, losses = optimizer(model.parameters()), []
     for _ in range(2):
         optimize.zero_grad()

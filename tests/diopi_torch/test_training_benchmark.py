@@ -1,4 +1,4 @@
-"""`benchmarks/torch_training.py`, on a network that takes no time."""
+"""`benchmarks/torch_training.py` runs with a small network."""
 
 import copy
 import importlib.util
@@ -24,7 +24,7 @@ nn = torch.nn
 
 @pytest.fixture
 def training(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script, as a module."""
+    """Return the script as a module."""
     monkeypatch.setattr(sys, "path", sys.path.copy())
     spec = importlib.util.spec_from_file_location("torch_training", SCRIPT)
     assert spec is not None and spec.loader is not None
@@ -35,7 +35,7 @@ def training(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def small(training: ModuleType) -> Any:
-    """A network with convolution, normalisation, dropout and a linear layer."""
+    """Return a network with convolution, normalization, dropout and a linear layer."""
     torch.manual_seed(0)
     features = (nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Dropout())
     module = nn.Sequential(*features, nn.Linear(16, 3))

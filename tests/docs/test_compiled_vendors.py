@@ -1,4 +1,4 @@
-"""What docs/compiled_vendors.md tells to do, done: from an empty folder to a first operator that passes."""
+"""The instructions of docs/compiled_vendors.md work, from an empty folder to a first operator that passes."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "compiled_vendors.md"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the page's first section, built with its commands."""
+    """Build the project of the page's first section with the page's commands, and return its folder."""
     for tool in ("cmake", "c++"):
         if shutil.which(tool) is None:
             pytest.skip(f"there is no {tool} here")
@@ -36,14 +36,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commands(text: str) -> list[str]:
-    """The commands the page's first shell block gives."""
+    """Return the commands of the page's first shell block."""
     block = re.search(r"```sh\n(cmake.*?)```", text, re.DOTALL)
     assert block is not None
     return block.group(1).splitlines()
 
 
 def run(command: str, folder: Path) -> str:
-    """Run a command as the page gives it, with this Python and this source tree."""
+    """Run a command of the page with this Python and this source tree."""
     command = command.replace("diopi-test ", "python -m diopi_test ").replace("python ", f"{sys.executable} ")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)

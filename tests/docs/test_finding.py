@@ -1,6 +1,6 @@
-"""The examples in docs/finding.md are what the suite prints.
+"""The examples in docs/finding.md are the actual output of the suite.
 
-`python tests/docs/test_finding.py`, with the source tree and tests/helpers in PYTHONPATH, writes them anew.
+`python tests/docs/test_finding.py`, with the source tree and tests/helpers in PYTHONPATH, regenerates them.
 """
 
 import re
@@ -38,7 +38,7 @@ def shown_case() -> str:
 
 
 def folded(text: str) -> str:
-    """`text` with long lines broken as a terminal would, but at spaces."""
+    """Return `text` with long lines broken at spaces, as in a terminal."""
     lines = []
     for line in text.splitlines():
         margin = " " * (len(line) - len(line.lstrip()) + 2)
@@ -50,7 +50,7 @@ EXAMPLES: Mapping[str, Callable[[], str]] = {"report": failed_case, "show": show
 
 
 def written(page: str) -> str:
-    """The page with its examples made anew."""
+    """Return the page with regenerated examples."""
     for name, make in EXAMPLES.items():
         block = f"<!-- {name} -->\n```\n{make()}\n```\n"
         page, count = re.subn(rf"<!-- {name} -->\n(```\n.*?\n```\n)?", lambda _, new=block: new, page, flags=re.DOTALL)

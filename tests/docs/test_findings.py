@@ -1,6 +1,6 @@
-"""The examples in docs/findings.md are what the checks say of vendors that are right but for one thing.
+"""The examples in docs/findings.md are the actual messages of the checks for vendors with one defect.
 
-`python tests/docs/test_findings.py`, with the source tree and tests/helpers in PYTHONPATH, writes them anew.
+`python tests/docs/test_findings.py`, with the source tree and tests/helpers in PYTHONPATH, regenerates them.
 """
 
 import inspect
@@ -37,7 +37,7 @@ Corruption = Callable[[dict[str, Any]], Any]
 
 @dataclass(frozen=True)
 class Example:
-    """What a vendor does wrong, in words, and the case that shows it."""
+    """The description of a vendor's defect, and the case that shows it."""
 
     words: str
     function: str
@@ -171,7 +171,7 @@ EXAMPLES: Mapping[str, Example] = {
 
 
 def refused() -> str:
-    """What is said of a vendor that serves a call which is an error."""
+    """Return the message of the check for a vendor that accepts an invalid call."""
 
     def serves(ctx: Any, out: Any, input: Any, dim: int) -> None:
         ctx.stream.synchronize()
@@ -188,7 +188,7 @@ def refused() -> str:
 
 
 def message_of(outcome: Outcome, check: str) -> str:
-    """What a check says, folded."""
+    """Return the message of a check, in several lines."""
     (message,) = [finding.message for finding in outcome.check_results if finding.check == check and not finding.passed]
     return "\n".join(wrap(f"{check}: {message}", WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
@@ -206,7 +206,7 @@ def sections() -> Iterator[str]:
 
 
 def written(page: str) -> str:
-    """The page with its examples made anew."""
+    """Return the page with regenerated examples."""
     head, begin, remaining = page.partition("<!-- checks -->\n")
     _, end, tail = remaining.partition("<!-- end -->\n")
     assert begin and end

@@ -1,4 +1,4 @@
-"""The words for orders of summation in docs/fingerprint.md are those the fingerprint uses."""
+"""docs/fingerprint.md has the names of summation orders that fingerprints use."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The page on models lists those there are, with the numbers of their calls."""
+"""The page about models lists the existing networks with their numbers of calls."""
 
 from pathlib import Path
 

@@ -38,7 +38,7 @@ EXPENSIVE = re.compile(r"diopi-test (fingerprint|fuzz|gen-data|list|mutation-tes
 """Commands that execute or count cases, seconds to a minute each. The test that parses them always runs."""
 
 SAMPLE = 10
-"""How many expensive commands run for a seed."""
+"""The number of expensive commands that run for a seed."""
 
 OUTPUT = re.compile(r"(?:--log|waive \S+ --output|import-config .*--output|fuzz .*--output) (\S+)|submit \S+ (\S+)")
 """The files and folders that a command writes and that must not exist."""
@@ -64,7 +64,7 @@ def commands_that_run(setting: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all files that the commands assume."""
+    """Return a folder with all files that the commands assume."""
     for tool in ("bash", "cc", "ssh-keygen"):
         if shutil.which(tool) is None:
             pytest.skip(f"there is no {tool} here")
@@ -76,7 +76,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(prepared: Path, tmp_path: Path) -> Iterator[Path]:
-    """A copy of the prepared folder for one command."""
+    """Return a copy of the prepared folder for one command."""
     copy = tmp_path / "folder"
     shutil.copytree(prepared, copy, symlinks=True)
     yield copy

@@ -1,4 +1,4 @@
-"""The site: its navigation has all pages, and the translations have the structure of their originals."""
+"""The navigation of the site contains all pages, and translations have the structure of the original pages."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from command_lines import parse
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GENERATED = {"index.md", "contributing.md", "changelog.md"}
-"""Pages that the build makes of files of the root; those of the functions are entered by the build, too."""
+"""Pages that the build generates from files in the root. The build also adds the pages of the functions."""
 
 TRANSLATED = {
     "README.md": "docs/zh/README.md",
@@ -46,7 +46,7 @@ def test_links_of_the_translations_point_to_existing_pages() -> None:
 
 
 def headings(text: str) -> list[int]:
-    """The levels of the headings, in order."""
+    """Return the levels of the headings, in order."""
     return [len(marks) for marks in re.findall(r"^(#+) ", without_blocks(text), re.MULTILINE)]
 
 
@@ -55,14 +55,14 @@ def without_blocks(text: str) -> str:
 
 
 def code(text: str) -> list[str]:
-    """The lines of commands and blocks, without comments, which are translated."""
+    """Return the lines of commands and code blocks without comments, because comments are translated."""
     indented = re.findall(r"^    (\S.*)$", without_blocks(text), re.MULTILINE)
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [re.sub(r"\s+# .*$", "", line) for line in (*indented, *"".join(blocks).splitlines())]
 
 
 def commands(text: str) -> set[str]:
-    """The commands within sentences."""
+    """Return the commands within sentences."""
     return {" ".join(span.split()) for span in re.findall(r"`(diopi-test [^`]+)`", without_blocks(text))}
 
 

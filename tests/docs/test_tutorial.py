@@ -1,4 +1,4 @@
-"""What docs/tutorial.md tells to do, done: from an empty folder to an operator that passes."""
+"""The instructions of docs/tutorial.md work, from an empty folder to an operator that passes."""
 
 import re
 import shlex
@@ -13,14 +13,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "tutorial.md").read_text("utf-8")
 
 ENDS_IN = {"run --vendor my_vendor:vendor --function diopiSoftmax -n 1": [1, 0]}
-"""The status of each time a command is given, where that is not 0."""
+"""The exit statuses of each occurrence of a command, if they are not 0."""
 
 ELSEWHERE = re.compile(r"python -m venv .*|pip install \.|diopi-test (doctor|list .*|run --function diopiSoftmax -n 1)")
-"""Commands that have tests of their own, or are what `.ci/run` begins with."""
+"""Commands that have separate tests, or with which `.ci/run` begins."""
 
 
 def steps() -> list[str]:
-    """The commands, and the Python of the page's blocks, in their order."""
+    """Return the commands and the Python code of the page's blocks, in order."""
     found = re.findall(
         r"^    ((?:\w+=\S+ )?(?:diopi-test|python|pip) [^\n]*)$|^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
     )

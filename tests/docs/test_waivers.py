@@ -1,4 +1,4 @@
-"""The files on the page about waivers and plans are accepted, and mean what it says."""
+"""The files on the page about waivers and plans are valid, and mean what the page says."""
 
 import re
 import tomllib

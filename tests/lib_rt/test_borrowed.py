@@ -1,4 +1,4 @@
-"""What a framework lends: its handles are read and written with the vendor's functions, and nothing is released."""
+"""Handles of a framework are read and written with the vendor's functions, and never released."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -79,7 +79,7 @@ def run(*command: object) -> None:
 
 @pytest.fixture(scope="module")
 def vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The vendor's library, built by its CMake project."""
+    """Build the vendor's CMake project and return the library."""
     for tool in ("cmake", "cc"):
         if shutil.which(tool) is None:
             pytest.skip(f"there is no {tool} here")

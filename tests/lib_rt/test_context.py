@@ -1,4 +1,4 @@
-"""Contexts: tensors operators require, ownership, streams."""
+"""Contexts: required tensors, ownership, streams."""
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor

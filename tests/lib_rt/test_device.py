@@ -1,4 +1,4 @@
-"""Devices: registration in all its forms, missing services, failing services, and what is alive."""
+"""Devices: all forms of registration, missing and failing services, and live objects."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ USES: dict[str, Callable[[Context, Tensor], object]] = {
     "d2d": lambda context, tensor: tensor.clone(),
     "last_error": lambda context, tensor: context.device.last_error,
 }
-"""For each service something that needs it."""
+"""For each service, an operation that needs it."""
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
@@ -77,7 +77,7 @@ def test_unregistered_rejects_unknown_services() -> None:
 
 
 def register(host: HostRuntime) -> tuple[Callable[[], int], list[object]]:
-    """An `initLibrary` that registers C functions, and those functions."""
+    """Return an `initLibrary` that registers C functions, and these functions."""
     functions = {
         "StreamCreate": ffi.callback("int32_t(uintptr_t*)", lambda result: result.__setitem__(0, 7) or 0),
         "StreamDestroy": ffi.callback("int32_t(uintptr_t)", lambda stream: 0),

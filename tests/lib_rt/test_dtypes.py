@@ -1,4 +1,4 @@
-"""Element types in NumPy's terms, and the recognition of poison."""
+"""Element types as NumPy types, and the recognition of poison."""
 
 import ml_dtypes
 import numpy as np

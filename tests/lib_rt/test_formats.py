@@ -1,4 +1,4 @@
-"""Number formats agree with NumPy's and ml_dtypes' own limits."""
+"""Number formats agree with the limits of NumPy and ml_dtypes."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Every function of the interface survives any handle: NULL, dead, of another kind, or no handle at all."""
+"""Every function of the interface survives any handle: NULL, released, of another kind, or an arbitrary address."""
 
 import threading
 
@@ -22,7 +22,7 @@ TAKE_HANDLES = [p for p in runtime_prototypes().values() if any(q.c_type in HAND
 
 
 def good(parameter: Parameter) -> object:
-    """An argument with which nothing is wrong, handles excepted."""
+    """Return a valid argument, except for handles."""
     kind = parameter.c_type.removeprefix("const ")
     return ffi.new(kind) if kind.endswith("*") else 0
 

@@ -1,4 +1,4 @@
-"""`libdiopirt.so`: what it exports, and how it is found."""
+"""`libdiopirt.so`: its exported symbols, and how it is found."""
 
 import shutil
 import subprocess
@@ -65,7 +65,7 @@ def test_an_installed_library_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_services_have_the_numbers_of_the_c_library() -> None:
-    """What a registration function takes is what the core has under the number Python knows."""
+    """A registered function has the same number in the core as in Python."""
     lib, ffi = library.lib, library.ffi
     numbers = [getattr(lib, f"diopirt_{service.name}_service") for service in SERVICES]
     assert [*numbers, lib.diopirt_service_count] == list(range(len(SERVICES) + 1))

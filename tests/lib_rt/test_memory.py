@@ -1,4 +1,4 @@
-"""Guarded memory: damage is found to the byte on either side, fresh memory is poison."""
+"""Guarded memory: damage is found to the byte on either side, and fresh memory contains poison."""
 
 import ctypes
 
@@ -52,7 +52,7 @@ def test_check_reports_the_first_damaged_byte(context: Context) -> None:
 
 @pytest.mark.parametrize("value", range(0, 256, 15))
 def test_a_constant_written_past_the_end_is_detected(context: Context, value: int) -> None:
-    """No byte value fills two neighbouring guard bytes unseen."""
+    """No byte value equals two adjacent guard bytes."""
     tensor = Tensor.empty(context, (4,), Dtype.uint8)
     ctypes.memset(tensor.storage_ptr + 4, value, 2)
     with pytest.raises(GuardError):

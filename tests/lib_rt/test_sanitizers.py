@@ -1,4 +1,4 @@
-"""The C core under the compiler's sanitizers: memory errors, leaks, undefined behaviour and data races."""
+"""The C core under the compiler's sanitizers: memory errors, leaks, undefined behavior and data races."""
 
 import os
 import subprocess
@@ -19,14 +19,14 @@ CORE = sorted((HERE.parent.parent / "lib_rt" / "src").glob("*.c"))
 INCLUDE = f"-I{CORE[0].parent}"
 
 DENIED = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "handle_new"]
-"""What faults.c lets fail."""
+"""The functions that faults.c can let fail."""
 
 NOT_THERE = ["test_sanitizers.py", "test_cmake_package.py", "test_library.py"]
-"""Tests that are about the library as it is installed."""
+"""Tests of the installed library."""
 
 
 def program(folder: Path, name: str, *flags: str) -> Path:
-    """The test program `name`.c with the core in it."""
+    """Build the test program `name`.c together with the core."""
     sources = [*CORE, HERE / "programs" / "device.c", HERE / "programs" / f"{name}.c"]
     return build(folder / name, "c", sources, *flags, INCLUDE)
 

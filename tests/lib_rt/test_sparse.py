@@ -1,4 +1,4 @@
-"""CSR tensors: their parts, and what they don't have."""
+"""CSR tensors: their parts, and the properties that they do not have."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from lib_rt.library import ffi, last_error, lib
 
 @pytest.fixture
 def parts(context: Context) -> list[Tensor]:
-    """Of [[0, 5, 0], [7, 0, 9]]."""
+    """Return the parts of [[0, 5, 0], [7, 0, 9]]."""
     arrays = (np.array([0, 1, 3]), np.array([1, 0, 2]), np.array([5, 7, 9], np.float32))
     return [Tensor.from_numpy(context, array) for array in arrays]
 

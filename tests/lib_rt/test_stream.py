@@ -1,4 +1,4 @@
-"""Streams: bare copies, waiting, and the host memory of copies still under way."""
+"""Streams: copies, synchronization, and the host memory of unfinished copies."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from lib_rt.library import ffi, lib
 
 
 class LateRuntime(HostRuntime):
-    """Copies are done when the stream is waited for, as late as a real device may."""
+    """A runtime that copies when the stream is synchronized, as late as a real device may."""
 
     def __init__(self) -> None:
         super().__init__()

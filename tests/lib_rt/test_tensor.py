@@ -1,4 +1,4 @@
-"""Tensors: values at any strides, reading, writing, cloning, viewing, and misuse."""
+"""Tensors: values with any strides, reading, writing, cloning, views, and misuse."""
 
 import gc
 from dataclasses import replace
@@ -33,7 +33,7 @@ LAYOUTS = [
 
 
 def numbered(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray:
-    """Distinct nonzero bytes seen as elements, no two elements alike."""
+    """Return distinct nonzero bytes viewed as elements, no two of which are equal."""
     size = NUMPY[dtype].itemsize
     count = int(np.prod(shape))
     return (np.arange(count * size) % 251 + 1).astype(np.uint8).view(NUMPY[dtype]).reshape(shape)

@@ -1,4 +1,4 @@
-"""Several threads at once: on one context, on one device, on devices of their own."""
+"""Several threads at once: on one context, on one device, on separate devices."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

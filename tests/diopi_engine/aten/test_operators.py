@@ -1,4 +1,4 @@
-"""Operators of Core ATen computed by JAX: as PyTorch computes them, call by call."""
+"""Operators of Core ATen that JAX computes have the results of PyTorch."""
 
 from typing import Any
 
@@ -136,7 +136,7 @@ def as_array(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    """What the operators make of the calls, by name: one program, which is compiled much faster than one a call."""
+    """Return the results of all calls by name. All of them are one program, because this compiles faster."""
 
     def compute() -> Any:
         return {

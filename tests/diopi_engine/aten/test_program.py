@@ -1,4 +1,4 @@
-"""Modules and exported programs of PyTorch as engines."""
+"""Modules and exported programs of PyTorch can be compiled to engines."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ IMAGES = [Input("image", ("b", 3, 16, 16), layout="NCHW")]
 
 
 class Small(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
-    """Convolution, normalisation, pooling, attention, interpolation and a matrix product."""
+    """A module with convolution, normalization, pooling, attention, interpolation and a matrix product."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def test_the_error_names_an_unsupported_operator() -> None:
 
 
 class Distances(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
-    """An operator that is not served."""
+    """A module with an operator that is not supported."""
 
     def forward(self, x: Any) -> Any:
         return torch.cdist(x, x)
@@ -102,7 +102,7 @@ def test_an_engine_copies_the_weights_of_its_module(module: Any) -> None:
 
 
 class Strided(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
-    """A module that asks for strides: those a tensor has, or others."""
+    """A module that requests strides: those of the tensor, or others."""
 
     def __init__(self, *strides: int) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ def test_identity_views_are_removed() -> None:
 
 
 class Shifted(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
-    """A module that takes all rows but the first, and then as many rows from the start of the memory."""
+    """A module that selects all rows except the first one, and then as many rows from the start of the memory."""
 
     def forward(self, x: Any) -> Any:
         return x[1:].as_strided((2, 3), (3, 1), 0) + 1

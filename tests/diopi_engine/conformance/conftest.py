@@ -1,4 +1,4 @@
-"""A bench for the cases of HanGuangRT on the reference runtime, whichever networks they run."""
+"""A bench for the cases of HanGuangRT on the reference runtime, with any networks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from diopi_engine.runtime.objects import ExecutionContext
 
 @pytest.fixture
 def bench(library: Path, locks: Path, folder: Path) -> Iterator[EngineBench]:
-    """A bench with the networks in `folder`; what a case that failed left behind is cleared away."""
+    """Yield a bench with the networks in `folder`; remove what a failed case has left."""
     bench = EngineBench(EngineClient(library), folder)
     bench.client.call("hgDeviceSetCurrent", 0)
     yield bench

@@ -1,4 +1,4 @@
-"""The reference runtime passes the cases, and each kind of fault that is put into it is caught by one."""
+"""The reference runtime passes the cases, and a case detects each kind of injected defect."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ MESSAGES: dict[Callable[[Patch], None], str] = {
     outputs_written_beyond_the_batch: "the library wrote beyond the output",
     inputs_overwritten: "the library changed the input",
 }
-"""The complete message of a fault."""
+"""Complete messages of some defects."""
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

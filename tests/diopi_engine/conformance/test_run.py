@@ -1,4 +1,4 @@
-"""Running the cases: in processes that a library may crash or hang, with a verdict for every case."""
+"""Every case gets a verdict, even if the library crashes or hangs the process."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from diopi_engine.proto.hgrt import FUNCTIONS
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that can't retain cores without a crash, hangs on a device, and does nothing else."""
+    """Build a library that crashes when it retains cores, hangs on a device, and can do nothing else."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")
     bodies = {"hgDeviceRetain": "abort();", "hgDeviceSetCurrent": "for (;;) pause();"}

@@ -1,4 +1,4 @@
-"""The headers of the engine interfaces: committed as they are generated, complete, and accepted by compilers."""
+"""The headers of the engine interfaces are up to date and complete, and compilers accept them."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The calls of HanGuangRT, one by one and in wrong orders: what they answer, and what they leave as it was."""
+"""The calls of HanGuangRT, also in the wrong order: their results, and what they leave unchanged."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The pipeline of two engines, as a C program and in Python."""
+"""The pipeline of two engines has the same results in C and in Python."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ import pytest
 from c_programs import SOURCES, built, environment
 
 THRESHOLDS = ("1", "0.9", "0")
-"""Nothing is found, fewer objects than a batch has, and more."""
+"""Thresholds at which no object is found, fewer objects than a batch has, and more."""
 
 OBJECT = re.compile(r"picture (\d+): (\S+) (\S+) (\S+) (\S+), score (\S+), class (\d+)")
 

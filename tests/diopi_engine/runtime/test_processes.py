@@ -1,4 +1,4 @@
-"""The library in programs of C, C++ and Python, and in several processes at a time."""
+"""Programs in C, C++ and Python, and several processes at a time, can use the library."""
 
 import shutil
 import subprocess
@@ -80,7 +80,7 @@ def test_weights_are_split_over_cores(library: Path, locks: Path, tmp_path: Path
 
 @contextmanager
 def holder(locks: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that retains three cores of device 0 until it ends."""
+    """Start another process that retains three cores of device 0 until it ends."""
     command = [sys.executable, "-c", HOLDER, str(locks)]
     with subprocess.Popen(
         command, env=environment(locks), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

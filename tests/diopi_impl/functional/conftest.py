@@ -1,4 +1,4 @@
-"""Fixtures: a vendor without functions, with host-addressable memory or not, and a context on its device."""
+"""Fixtures: vendors without functions, with and without host-addressable memory, and a context on the device."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""From operators to functions, with tensors that are descriptions alone."""
+"""Calls of ATen operators are translated to functions, for tensors that are only descriptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype, Number
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor that holds nothing but perhaps one number."""
+    """A tensor without elements, except for one number if it is known."""
 
     shape: tuple[int, ...]
     dtype: Dtype = Dtype.float32
@@ -23,7 +23,7 @@ class Tensor:
 
 
 class TensorFactory:
-    """Creates descriptions of tensors."""
+    """A factory of tensors that are only descriptions."""
 
     def tensor_from_numbers(self, value: Number | list[int]) -> Tensor:
         return Tensor((len(value),), Dtype.int64) if isinstance(value, list) else Tensor((), number=value)

@@ -1,4 +1,4 @@
-"""The table of operators, against what PyTorch and the standard declare."""
+"""The table of operators agrees with the declarations of PyTorch and of the standard."""
 
 from typing import Any
 

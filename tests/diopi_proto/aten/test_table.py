@@ -1,4 +1,4 @@
-"""The table of operators: what its lines mean."""
+"""The lines of the table of operators are parsed as documented."""
 
 from diopi_proto.aten.table import FILE, ArgumentOf, Constant, find_form, find_row, rows
 

@@ -1,4 +1,4 @@
-"""Dataclasses as JSON and back: nothing is lost, and what does not fit is named."""
+"""Dataclasses are converted to JSON and back without loss, and messages name the values that do not fit."""
 
 from __future__ import annotations
 

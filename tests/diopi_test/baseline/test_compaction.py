@@ -1,4 +1,4 @@
-"""Results made small: no verdict changes."""
+"""Compacting results does not change any verdict."""
 
 import numpy as np
 import pytest

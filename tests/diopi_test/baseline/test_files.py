@@ -1,4 +1,4 @@
-"""Reading files whole: whatever lies at a path, there is an answer, and soon."""
+"""Reading a file either returns its content or fails soon, whatever is at the path."""
 
 import os
 import socket
@@ -56,7 +56,7 @@ def test_a_file_of_the_maximum_size_is_read(tmp_path: Path) -> None:
 
 
 def test_read_does_not_block_on_a_fifo_that_replaced_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kind is looked at before a file is opened, and again after."""
+    """The kind of the file is examined before and after it is opened."""
     regular, path = tmp_path / "regular", tmp_path / "fifo"
     regular.touch()
     os.mkfifo(path)

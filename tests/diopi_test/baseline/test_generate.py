@@ -1,4 +1,4 @@
-"""Generation: deterministic, resumable, parallel."""
+"""Generation of baselines is deterministic, resumable and parallel."""
 
 import os
 import shutil
@@ -78,7 +78,7 @@ def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def make(folder: Path, *functions: str) -> dict[str, int]:
-    """Generate in this process; the number of cases made by function."""
+    """Generate baseline files in this process; return the number of generated cases by function."""
     computed: dict[str, int] = {}
     generate.generate(functions, folder.name, folder, map_in_this_process, computed.__setitem__, list_cases)
     return computed

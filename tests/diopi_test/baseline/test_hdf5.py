@@ -1,4 +1,4 @@
-"""HDF5 files that were made to do harm: each is refused, and none is waited for or unpacked first."""
+"""Malicious HDF5 files are rejected quickly and without decompressing their content."""
 
 import os
 import resource

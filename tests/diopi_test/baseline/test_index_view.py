@@ -1,4 +1,4 @@
-"""Baseline files read for their index alone."""
+"""The index of a baseline file can be read without its data."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_index_view_has_everything_but_the_data(path: Path) -> None:
 
 
 def test_the_data_are_not_read(path: Path, tmp_path: Path) -> None:
-    """A file whose data are damaged still has an index."""
+    """A file whose data is damaged still has an index."""
     import h5py
 
     damaged = tmp_path / path.name

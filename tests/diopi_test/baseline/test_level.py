@@ -1,4 +1,4 @@
-"""Levels: what their manifest says is what is there, and everything else has a name."""
+"""The files of a level must match its manifest, and messages name each difference."""
 
 import hashlib
 import json
@@ -36,17 +36,17 @@ def level_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(level_folder: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
+    """Return a copy of a level that a test may damage."""
     return Path(shutil.copytree(level_folder, tmp_path / "smoke"))
 
 
 def sealed(text: str) -> bytes:
-    """A manifest with this text, at whose end its digest is the right one."""
+    """Return the text of a manifest with its correct digest."""
     return f'{text}"sha256": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'.encode()
 
 
 def forge_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Write the manifest as it is but for a change, consistent in itself."""
+    """Change a manifest and give it the correct digest."""
     path = folder / manifest.MANIFEST_NAME
     content = json.loads(path.read_text("utf-8"))
     del content["sha256"]
@@ -55,7 +55,7 @@ def forge_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> 
 
 
 def forge_file(folder: Path, make: Callable[[Any], object], function: str = "diopiSqrt") -> None:
-    """Change a function's file, and the manifest to match it."""
+    """Change the file of a function and its entry in the manifest."""
     content = BytesIO((folder / f"{function}.h5").read_bytes())
     with h5py.File(content, "r+") as file:
         make(file)
@@ -66,7 +66,7 @@ def forge_file(folder: Path, make: Callable[[Any], object], function: str = "dio
 
 
 def forge_index(folder: Path, index: str) -> None:
-    """Give a function's file another index, consistent in itself and with the manifest."""
+    """Replace the index of a function's file, and its entry in the manifest."""
 
     def change(file: Any) -> None:
         del file["index"]
@@ -77,7 +77,7 @@ def forge_index(folder: Path, index: str) -> None:
 
 
 def use(folder: Path) -> None:
-    """Everything that a run does with a level's files."""
+    """Use a level's files in all ways in which a run uses them."""
     level = open_level(folder)
     level.verify(level.functions)
     for function in level.functions:
@@ -153,7 +153,7 @@ def swap(folder: Path) -> None:
 
 
 def put(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[[Path], object]:
-    """Put something in the place of a file."""
+    """Create something else at the path of a file."""
 
     def replace(folder: Path) -> None:
         (folder / name).unlink()
@@ -163,12 +163,12 @@ def put(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[
 
 
 def forged(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """A manifest that is consistent in itself."""
+    """Return a changed manifest with a correct digest."""
     return lambda folder: forge_manifest(folder, change)
 
 
 def of_kind(make: Callable[[Any], object]) -> Callable[[Path], object]:
-    """A file without /data, but with what `make` puts there, and a manifest that matches."""
+    """Create a file with the content that `make` writes instead of /data, and a matching manifest."""
 
     def change(file: Any) -> None:
         del file["data"]

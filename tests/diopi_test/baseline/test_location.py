@@ -1,4 +1,4 @@
-"""Where baselines are made and looked for when nobody says."""
+"""The default folders in which baselines are generated and found."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ from diopi_test.cli import main
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's cache, an empty one."""
+    """Return an empty user's cache."""
     monkeypatch.setattr(location.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
     return tmp_path / "cache" / "baseline"
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the baseline in an installed package."""
+    """Return the folder of the baseline in an installed package."""
     folder = tmp_path / "site-packages" / "baseline_data"
     (folder / "smoke").mkdir(parents=True)
     monkeypatch.setattr(location, "package_folder", lambda: folder)

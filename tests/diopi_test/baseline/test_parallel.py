@@ -1,4 +1,4 @@
-"""Work in several processes: none of them outlives the one they work for."""
+"""Work in several processes, none of which outlives the process that started it."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ def test_workers_end_with_their_parent(tmp_path: Path, signum: signal.Signals) -
 
 
 def until(condition: Callable[[], bool], seconds: float = 120) -> None:
-    """Wait until `condition()` holds, for so long that it never will if it does not by then."""
+    """Wait until `condition()` holds; fail after a long time."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "this takes too long"
@@ -65,7 +65,7 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def marked(mark: str) -> list[int]:
-    """The processes with `mark` in their environment that have not ended."""
+    """Return the living processes with `mark` in their environment."""
     found = []
     for folder in Path("/proc").iterdir():
         try:

@@ -1,4 +1,4 @@
-"""Baseline files are read in a process with a time limit before another one reads them."""
+"""A separate process with a time limit reads baseline files first."""
 
 import hashlib
 import json
@@ -53,7 +53,7 @@ def test_a_reader_that_hangs_or_crashes_is_reported(path: Path, monkeypatch: pyt
 def test_the_reader_prints_the_reason(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The reader itself, in this process."""
+    """The main function of the reader is called in this process."""
     monkeypatch.setattr(sys, "stdin", StringIO(json.dumps({str(path): "0" * 64})))
     with pytest.raises(SystemExit, match="1"):
         readability.main()

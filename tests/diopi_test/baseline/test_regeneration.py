@@ -1,4 +1,4 @@
-"""Levels whose inputs are drawn again: the files hold results, and a digest of what these were computed from."""
+"""Levels whose inputs are generated again: their files contain results and a digest of the inputs."""
 
 import json
 from pathlib import Path

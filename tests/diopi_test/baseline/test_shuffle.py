@@ -1,4 +1,4 @@
-"""Cases in an order drawn from a seed: the same in every process, the same verdicts; what depends on order is seen."""
+"""Shuffled cases: a seed determines their order, verdicts stay the same, and effects of the order are found."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, and damage of any kind is named."""
+"""The store returns what was written, and messages name any damage."""
 
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def test_a_truncated_file_is_named(path: Path, length: float) -> None:
 
 
 def test_no_flipped_bit_goes_unnoticed_that_changes_a_case(path: Path) -> None:
-    """Every 97th byte of the file in turn: either the file is refused, or nothing in it differs."""
+    """For every 97th byte of the file: either the file is rejected, or none of its cases changes."""
     content = path.read_bytes()
     before = [case.arguments["input"].values.tobytes() for case in BaselineFile(path)]
     refused = 0
@@ -184,7 +184,7 @@ def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
 
 @pytest.mark.parametrize(("dtype", "array_name"), [(Dtype.float32, "budget_ulps"), (Dtype.float64, "unit")])
 def test_units_beside_zero_survive(tmp_path: Path, dtype: Dtype, array_name: str) -> None:
-    """1e-10 is some 2^116 of float32's smallest numbers, and of float64's more than it can count."""
+    """1e-10 is about 2^116 times the smallest float32 number, and over 2^1023 times the smallest float64 number."""
     actual = Expected(
         values=np.array([0.0, -0.0, 1.0, np.inf]), dtype=dtype, budget=Budget(np.array([1e-10, 1e-13, 1e-5, np.nan]))
     )

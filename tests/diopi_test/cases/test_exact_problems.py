@@ -1,4 +1,4 @@
-"""Functions that accumulate have cases without rounding, in which a wrong index or a dropped term is visible."""
+"""Functions that accumulate have cases without rounding, which detect a wrong index or an omitted term."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NEVER_EXACT = {
     "Top[KP]Sampling": "running sums of shares of a softmax",
     "BatchNorm(?:Stats|GatherStatsWithCounts)?|GroupNorm|LayerNorm(?:GB)?|InstanceNorm": "running means and roots",
 }
-"""Functions that accumulate what is never exact, by a regular expression for their names, with the reason."""
+"""Functions whose sums are never exact, by a regular expression for their names, with the reason."""
 
 
 def accumulates(function: str) -> bool:
-    """Whether sums that are rounded after each term give other results in some case."""
+    """Return whether sums that are rounded after each term differ from the expected results in some case."""
     corrupt = recompute_with(partial(accumulate_in, Dtype.bfloat16))
     cases = (case for case in select_cases(function, "full") if case.dtype is Dtype.float32 and not case.exact)
     return any(

@@ -1,4 +1,4 @@
-"""Every function has hostile large cases, or a reason for having none."""
+"""Every function has large cases with difficult sizes, or a reason for having none."""
 
 import math
 

@@ -10,7 +10,7 @@ from diopi_test.cases.template import CaseTemplate
 
 
 def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, beyond: int = 0) -> list[int]:
-    """Where the windows begin that end at most `beyond` elements after the second margin."""
+    """Return the positions of the windows that end at most `beyond` elements after the second margin."""
     last = size + padding - dilation * (kernel - 1) - 1
     return [start for start in range(-padding, size, stride) if start <= last + beyond]
 

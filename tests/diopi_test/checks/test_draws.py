@@ -1,4 +1,4 @@
-"""The check of draws: the state of the generator and nothing else decides, and advances."""
+"""The check of draws: only the state of the generator determines random numbers, and it advances."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def test_numbers_of_the_call_before_are_not_drawn_again() -> None:
 
 
 def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
-    """An adapter that leaves another state behind."""
+    """Return an adapter that leaves another generator state."""
 
     def adapt(prototype: Prototype, function: Function) -> Adapted:
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""A picture of the errors in one slice: each cell tells the worst of its elements."""
+"""The error map of one slice: each cell shows the worst of its elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_without_a_budget_what_is_wrong_is_as_wrong_as_can_be() -> None:
 
 
 def test_what_is_right_is_within_its_budget() -> None:
-    """Whatever it is off: subnormal numbers may be flushed to zero."""
+    """Subnormal numbers may be flushed to zero, however large the error is."""
     errors = np.array([100.0, np.inf, np.nan])
     found = make_error_map(np.zeros(3, bool), errors, np.ones(3), (0,))
     assert found is not None and found.rows == ("400",)

@@ -1,4 +1,4 @@
-"""Where a result the callee makes lies in memory counts where the caller asked for a memory format."""
+"""The memory layout of a result that the callee allocates counts if the caller requests a memory format."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @pytest.fixture
 def run_vendor_case() -> Iterator[Callable[[str, str, Callable[..., Array]], Outcome]]:
-    """Runs one case on a vendor that has nothing but this implementation of its function."""
+    """Run one case on a vendor with only this implementation of its function."""
     vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
     device = vendor.open_device()
 

@@ -1,4 +1,4 @@
-"""Vendors whose in-place form does not agree with their out-of-place form."""
+"""The check detects vendors whose in-place form does not agree with their out-of-place form."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Apart(StubVendor):
-    """Every result is off by a share of its budget: upwards in place, downwards out of place."""
+    """A vendor whose results are off by a share of the budget: upwards in place, downwards out of place."""
 
     def __init__(self, share: float) -> None:
         super().__init__("apart", "1", HostRuntime().functions(), host_addressable=True)
@@ -50,7 +50,7 @@ def test_results_further_apart_do_not() -> None:
 
 
 def test_exact_results_are_equal() -> None:
-    """Those of the in-place form are right here, those of the other are not."""
+    """Here, the results of the in-place form are correct, and those of the out-of-place form are not."""
     vendor = Vendor("two functions", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements_raw("diopiFloor")

@@ -1,4 +1,4 @@
-"""Inputs are only read, those given by a bare address too."""
+"""The check of inputs, also of inputs that are passed as addresses."""
 
 import ctypes
 

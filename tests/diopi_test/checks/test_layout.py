@@ -1,4 +1,4 @@
-"""Vendors that take the elements of their inputs from where they would lie in another layout."""
+"""The check detects vendors that read inputs as if they had another layout."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def is_contiguous(tensor: Any) -> bool:
 
 
 def strides_ignored(arguments: dict[str, Any]) -> None:
-    """The elements are taken from memory one after the other."""
+    """Read the elements in memory order."""
     out, input = arguments["out"], arguments["input"]
     contents = input.storage().view(input.view().dtype)[input.storage_offset :][: input.numel]
     with np.errstate(invalid="ignore"):

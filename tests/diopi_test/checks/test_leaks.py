@@ -1,4 +1,4 @@
-"""Vendors that leave memory allocated."""
+"""The check detects vendors that leave memory allocated."""
 
 from typing import Any
 

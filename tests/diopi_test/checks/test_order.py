@@ -1,4 +1,4 @@
-"""Vendors that don't keep stream order: they take inputs that have not arrived, or write results too late."""
+"""The check detects vendors that read inputs before they have arrived, or write results too late."""
 
 from collections.abc import Callable
 
@@ -33,12 +33,12 @@ def does_not_wait(ctx: Context, out: Tensor, input: Tensor) -> None:
 
 
 def enqueues(ctx: Context, out: Tensor, input: Tensor) -> None:
-    """As chips work: nothing is computed yet when the call returns, but the stream keeps the order."""
+    """Enqueue the work like a chip: nothing is computed when the call returns, but the stream keeps the order."""
     ctx.stream.d2d(out.data_ptr, input.data_ptr, out.numel * out.element_size)
 
 
 class Afterwards(HostRuntime):
-    """Does work that does not belong to a stream right after that stream was waited for."""
+    """A vendor that does work outside of any stream, just after the stream was synchronized."""
 
     def __init__(self) -> None:
         super().__init__()

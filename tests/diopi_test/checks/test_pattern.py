@@ -1,4 +1,4 @@
-"""What wrong elements have in common is said in the words for it, and nothing is said of elements without a pattern."""
+"""Patterns of wrong elements have the documented descriptions, and elements without a pattern have none."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,7 +63,7 @@ def test_exactly_these_elements_are_wrong(mask: Mask, text: str) -> None:
 
 
 def sample_mask(places: Mask, number: int) -> Mask:
-    """Some elements of those at `places`, as if drawn."""
+    """Return a mask of some of the elements at `places`, chosen as if at random."""
     chosen = np.random.default_rng(3).choice(np.flatnonzero(places), number, replace=False)
     return mask_at(places.size, chosen).reshape(places.shape)
 
@@ -119,7 +119,7 @@ def test_chance_is_no_pattern() -> None:
 
 
 def test_the_elements_a_pattern_names_exactly_are_the_wrong_ones() -> None:
-    """All slices of a small tensor, read back from the text."""
+    """For all slices of a small tensor, the text is parsed again."""
     tried = 0
     for first, step, axis in ((f, s, a) for f in range(6) for s in range(1, 4) for a in range(3)):
         place = [slice(None)] * 3

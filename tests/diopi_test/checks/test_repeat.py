@@ -1,4 +1,4 @@
-"""Vendors whose second call differs from the first: in its bits, in what it was left with, or by where tensors lie."""
+"""The check detects vendors whose second call differs: in bits, because of the first call, or because of addresses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ off_by_an_ulp = element_off_by_ulps(1)
 
 
 class Calls:
-    """Counts the calls and corrupts those that `corrupted` says, by number from 1."""
+    """A vendor that corrupts the calls with the numbers in `corrupted`, counted from 1."""
 
     def __init__(self, corrupt: Corruption, corrupted: Callable[[int], bool]) -> None:
         self.number = 0
@@ -84,7 +84,7 @@ def test_where_tensors_lie_must_not_matter() -> None:
 
 
 def test_where_several_answers_are_right_a_second_one_may_differ() -> None:
-    """Equal elements may come in any order, and in another order each time."""
+    """Equal elements may have any order, and another order in each call."""
     calls = Calls(_equal_neighbours_swapped, lambda number: number == 2)
     assert run_corrupted(calls, "diopiSort", "bool-rows").verdict is Verdict.passed
     assert calls.number == 2

@@ -1,4 +1,4 @@
-"""Answers of which several are right: every right one is accepted, and each way of being wrong is refused."""
+"""Functions with several valid results: every valid result passes, and each kind of invalid result is rejected."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def results_needing_validator(case: BaselineCase) -> list[str]:
 
 
 def outcome_of(case: BaselineCase, **results: Any) -> Outcome:
-    """The outcome when a vendor gives these results, and for the others those that are expected."""
+    """Return the outcome if a vendor returns these results, and the expected ones for the others."""
 
     def write_results(arguments: dict[str, Any]) -> None:
         for name, value in results.items():
@@ -217,7 +217,7 @@ def test_stored_case_keeps_needs_validator(tmp_path: Path) -> None:
 
 
 class Idle(StubVendor):
-    """Success without work."""
+    """A vendor that returns success without computing anything."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         return Error.Success

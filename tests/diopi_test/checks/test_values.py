@@ -1,4 +1,4 @@
-"""What the values check accepts, and what it doesn't."""
+"""The results that the check of values accepts, and those that it rejects."""
 
 import math
 from dataclasses import replace

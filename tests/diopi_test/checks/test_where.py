@@ -1,4 +1,4 @@
-"""A failed check says where: the worst element, what was put in there, and how the call was made."""
+"""A failed check names the worst element, its inputs, and how the call was made."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ Change = Callable[[Any], None]
 
 
 def outcome(change: Change, function: str = "diopiAdd", label: str = "float32-row") -> Outcome:
-    """The outcome of a case of which every result is changed."""
+    """Return the outcome of a case whose results are changed."""
     return outcome_of(
         FaultyVendor("faulty", lambda arguments: change(faulty._result(arguments).view())), function, label
     )

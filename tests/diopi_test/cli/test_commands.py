@@ -1,4 +1,4 @@
-"""The commands in this process: what they print, write and answer. `run` has tests of its own beside the runner."""
+"""The commands, run in this process: what they print and write, and their exit status."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The doctor: what it finds, and that it says what to do about what is missing."""
+"""`diopi-test doctor` finds what is missing and says what to do."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from diopi_test.cli.examination import InstallationCheck, State, examine
 
 
 def found(*vendors: str) -> dict[str, InstallationCheck]:
-    """The findings by subject; of no vendor, if none is named."""
+    """Return the results of the checks by subject, for the named vendors only."""
     return {finding.subject: finding for finding in examine(vendors or ("none.such:vendor",))}
 
 

@@ -1,4 +1,4 @@
-"""`diopi-test submit` and `verify`: a real run, packed, believed, signed, and not believed once it is changed."""
+"""`diopi-test submit` and `verify`: a real run is packed, verified and signed, and rejected after a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command has examples that it understands, and a line on its page; the shell completes."""
+"""Every command has valid examples and a line on its page, and the shell completes commands."""
 
 import importlib
 import os

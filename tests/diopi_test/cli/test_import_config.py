@@ -1,4 +1,4 @@
-"""`diopi-test import-config`: the folder it writes is run; nothing half written; and the original suite's options."""
+"""`diopi-test import-config`: its folder can be run, files are complete, and original options are explained."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

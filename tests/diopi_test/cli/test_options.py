@@ -1,4 +1,4 @@
-"""The options of selecting: the words of a command line make a selection, whose words make it again."""
+"""The options that select cases: a command line gives a selection, whose words give the same selection again."""
 
 import json
 import shlex

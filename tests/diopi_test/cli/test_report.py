@@ -1,4 +1,4 @@
-"""`diopi-test report` and `compare`: of logs and of JSON, with the status of what they tell."""
+"""`diopi-test report` and `compare` for logs and JSON reports, with the right exit status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call(*words: object) -> Result:
 
 
 def write_log(path: Path, cases: Sequence[CaseRecord], *planned: str) -> Path:
-    """A log of a run of these cases, and of others that were due but did not end."""
+    """Write the log of a run with these cases, and with scheduled cases that did not end."""
     names = [*(case.id for case in cases), *planned]
     entries = [LogRecord("run", to_json(RunOptions(vendor="small").header(""))), LogRecord("due", names)]
     ended = [*(LogRecord("case", to_json(case)) for case in cases), LogRecord("end", 0.5)]

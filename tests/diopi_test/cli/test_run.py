@@ -1,4 +1,4 @@
-"""`diopi-test run` beside its run: listing, going on with a log, one case in this process, plans."""
+"""`diopi-test run` apart from the run itself: lists, resumed logs, one case in this process, plans."""
 
 import json
 import os

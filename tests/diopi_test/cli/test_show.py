@@ -1,4 +1,4 @@
-"""`diopi-test show`: a stored or derived case, found by its id or a part of it, with all that belongs to the call."""
+"""`diopi-test show` shows a stored or derived case, found by its ID or a part of it, with its whole call."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`diopi-test trace`, and which networks `run` takes."""
+"""`diopi-test trace`, and the networks that `run` accepts."""
 
 import json
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Cases of in-place use: the tensor of an argument is passed for a result as well."""
+"""Cases of in-place use: an argument's tensor is also passed as a result."""
 
 from functools import cache
 from typing import Any
@@ -40,7 +40,7 @@ def run(vendor: BaseVendor, case: BaselineCase) -> Outcome:
 
 
 class EarlyWriter(BaseVendor):
-    """Rotates correctly, unless the result overwrites what is still to be read.
+    """A vendor that rotates correctly, unless the result overwrites elements that are read later.
 
     Attributes:
         shares_tensor: whether the latest call had one tensor for `out` and `x`.

@@ -1,4 +1,4 @@
-"""Ballast lies on streams that it can keep busy, and on no others."""
+"""Ballast is enqueued only on streams that it can keep busy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from diopi_test.execution.ballast import ATTEMPTS, COPY_COUNT, Ballast
 from lib_rt import Device, Stream
 
 COPY = 1e-4
-"""Seconds one copy of the ballast takes."""
+"""The duration of a copy of the ballast in seconds."""
 
 
 class TimedRuntime(HostRuntime):
-    """Counts the copies within the device, which take time when they are enqueued or when the stream is waited for."""
+    """A runtime that counts copies on the device, which take time when they are enqueued or synchronized."""
 
     def __init__(self, at_once: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A call: what lies in host memory, and results that the callee makes several of."""
+"""Calls with tensors in host memory, and with several results that the callee allocates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUEUED = CallMode(queued=True)
 
 
 def having(function: str, implementation: Callable[..., Any]) -> Vendor:
-    """A vendor that has nothing but this raw implementation, and whose device copies as late as it may."""
+    """Return a vendor with only this raw implementation, whose device copies as late as possible."""
     vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
     vendor.implements_raw(function)(implementation)
     return vendor
@@ -43,7 +43,7 @@ def outcome_of(function: str, label: str, implementation: Callable[..., Any]) ->
 
 
 def voxelizing(act: Callable[[Any, Any, Any, Any], object]) -> Callable[..., None]:
-    """An implementation that does this with its context, voxel_num, points and voxel_size."""
+    """Return an implementation that calls a function with its context, voxel_num, points and voxel_size."""
 
     def hard_voxelize(
         ctx: Any,

@@ -1,4 +1,4 @@
-"""Vendors made for tests are told the case of every call before it is made."""
+"""Test vendors receive the case of every call before the call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lib_rt import Context
 
 
 class Noting(StubVendor):
-    """Notes which case each call is of."""
+    """A vendor that records the case of each call."""
 
     def __init__(self) -> None:
         super().__init__("noting", "1", HostRuntime().functions(), host_addressable=True)

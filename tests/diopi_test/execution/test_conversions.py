@@ -1,4 +1,4 @@
-"""Conversions at run time: which tensors they change, that the truth stays, and that they show what they are for."""
+"""Conversions at run time: which tensors they change, that expected results stay, and which defects they detect."""
 
 from collections import Counter
 from pathlib import Path
@@ -134,7 +134,7 @@ def test_every_function_states_whether_it_is_converted() -> None:
 
 
 def test_converted_cases_are_standard_and_have_derived_cases() -> None:
-    """In a sample of the functions: results have the types they have anyway, or may have."""
+    """For a sample of the functions, results have their usual types or types that are allowed."""
     converted: Counter[str] = Counter()
     for path in draw_sample(sorted(SMOKE.glob("*.h5")), 120):
         view, prototype = IndexView(path), lookup(path.stem)
@@ -178,7 +178,7 @@ INDICES = [
 
 
 def first_converted(function: str, dtype: str, name: str) -> BaselineCase:
-    """The first basic case of a function that a conversion changes, so changed."""
+    """Return the first basic case of a function that a conversion changes, converted."""
     view = IndexView(SMOKE / f"{function}.h5")
     label = next(case.label for case in view if case.dtype.name == dtype and case.smoke and is_converted(case, [name]))
     return convert(baseline_case(function, label), [name])

@@ -1,4 +1,4 @@
-"""What a prototype declares is all that its negative cases, ignored arguments and masks need: nothing is listed."""
+"""The facts of a prototype determine its negative cases, ignored arguments and masks, without any other list."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -44,7 +44,7 @@ STANDARD = prototypes()
 
 
 @pytest.fixture(autouse=True)
-def _registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_proto.prototype._registry", {})
 
 
@@ -63,7 +63,7 @@ def case_of(declared: Prototype, out: Any, **arguments: Any) -> BaselineCase:
 
 
 def errors(declared: Prototype, out: Any, **arguments: Any) -> set[str]:
-    """What its negative cases are, beside the usual ones of tensors that are NULL or of a strange type."""
+    """Return the negative cases of a function, without those for NULL and invalid element types."""
     labels = [label for label, _ in negative_labels(declared, [case_of(declared, out, **arguments)])]
     assert len(labels) == len(set(labels))
     found = {label.removeprefix("negative-") for label in labels}
@@ -246,7 +246,7 @@ def test_steps_margins_and_norms_have_negative_cases() -> None:
 
 
 def test_every_fact_has_a_mutation() -> None:
-    """Each fact is found at some parameter of the standard, and makes a mutation concern it, or says how to read it."""
+    """Each fact occurs in the standard, and either a mutation applies to it or it describes how to read the value."""
     elsewhere = {
         facts.HoldsTruth,
         facts.CountsEntries,

@@ -1,4 +1,4 @@
-"""Copies of the process: those that return are noticed and ended, those that work for a vendor are left alone."""
+"""Forked copies of the process are ended if they return from a call, and left alone if they work for a vendor."""
 
 import os
 import subprocess

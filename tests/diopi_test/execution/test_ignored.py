@@ -1,4 +1,4 @@
-"""Ignored arguments: the reference agrees with every fact, and calls with something strange in them are served."""
+"""Ignored arguments: the reference agrees with every fact, and unusual values are passed for ignored arguments."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ from diopi_test.quality.non_discriminating import ExaminedCase
 from diopi_test.run.run_case import run_case
 
 TRIED = 3
-"""How many cases of a function a fact is tried with, and how many other values of an attribute."""
+"""The number of cases per function with which a fact is tested, and of other values of an attribute."""
 
 FACTS = [
     (name, number, argument)
@@ -47,7 +47,7 @@ def _may_be_anything(prototype: Prototype) -> bool:
 
 
 def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[ExaminedCase]:
-    """The cases of a function that a fact speaks of and where the argument might be another."""
+    """Return the cases of a function to which a fact applies, and in which the argument can be changed."""
     for case in select_cases(prototype.name, "full"):
         if fact.covers(case.arguments):
             examined = ExaminedCase(case, compute_baseline_case(prototype, case))
@@ -57,7 +57,7 @@ def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Exa
 
 
 def _other_values(examined: ExaminedCase, argument: str) -> list[Any]:
-    """Values the argument might have instead: a tensor's turned round, an attribute's in other cases."""
+    """Return other values for an argument: a reversed tensor, or the values of an attribute in other cases."""
     value = examined.plain_arguments[argument]
     if isinstance(value, np.ndarray):
         return [np.flip(value), np.zeros_like(value), np.ones_like(value)]
@@ -81,7 +81,7 @@ def test_no_result_depends_on_ignored_arguments(function: str, fact: int, argume
 # The cases made of them.
 
 FUNCTIONS = sorted({name for name, prototype in prototypes().items() if _may_be_anything(prototype)})
-"""All functions with an argument that may be anything in some calls."""
+"""All functions with an argument that some calls ignore."""
 
 
 @cache
@@ -93,7 +93,7 @@ def cases(function: str) -> Sequence[BaselineCase]:
 
 @cache
 def labels(function: str) -> dict[str, str]:
-    """By label, the stored case each case of an ignored argument is made of."""
+    """Return the label of the stored case from which each case of an ignored argument is derived, by label."""
     return dict(ignored_labels(lookup(function), cases(function)))
 
 
@@ -142,7 +142,7 @@ def test_a_case_changes_one_argument(function: str) -> None:
 
 
 def changed(function: str, label: str) -> tuple[Any, Any]:
-    """What is given by the stored case, and by the one made of it."""
+    """Return the values of the stored case and of the derived case for the changed argument."""
     base, name = base_of(function, label), label.removeprefix("callers-").rpartition("-")[0]
     return base.arguments[name], make_ignored_case(base, label).arguments[name]
 
@@ -177,7 +177,7 @@ def test_a_case_that_can_not_be_derived_is_rejected() -> None:
 
 @pytest.fixture
 def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
-    """Runs one case on a vendor, on a device that must be empty afterwards."""
+    """Run one case on a vendor; assert that nothing stays allocated on its device."""
     devices = []
 
     def run(vendor: BaseVendor, function: str, label: str) -> Outcome:

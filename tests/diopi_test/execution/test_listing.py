@@ -1,4 +1,4 @@
-"""The order in which a file gives its cases."""
+"""The order of the cases in a file."""
 
 from itertools import groupby
 from pathlib import Path

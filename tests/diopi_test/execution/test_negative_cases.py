@@ -1,4 +1,4 @@
-"""Negative cases: what is made wrong of a valid case, and every way of taking it badly."""
+"""Negative cases: how they are derived from valid cases, and how vendors can handle them incorrectly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cases(function: str) -> Sequence[BaselineCase]:
 
 @cache
 def labels(function: str) -> dict[str, str]:
-    """By label, the valid case each negative case of a function is made of."""
+    """Return the label of the valid case from which each negative case of a function is derived, by label."""
     return dict(negative_labels(lookup(function), cases(function)))
 
 
@@ -157,7 +157,7 @@ def test_cases_without_elements_are_skipped() -> None:
 
 
 def differences(case: BaselineCase, second: BaselineCase) -> list[str]:
-    """The names of arguments and results that are not the same objects in both."""
+    """Return the names of arguments and results that are different objects in the two cases."""
     arguments = {n for n in {*case.arguments, *second.arguments} if differ(case.arguments, second.arguments, n)}
     return sorted(arguments | {n for n in case.expected if differ(case.expected, second.expected, n)})
 
@@ -178,7 +178,7 @@ def test_a_negative_case_has_one_flaw(function: str) -> None:
 
 
 def changed(function: str, label: str) -> Any:
-    """What was put in the place of what was right."""
+    """Return the values that replace those of the valid case."""
     base = base_of(function, label)
     case = make_negative_case(base, label).case
     (name,) = differences(base, case)
@@ -247,7 +247,7 @@ def test_a_case_that_can_not_be_derived_is_rejected() -> None:
 
 @pytest.fixture
 def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
-    """Runs one negative case on a vendor, on a device that must be empty afterwards."""
+    """Run one negative case on a vendor; assert that nothing stays allocated on its device."""
     devices = []
 
     def run(vendor: BaseVendor, function: str, label: str) -> Outcome:
@@ -268,7 +268,7 @@ def vendor_that(behavior: Any, name: str = "rejecting") -> BaseVendor:
 
 @pytest.mark.parametrize("function", draw_sample(SAMPLE, 4))
 def test_jax_cpu_rejects_negative_cases(run_vendor_case: Callable[..., Outcome], function: str) -> None:
-    """In a few functions, because a strict run on `jax_cpu` tries all of them."""
+    """Only a few functions are tested, because a strict run on `jax_cpu` tests all of them."""
     for label in labels(function):
         outcome = run_vendor_case(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
         assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"

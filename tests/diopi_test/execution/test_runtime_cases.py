@@ -1,4 +1,4 @@
-"""The runtime cases: a sound runtime passes them all, and each kind of defect is caught."""
+"""The runtime cases: a correct runtime passes them all, and each kind of defect is detected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def vendor_with(functions: RuntimeFunctions, name: str = "test", version: str = 
 
 
 class CountingRuntime(HostRuntime):
-    """Knows which memory and streams are in use."""
+    """A runtime that records which memory and streams are in use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class CountingRuntime(HostRuntime):
 
 
 class PromptRuntime(HostRuntime):
-    """Copies at once."""
+    """A runtime that copies at once."""
 
     def copy(self, stream: int, destination: int, source: int, nbytes: int) -> int:
         super().copy(stream, destination, source, nbytes)
@@ -107,7 +107,7 @@ def test_runtime_cases_leave_no_memory_and_disturb_no_stream(case: RuntimeCase) 
 
 
 class Overlapping(HostRuntime):
-    """Blocks of one size share memory."""
+    """A runtime whose blocks of equal size share memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Overlapping(HostRuntime):
 
 
 class Leaking(HostRuntime):
-    """Never frees. `clean` does."""
+    """A runtime that never frees memory; `clean` does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,21 +138,21 @@ class Leaking(HostRuntime):
 
 
 class Wrapping(HostRuntime):
-    """Rounds up to whole kilobytes in 62 bits, so that huge sizes become small."""
+    """A runtime that rounds sizes up to whole kilobytes in 62 bits, so that huge sizes become small."""
 
     def malloc(self, nbytes: int) -> int:
         return super().malloc(-(-nbytes // 1024) * 1024 % 2**62)
 
 
 class Speechless(HostRuntime):
-    """Has no words for what went wrong."""
+    """A runtime that gives no reason for a failure."""
 
     def last_error(self) -> str:
         return ""
 
 
 class Backwards(LateRuntime):
-    """The last copy first."""
+    """A runtime that executes the last copy first."""
 
     def stream_sync(self, stream: int) -> Error:
         self.queued.get(stream, []).reverse()
@@ -160,7 +160,7 @@ class Backwards(LateRuntime):
 
 
 class SmallFirst(LateRuntime):
-    """Large copies after small ones."""
+    """A runtime that executes large copies after small ones."""
 
     def stream_sync(self, stream: int) -> Error:
         self.queued.get(stream, []).sort(key=lambda task: task[2] > 4096)
@@ -168,14 +168,14 @@ class SmallFirst(LateRuntime):
 
 
 class Impatient(HostRuntime):
-    """Says that it has waited."""
+    """A runtime that returns from a synchronization without waiting."""
 
     def stream_sync(self, stream: int) -> Error:
         return Error.Success
 
 
 class OneStream(LateRuntime):
-    """Only the oldest stream is really waited for."""
+    """A runtime that synchronizes only the oldest stream."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class OneStream(LateRuntime):
 
 
 class Forgetful(LateRuntime):
-    """Each stream forgets its work when another one copies."""
+    """A runtime whose streams forget their work when another stream copies."""
 
     def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
         self.queued = {number: tasks for number, tasks in self.queued.items() if number == stream}
@@ -202,7 +202,7 @@ class Forgetful(LateRuntime):
 
 
 class FewStreams(HostRuntime):
-    """Has 50 streams to give, and takes none back."""
+    """A runtime with 50 streams that never reuses a destroyed stream."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -216,7 +216,7 @@ class FewStreams(HostRuntime):
 
 
 class OneThread(HostRuntime):
-    """Works only in the thread that made it."""
+    """A runtime that works only in the thread that created it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -269,7 +269,7 @@ def test_a_wrong_copy_is_detected(direction: str, defect: str) -> None:
 
 
 def small_only(copy: Copy) -> Copy:
-    """Copies at most 1 MiB."""
+    """Copy at most 1 MiB."""
     return lambda stream, end, start, nbytes: copy(stream, end, start, min(nbytes, 2**20))
 
 
@@ -320,7 +320,7 @@ def test_a_leak_is_detected() -> None:
 
 
 def test_exhausted_memory_is_detected() -> None:
-    """As on a chip whose runtime frees nothing."""
+    """The runtime frees nothing, as on some chips."""
     runtime, left = HostRuntime(), 80 * 2**30
 
     def malloc(nbytes: int) -> int:
@@ -346,7 +346,7 @@ def test_missing_texts_are_detected(texts: dict[str, str]) -> None:
 
 
 class Mute(Vendor):
-    """Explains no failure."""
+    """A vendor that explains no failure."""
 
     def last_error(self) -> str:
         return ""
@@ -358,7 +358,7 @@ def test_a_failure_without_explanation_is_detected() -> None:
 
 
 class Latin(Vendor):
-    """Its runtime, in C, talks in Latin-1."""
+    """A vendor whose runtime, in C, returns messages in Latin-1."""
 
     def open_device(self) -> Device:
         device = super().open_device()

@@ -1,4 +1,4 @@
-"""Timing a call: its inputs have arrived, it is made several times, and what it has to move is counted."""
+"""Timing a call: its inputs have arrived, it is repeated, and the bytes it must move are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in a call: where a case has none, as one stored long ago may, the vendor gets the empty text."""
+"""If a stored case has no text, the vendor receives an empty text."""
 
 from diopi_proto.interface import lookup
 from diopi_test.execution.call import convert_attribute

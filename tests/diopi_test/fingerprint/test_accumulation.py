@@ -1,4 +1,4 @@
-"""Order, width and rounding of sums and dot products are recognised in NumPy vendors of known arithmetic."""
+"""Order, width and rounding of sums and dot products are recognized in NumPy vendors with known arithmetic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def exactly(terms: Sequence[Array]) -> Array:
 
 
 def compensated(terms: Sequence[Array]) -> Array:
-    """Neumaier's sum: what every addition loses is added up by itself, and added at the end."""
+    """Return Neumaier's sum: the errors of all additions are summed separately and added at the end."""
     total, lost = terms[0], np.zeros_like(terms[0])
     for term in terms[1:]:
         new = total + term
@@ -54,7 +54,7 @@ def compensated(terms: Sequence[Array]) -> Array:
 
 
 def summing(total: Callable[[Sequence[Array]], Array], accumulator: Any = None) -> Vendor:
-    """A vendor whose sums are `total` of the terms, in the type `accumulator` if not their own."""
+    """Return a vendor whose sums are `total` of the terms, in the type `accumulator` or else their own type."""
 
     def sum_(input: Array, dim: tuple[int, ...]) -> Array:
         terms = np.moveaxis(input, dim[0], 0).astype(accumulator or input.dtype)
@@ -120,7 +120,7 @@ def test_a_compensated_sum_shows_no_order() -> None:
 
 
 def chopped(first: Array, second: Array) -> Array:
-    """The float32 sum, cut off."""
+    """Return the float32 sum, truncated."""
     exact = first.astype(np.float64) + second.astype(np.float64)
     rounded = exact.astype(np.float32)
     return np.where(np.abs(rounded) > np.abs(exact), np.nextafter(rounded, np.float32(0)), rounded)
@@ -146,7 +146,7 @@ def test_wrong_sums_have_no_order() -> None:
 
 
 def multiplying(dot: Callable[[Array, Array], Array]) -> Vendor:
-    """A vendor whose matrix products are `dot` of (k, m, 1) and (k, 1, n) factors, the pairs of each sum along k."""
+    """Return a vendor whose matrix products are `dot` of (k, m, 1) and (k, 1, n) factors."""
 
     def mm(input: Array, mat2: Array) -> Array:
         return dot(input.T[:, :, None], mat2[:, None, :]).astype(input.dtype)
@@ -159,7 +159,7 @@ def plain(a: Array, b: Array) -> Array:
 
 
 def fused(a: Array, b: Array) -> Array:
-    """Products of float32 are exact in float64."""
+    """Return sums of exact products; products of float32 are exact in float64."""
     total = np.zeros(1, np.float32)
     for first, second in zip(a, b, strict=True):
         total = (total.astype(np.float64) + first.astype(np.float64) * second.astype(np.float64)).astype(np.float32)
@@ -171,13 +171,13 @@ def wide(a: Array, b: Array) -> Array:
 
 
 def tensor_float(a: Array, b: Array) -> Array:
-    """Factors of 11 bits."""
+    """Return factors with 11 significant bits."""
     cut = [(np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b)]
     return wide(*cut)
 
 
 def in_steps_of_16(a: Array, b: Array) -> Array:
-    """As tensor cores: the sum so far and 16 products, each cut off at 25 bits below the largest, in one step."""
+    """Add the previous sum and 16 products at once, each truncated to 25 bits below the largest, like tensor cores."""
     products = a.astype(np.float64) * b.astype(np.float64)
     total = np.zeros(products.shape[1:], np.float32)
     for start in range(0, len(products), 16):

@@ -1,4 +1,4 @@
-"""Subnormal numbers, conversions, multiply-add, NaN and division, in NumPy vendors of known arithmetic."""
+"""Subnormal numbers, conversions, multiply-add, NaN and division in NumPy vendors with known arithmetic."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def unchanged(x: Array) -> Array:
 
 
 def zero(x: Array) -> Array:
-    """Subnormal numbers as zeros of their signs."""
+    """Replace subnormal numbers by zeros with the same signs."""
     return np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.copysign(np.zeros_like(x), x), x)
 
 
@@ -76,7 +76,7 @@ def test_inconsistent_or_wrong_subnormal_results_are_shown() -> None:
 
 
 class Truthful(Vendor):
-    """Answers every call with `compute` of the tensors among the arguments."""
+    """A vendor that answers every call with `compute` of the tensors among the arguments."""
 
     def __init__(self, compute: Callable[..., Array]) -> None:
         super().__init__("truthful", "1", HostRuntime().functions(), host_addressable=True)
@@ -128,7 +128,7 @@ def nearest(input: Array, out: ResultSpec) -> Array:
 
 
 def truncated(input: Array, out: ResultSpec) -> Array:
-    """The upper half of a float32 is a bfloat16."""
+    """Return the bfloat16 number that is the upper half of a float32 number."""
     return (np.ascontiguousarray(input).view(np.uint32) >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
 
 
@@ -146,7 +146,7 @@ def by_way_of_float32(input: Array, out: ResultSpec) -> Array:
 
 
 def ties_away(input: Array, out: ResultSpec) -> Array:
-    """Adding half of the last place, then cutting off."""
+    """Round by adding half of the last digit and truncating."""
     bits = np.ascontiguousarray(input).view(np.uint32).astype(np.uint64) + 0x8000
     return (bits >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
 
@@ -192,7 +192,7 @@ def test_unknown_rounding_is_shown() -> None:
 
 
 def by_rule(rule: Callable[[int, tuple[int, int]], int]) -> Cast:
-    """A conversion of finite numbers by a rule for those out of range; infinities saturate, NaN is 7."""
+    """Convert finite numbers with a rule for those out of range; infinities saturate, and NaN becomes 7."""
 
     def cast(input: Array, out: ResultSpec) -> Array:
         limits = conversions.limits_of(out.dtype)
@@ -297,7 +297,7 @@ def test_the_nan_that_two_operands_give_is_reported(
 
 
 def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
-    """A vendor of functions that change the bits of their argument."""
+    """Return a vendor with functions that change the bits of their argument."""
 
     def compute(input: Array) -> Array:
         bits = nans.Bits(from_numpy(input.dtype))

@@ -1,4 +1,4 @@
-"""Errors of elementary functions: known ones are found, at their size and place."""
+"""Known errors of elementary functions are found with their size and position."""
 
 from collections.abc import Callable, Mapping
 

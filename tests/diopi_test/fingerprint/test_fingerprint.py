@@ -1,4 +1,4 @@
-"""A fingerprint as a whole: what a vendor lacks or refuses, two runs alike, compiled vendors, the command."""
+"""Whole fingerprints: missing functions, rejected calls, repeatability, compiled vendors, and the command."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from diopi_test.fingerprint.table import FAMILIES
 HELPERS = Path(__file__).parent.parent.parent / "helpers"
 
 ONE_PROBE_PER_FAMILY = {family: probes[:1] for family, probes in FAMILIES.items() if family != "dot products"}
-"""Probes enough to see that two runs agree."""
+"""Enough probes to see that two runs agree."""
 
 
 def refusals(fingerprint: Fingerprint, function: str) -> set[str | None]:
@@ -170,7 +170,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_prints_a_fingerprint(tmp_path: Path) -> None:
-    """In another process as well, whose hashes of texts differ."""
+    """The command also runs in another process, in which hashes of texts differ."""
     runs = []
     for name, run in (("here", partial(run_here, "fingerprint")), ("there", command)):
         file = tmp_path / f"{name}.json"

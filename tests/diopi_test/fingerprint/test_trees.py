@@ -1,4 +1,4 @@
-"""The tree of a sum is found from the sizes of its subtrees, and its order has a name."""
+"""The tree of a sum is derived from the sizes of its subtrees, and the order is named."""
 
 import random
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from diopi_test.fingerprint.trees import NoTreeError, Sizes, Tree, depth, leaves
 
 
 def sizes_in(tree: Tree) -> Sizes:
-    """Sizes of smallest common subtrees, read off the tree."""
+    """Return the sizes of the smallest common subtrees of a tree."""
 
     def size(node: Tree, first: int, partner: int) -> int:
         if not isinstance(node, int):

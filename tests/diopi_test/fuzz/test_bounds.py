@@ -1,4 +1,4 @@
-"""What the reference may take for a drawn call."""
+"""The limits of memory and time for the reference of a fuzzed call."""
 
 import resource
 import time

@@ -1,4 +1,4 @@
-"""Calls of every function are drawn: a share of them is legal, and they vary."""
+"""Fuzzed calls of every function: a share of them is valid, and they vary."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from diopi_test.oracle import amplification
 
 CALLS = 16
 SHARE = 8
-"""One of so many drawn is legal, at the least: of most functions more than half are."""
+"""At least one of this number of calls is valid. For most functions, more than half of the calls are."""
 
 MANY_CALLS = 48
-"""Draws of a function of whose first ones too few are legal, or too much alike."""
+"""The number of calls of functions whose first calls have too few valid ones or vary too little."""
 
 
 def draw_statistics(function: str, count: int = CALLS) -> SearchStatistics:
-    """The statistics of some calls of a function."""
+    """Return the statistics of some calls of a function."""
     statistics, knowledge = SearchStatistics(), knowledge_of(function)
 
     @seed(5)
@@ -59,14 +59,14 @@ def has_tensors(function: str) -> bool:
 
 
 def alike(function: str, found: SearchStatistics) -> list[str]:
-    """What is the same in all legal calls of a function, though it should vary."""
+    """Return what is equal in all valid calls of a function although it should vary."""
     several = len({case.dtype for case in knowledge_of(function).cases}) > 1
     varies = {"shapes": found.shapes, **({"dtypes": found.dtypes} if several else {})}
     return [name for name, seen in varies.items() if len(seen) < 2] if has_tensors(function) else []
 
 
 def is_poor(function: str, found: SearchStatistics, count: int) -> bool:
-    """Whether too few of so many drawn calls are legal, or all are alike."""
+    """Return whether too few of the calls are valid, or all of them are alike."""
     return found.legal * SHARE < count or bool(alike(function, found))
 
 

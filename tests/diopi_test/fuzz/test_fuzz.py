@@ -1,4 +1,4 @@
-"""The fuzzer finds what no stored case shows, shrinks it, and writes it as cases; the seed decides it all."""
+"""The fuzzer finds defects that no stored case detects, minimizes calls, and writes them as cases; the seed decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must come of a drawn call: by the reference, and where that jumps, on either side of the jump."""
+"""The expected results of a fuzzed call: those of the reference, or on either side of a jump."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BROADCAST = call(
     conj=False,
     interleaved=False,
 )
-"""Where x is made longer: of each cosine there is one number, for two."""
+"""Arguments that become invalid if x is longer: there is one number per cosine, for two elements."""
 BROADCAST = replace(BROADCAST, arguments={**BROADCAST.arguments, "x": TensorSpec((1, 4), Dtype.float32)})
 
 POINTS = {"pooled_features": (1, 1, 1, 1), "xyz": (1, 20, 3), "boxes3d": (1, 1, 7), "pts_feature": (1, 20, 1)}
@@ -53,7 +53,7 @@ TOO_FEW_FEATURES = Case(
         "pooled_empty_flag": TensorSpec((1, 1), Dtype.int32, choice([0])),
     },
 )
-"""Of a point there are four numbers."""
+"""A point with only four numbers."""
 
 
 def expected(case: BaselineCase, name: str = "out") -> Expected:

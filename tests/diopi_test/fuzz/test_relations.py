@@ -1,4 +1,4 @@
-"""What holds in all cases of a function holds in the calls that are drawn, and is found without being told."""
+"""Relations that hold in all cases of a function are inferred, and hold in fuzzed calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller calls: each has fewer elements or axes, and keeps the relations between the sizes of its tensors."""
+"""Smaller calls have fewer elements or axes and preserve the relations between tensor sizes."""
 
 from __future__ import annotations
 

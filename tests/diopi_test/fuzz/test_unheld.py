@@ -1,4 +1,4 @@
-"""Numbers that an integer type does not hold: the reference converts them as PyTorch does."""
+"""Numbers out of the range of an integer type: the reference converts them as PyTorch does."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
 NUMBERS = (-1, -3, -156, -300, 131, 300, 65_537, -70_001, 2**31 + 5, -(2**31) - 5, 2**40 + 7)
 
 DTYPE_UNDER_TEST = Dtype.float64
-"""Stands for the element type under test."""
+"""A placeholder for the element type under test."""
 
 Call = Callable[[Any, int], Any]
-"""From a tensor and a number to a result of PyTorch."""
+"""A function of a tensor and a number that returns a result of PyTorch."""
 
 
 def _first_place(shape: tuple[int, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Budgets: amplification by the problem, intermediate terms, and what is moved by half an ulp."""
+"""Budgets: amplification of input errors, intermediate terms, and which inputs are perturbed."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cases that are made to be called: their data and the form of their results are those of the baseline."""
+"""Cases that are evaluated without a baseline have the data and the result forms of the baseline."""
 
 from __future__ import annotations
 

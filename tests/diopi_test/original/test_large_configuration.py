@@ -1,4 +1,4 @@
-"""A configuration that `benchmarks/original_config.py` makes is translated, and the references accept its cases."""
+"""A configuration from `benchmarks/original_config.py` is translated, and the references accept its cases."""
 
 import importlib.util
 import sys
@@ -25,7 +25,7 @@ FUNCTIONS = (
 
 @pytest.fixture
 def script() -> Iterator[ModuleType]:
-    """The script, as a module."""
+    """Return the script as a module."""
     spec = importlib.util.spec_from_file_location("original_config", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = sys.modules["original_config"] = importlib.util.module_from_spec(spec)

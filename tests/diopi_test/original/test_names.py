@@ -1,4 +1,4 @@
-"""Original names, and what PyTorch takes for attributes that are not given."""
+"""Original names, and PyTorch's default values of attributes."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Configurations of networks are answered with networks of level `models`, and are not translated."""
+"""For configurations of networks, the import names networks of level `models` and translates nothing."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ ORIGINAL_NETWORKS = (
     "pointpillars pspnet repvgg resnet50 resnet101 retinanet sar seresnet50 shufflenet_v2 slowfast solo ssd300 "
     "stgcn swin_transformer tsn unet upernet vgg16 vit yolov3 yolov5"
 )
-"""Names of networks that the original suite has configurations of."""
+"""Names of networks for which the original suite has configurations."""
 
 
 def imported(folder: Path, dictionary: str, function: str = "relu") -> ImportSummary:

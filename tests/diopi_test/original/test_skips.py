@@ -1,4 +1,4 @@
-"""What a vendor's configuration skips becomes waivers for these cases, and no others."""
+"""Skips of a vendor's configuration become waivers for these cases, and for no others."""
 
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def test_a_skip_covers_no_case_of_another_entry(tmp_path: Path) -> None:
 
 
 def test_a_skip_covers_no_case_of_the_suite(tmp_path: Path) -> None:
-    """An entry with the name of a case of the suite, and entries without cases, waive nothing outside the import."""
+    """An entry with the name of a case of the suite, and entries without cases, waive nothing outside of the import."""
     shipped = [case.label for case in select_cases("diopiSoftmax", "full")]
     names = sorted({label.split("-", 1)[1] for label in shipped if label.startswith("float16-")})
     rows = CASES.partition("'soft': ")[2].rpartition("}")[0].rstrip().removesuffix(",")

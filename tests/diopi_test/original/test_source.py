@@ -1,4 +1,4 @@
-"""Python files as data: what is read, what is not, and that nothing runs."""
+"""Python files are read as data and never executed: which expressions are evaluated, and which are not."""
 
 from math import inf, pi
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Entries of case configurations become cases; what can't be says why."""
+"""Entries of case configurations become cases; for other entries, the reason is stated."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -33,14 +33,14 @@ def imported(folder: Path, *entries: str) -> ImportSummary:
 
 
 def cases(folder: Path, *entries: str) -> dict[str, BaselineCase]:
-    """The cases of entries all of which can be translated, with their results, by id."""
+    """Return the cases of entries that can be translated completely, with their results, by ID."""
     found = imported(folder, *entries)
     assert found.not_translated == []
     return {case.id: case for case in computed(folder / "imported")}
 
 
 def computed(data: Path) -> list[BaselineCase]:
-    """All cases of a folder, none of which the reference refuses, with their results."""
+    """Return all cases of a folder, none of which the reference rejects, with their results."""
     functions = described_functions(data)
     translated: list[ComputationOutcome] = []
     compute_described(
@@ -51,7 +51,7 @@ def computed(data: Path) -> list[BaselineCase]:
 
 
 def in_turn(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
-    """Do the work in this process, as `parallel.processes` does it in several."""
+    """Do the work in this process, as `parallel.process_map` does in several processes."""
     return ((item, work(item)) for item in items)
 
 
@@ -107,7 +107,7 @@ def test_a_gradient_takes_results_of_the_forward_call(tmp_path: Path) -> None:
 
 
 def test_group_normalization_is_translated_with_its_gradient(tmp_path: Path) -> None:
-    """The gradient of the result has no layout yet when the class of the case is found."""
+    """When the class of the case is determined, the gradient of the result has no layout yet."""
     tensors = [
         "dict(ins=['input'], requires_grad=[True], shape=((2, 4, 3),))",
         "dict(ins=['weight', 'bias'], requires_grad=[True], shape=((4,),))",
@@ -447,7 +447,7 @@ def test_labels_are_unique_and_calls_that_pytorch_leaves_open_are_of_their_class
 
 
 def entry_with(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "input", **options: str) -> str:
-    """An entry with one tensor."""
+    """Return an entry with one tensor."""
     more = "".join(f"{key}={value}, " for key, value in options.items())
     return f"dict(name={name}, {more}tensor_para=dict(args=[dict(ins=['{ins}'], {args})]))"
 

@@ -13,7 +13,7 @@ from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.inventory import list_functions
 
 QUERIES = {"diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString"}
-"""Text queries: no tensors, no reference, no cases."""
+"""Functions that return a text: they have no tensors, no reference and no cases."""
 
 OPERATORS = [name for name in header_order()["functions.h"] if name not in QUERIES]
 
@@ -53,6 +53,6 @@ def test_the_suite_has_its_size() -> None:
 
 @pytest.mark.exhaustive
 def test_what_has_no_cases_yet_has_no_reference_either() -> None:
-    """References and cases come together, so that nothing is referenced that is not tried."""
+    """References and cases are added together, so that every reference is tested."""
     unimplemented = [name for name in rows() if name not in OPERATORS]
     assert [name for name in unimplemented if (find_reference(name) is None) != (not select_cases(name, "full"))] == []

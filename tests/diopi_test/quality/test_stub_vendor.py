@@ -1,4 +1,4 @@
-"""The former module of the stub vendor still gives the vendor."""
+"""The former module of the stub vendor still provides the vendor."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Two runs compared: what broke, what was fixed, what is new or gone, what is less accurate or slower."""
+"""Comparison of two runs: cases that broke, were fixed, are new or gone, or became less accurate or slower."""
 
 from __future__ import annotations
 

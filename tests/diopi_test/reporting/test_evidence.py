@@ -1,4 +1,4 @@
-"""Evidence: what was changed, cut, forged or packed anew is named; what was not is believed."""
+"""Evidence: changes, truncation, forgery and repacking are reported, and unchanged archives are valid."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def change(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], No
 
 
 def relisted(parts: dict[str, bytes]) -> None:
-    """The digests are those of what is there."""
+    """Return the members with correct digests."""
     index: Any = json.loads(parts[INDEX])
     for name in index["members"]:
         index["members"][name] = {"sha256": hashlib.sha256(parts[name]).hexdigest(), "size": len(parts[name])}
@@ -195,7 +195,7 @@ def test_an_archive_with_compressed_members_is_not_unpacked() -> None:
 
 
 def test_members_that_share_their_bytes_are_not_read() -> None:
-    """A directory may list the same bytes many times."""
+    """A directory of a ZIP file may list the same bytes several times."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         file.writestr(zipfile.ZipInfo(LOG), bytes(2**16))

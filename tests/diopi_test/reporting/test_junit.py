@@ -1,4 +1,4 @@
-"""JUnit XML: what counts is a failure or an error, the rest is passed or skipped, and the numbers agree."""
+"""JUnit XML: cases that count are failures or errors, the others passed or skipped, and the numbers agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def document(cases: Sequence[CaseRecord]) -> ElementTree.Element:
 
 
 def outcome(case: CaseRecord) -> ElementTree.Element | None:
-    """What the document says of a case, beside a passed one and without its properties."""
+    """Return the elements of a case in the document, without its properties."""
     found = document([case_record("diopiAdd[float32-right]", "passed"), case])
     elements = found.findall("testsuite/testcase")[1]
     return next((element for element in elements if element.tag != "properties"), None)

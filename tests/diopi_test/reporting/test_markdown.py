@@ -1,4 +1,4 @@
-"""A report as Markdown: what went wrong is in it, short, and nothing a vendor says is taken for markup."""
+"""A report as Markdown lists failures briefly, and interprets no text of a vendor as markup."""
 
 from __future__ import annotations
 

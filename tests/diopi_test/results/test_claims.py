@@ -1,4 +1,4 @@
-"""Claims compared with results: what is declared and doesn't work, what works and isn't declared."""
+"""Claims are compared with results: what is declared but does not work, and what works but is not declared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def record(case: Collected, verdict: str = "passed") -> CaseRecord:
 
 
 def records(data: Path, function: str, **verdicts: str) -> list[CaseRecord]:
-    """A record for each case of a function: passed, unless its element type has another verdict."""
+    """Return a record for each case of a function: passed, unless its element type has another verdict."""
     view = IndexView(data / "smoke" / f"{function}.h5")
     cases = (Collected(function=function, label=label, dtype=view.dtype(label).name) for label in view.labels)
     return [record(case, verdicts.get(case.dtype, "passed")) for case in cases]

@@ -1,4 +1,4 @@
-"""Where the time went, and which calls are slow for what they do."""
+"""The durations of a run, and calls that are slow for the bytes they move."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ NEGATIVE = replace(
 
 
 def in_version_1(content: Any) -> Any:
-    """The JSON of a log or report with the names that version 1 had."""
+    """Return the JSON of a log or report with the names of version 1."""
     text = json.dumps(content).replace('"negative"', '"refusal"').replace('"process_state"', '"surroundings"')
     return json.loads(text.replace('"schema_version": 2', '"schema_version": 1'))
 

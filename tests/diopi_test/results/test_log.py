@@ -1,4 +1,4 @@
-"""The log: lines are believed only whole, appended only, and never lost when no disk takes them."""
+"""The log: only intact lines are read, lines are only appended, and none is lost if the disk is full."""
 
 import json
 from pathlib import Path

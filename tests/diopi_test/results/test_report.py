@@ -174,7 +174,7 @@ ALL = RunOptions(
 
 
 def parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
-    """The options that the command line makes of a command."""
+    """Return the options that the command line parses from a command."""
     words = shlex.split(command)
     assert words[:2] == ["diopi-test", "run"]
     parsed_options: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Which networks a vendor can train, as the report has it."""
+"""The networks that a vendor can train, as the report lists them."""
 
 import io
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ LEVEL = "models-ncf"
 
 
 def ended(name: str, **verdicts: Verdict) -> Iterator[CaseRecord]:
-    """The cases of a network, passed but for the first of these functions."""
+    """Return the cases of a network, all passed except for the first case of each of these functions."""
     for function, labels in labels_of(name).items():
         for number, label in enumerate(labels):
             verdict = verdicts.get(function, Verdict.passed) if number == 0 else Verdict.passed

@@ -1,4 +1,4 @@
-"""The compiled vendor that goes wrong where it is told to."""
+"""The compiled vendor with faults that the environment specifies."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ SOURCES = sorted((VENDORS / "faulty").glob("*.c"))
 
 @pytest.fixture(scope="session")
 def faulty_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In C."""
+    """Build the vendor in C."""
     return fill_once(tmp_path_factory, "faulty_c", lambda folder: build(folder / NAME, "c", SOURCES, "-O1")) / NAME
 
 
 @pytest.fixture(scope="session")
 def faulty_cpp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same sources in C++, where they can throw."""
+    """Build the same sources in C++, where they can throw exceptions."""
     return fill_once(tmp_path_factory, "faulty_cpp", lambda folder: build(folder / NAME, "c++", SOURCES, "-O1")) / NAME

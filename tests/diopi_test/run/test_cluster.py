@@ -1,4 +1,4 @@
-"""Cases run, and baselines made, on a Dask cluster of this machine, of whose workers one is killed."""
+"""Runs and generated baselines on a local Dask cluster, one of whose workers is killed."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which the workers of the slow vendor leave files named after their process numbers."""
+    """Return the folder in which the workers of the slow vendor create files named after their process numbers."""
     return tmp_path_factory.mktemp("marks")
 
 
@@ -83,7 +83,7 @@ def is_alive(process: int) -> bool:
 
 
 class Reports(list[tuple[str, Outcome]]):
-    """How cases ended, by their ids, as an executor reports them."""
+    """A receiver of reports that stores the outcomes of cases by ID."""
 
     def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         self.append((case.id, outcome))
@@ -176,7 +176,7 @@ def test_a_killed_worker_loses_no_verdict(cluster: LocalCluster, data: Path, mar
     scheduled, victim = due_cases(data, "[float")[:12], cluster.workers[0]
 
     class Killing(Reports):
-        """Kills a worker after the first report, while all of them are at work."""
+        """A receiver that kills a worker after the first report, while all workers are busy."""
 
         def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
             super().__call__(case, outcome, seconds)

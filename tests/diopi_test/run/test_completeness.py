@@ -1,4 +1,4 @@
-"""A run in which some cases have no verdict says so, whatever ended it: a signal, a vendor, a worker."""
+"""A run with missing verdicts says so, whether a signal, a vendor or a worker ended it."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def begin(data: Path, vendor: str, tmp_path: Path, *more: str, **environment: str) -> subprocess.Popen[str]:
-    """`diopi-test run` in a session of its own, which heeds SIGINT even if a shell has this process ignore it."""
+    """Start `diopi-test run` in a separate session that reacts to SIGINT even if this process ignores it."""
     heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
     path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "diopi_test", "run", "--data", str(data), "--vendor", vendor, "-n", "2"]
@@ -57,7 +57,7 @@ def begin(data: Path, vendor: str, tmp_path: Path, *more: str, **environment: st
 
 
 def finish(process: subprocess.Popen[str], tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
-    """Status, output and summary."""
+    """Return the status, the output and the summary."""
     output, errors = process.communicate(timeout=120)
     report = tmp_path / "report.json"
     assert report.exists(), output + errors
@@ -66,7 +66,7 @@ def finish(process: subprocess.Popen[str], tmp_path: Path) -> tuple[int, str, di
 
 
 def wait_for(tmp_path: Path) -> None:
-    """Until a process of the vendor tells that it is there."""
+    """Wait until a process of the vendor reports that it runs."""
     deadline = time.monotonic() + 60
     while not list(processes(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -121,7 +121,7 @@ def test_an_interruption_before_the_first_case_is_reported(data: Path, tmp_path:
 
 
 def test_a_vendor_that_exits_on_import_does_not_start(data: Path, tmp_path: Path) -> None:
-    """In one way: `test_faults_python.py` has the others."""
+    """Only one way to exit is tested here; `test_faults_python.py` tests the others."""
     process = begin(data, "leaving:slowly", tmp_path, LEAVING_WHERE="first", LEAVING_WAY="interrupt")
     status, output, summary = finish(process, tmp_path)
     assert (status, summary["total"], summary["incomplete"]) == (3, 0, True)

@@ -1,4 +1,4 @@
-"""One case in a process: what it says, and that nothing stands between the vendor and a debugger."""
+"""One case in this process: its output, and that nothing stands between the vendor and a debugger."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A dump has every array of a case, in a file that NumPy reads without pickle, under a name that any system takes."""
+"""A dump contains every array of a case, in a file that NumPy reads without pickle, with a portable name."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def calls(case: BaselineCase, corrupt: Any = lambda arguments: None) -> Mapping[str, CallRecord]:
-    """A call of the case as it is, and one with its inputs in another layout."""
+    """Return the records of a call of the case, and of a call with its inputs in another layout."""
     vendor = faulty.FaultyVendor("faulty", corrupt)
     vendor.take_case(case)
     records = []

@@ -1,4 +1,4 @@
-"""Whatever a compiled vendor does in a call or at its start: its case gets the verdict, and no other case suffers."""
+"""Whatever a compiled vendor does, its case gets the right verdict and other cases do not suffer."""
 
 import re
 from itertools import product
@@ -48,7 +48,7 @@ MEMORY = [
 ]
 
 WILD = ("flood", "leap", "late")
-"""Writes into memory that is anybody's, of which anything may come, but for harm to others and green where it shows."""
+"""Faults that write to arbitrary memory. They may have any effect except on other cases or a false success."""
 
 FULL = [Fault("memory", "out_of_memory", "512"), Fault("memory_null", "out_of_memory", "512")]
 
@@ -67,7 +67,7 @@ COMPANY = [
     Fault("once", "flaky", "passed alone"),
     Fault("second", "failed"),
 ]
-"""What comes or goes with what ran before, for one process; the first fault has the first function."""
+"""Faults that depend on earlier cases, for a single process. The first fault has the first function."""
 
 GROUPS = {
     "ends": (ENDS, []),

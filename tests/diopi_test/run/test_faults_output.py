@@ -1,4 +1,4 @@
-"""Report and status never depend on what the terminal, the disk or a reader of the report can take."""
+"""The report and the exit status do not depend on the terminal, the disk or the reader of the report."""
 
 import json
 import os
@@ -21,15 +21,17 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 CLOSES = "import os, sys; [os.close(int(one)) for one in sys.argv.pop(1).split()]; os.execv(sys.argv[1], sys.argv[1:])"
-"""A program that runs another with some files closed."""
+"""A program that runs another program with some file descriptors closed."""
 
 LIMITS = (
     "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
     "[os.environ.pop(name) for name in list(os.environ) if name.startswith('COVERAGE')];"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)); os.execv(sys.argv[1], sys.argv[1:])"
 )
-"""A program that runs another with a limit on the size of files, which stands for the full disk: writing past it fails
-in the same way. What measures coverage could not write either, and would say so."""
+"""A program that runs another program with a limit on the size of files, which behaves like a full disk.
+
+The measurement of coverage could not write its data either, and would print an error.
+"""
 
 
 def run(
@@ -39,21 +41,21 @@ def run(
     within: Sequence[str] = (),
     **popen_options: Any,
 ) -> subprocess.Popen[bytes]:
-    """The run, `within` another program, of a vendor of which four cases fail, each in words that are hard to print."""
+    """Run a vendor with four failed cases, whose messages are hard to print, `within` another program."""
     words = [*within, *command("unruly:vendor", FUNCTIONS, "-n", 2, *options)]
     popen_options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen_options}
     return subprocess.Popen(words, env=environment(FAULTS, folder, **(variables or {})), **popen_options)
 
 
 def finish(process: subprocess.Popen[bytes], folder: Path) -> tuple[int, bytes]:
-    """Status, and all that was said."""
+    """Return the status and the whole output."""
     output = process.communicate(timeout=120)
     assert left_processes(folder) == []
     return process.returncode, b"".join(part or b"" for part in output)
 
 
 def check(report: Path) -> None:
-    """The report is whole, and the same whatever happened to the output."""
+    """Assert that the report is complete and the same as with any other output."""
     summary = read_report(report)["summary"]
     assert (summary["failed"], summary["incomplete"]) == (4, False)
     assert summary["passed"] == summary["total"] - 4 == summary["collected"] - 4
@@ -112,7 +114,7 @@ def test_a_full_disk_is_reported_and_the_report_is_printed(tmp_path: Path) -> No
 
 
 def device(path: Path, like: str) -> Path:
-    """A device of this test's own: root could lose the system's."""
+    """Create a device for this test only; with root's permissions, the test could delete the system's devices."""
     if os.geteuid() != 0:
         return Path(like)
     os.mknod(path, stat.S_IFCHR | 0o666, os.stat(like).st_rdev)

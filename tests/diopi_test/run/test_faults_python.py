@@ -1,4 +1,4 @@
-"""Whatever a vendor in Python raises or does: its case gets the verdict, and no other case suffers."""
+"""Whatever a vendor in Python raises or does, its case gets the right verdict and others do not suffer."""
 
 import re
 from pathlib import Path
@@ -63,7 +63,7 @@ LATE = [
     Fault("alarm", "passed failed crashed flaky", neighbours="passed flaky"),
     Fault("error", "failed", neighbours="passed flaky"),
 ]
-"""What comes when another case is running."""
+"""Faults that take effect while another case is running."""
 
 GROUPS = {
     "raised": (RAISED, []),

@@ -1,4 +1,4 @@
-"""Being told to stop, also where nobody hears it."""
+"""Interruptions end a run, even in code that drops exceptions."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Keyword expressions select as pytest's -k does, and tell which functions they may be about."""
+"""Keyword expressions select cases as pytest's -k does, and tell which functions they may match."""
 
 from pathlib import Path
 
@@ -93,7 +93,7 @@ def test_functions_without_a_matching_case_are_skipped(expression: str, function
 
 
 def test_labels_do_not_match_function_names() -> None:
-    """That is what `may_match` relies on."""
+    """`may_match` relies on this property."""
     files = sorted((Path(__file__).parents[3] / "baseline_data" / "smoke").glob("*.h5"))
     cases = [*collect_runtime(), *(case for path in files for case in collect_file(path))]
     labels = [case.label.lower() for case in cases]

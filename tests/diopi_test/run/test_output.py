@@ -1,4 +1,4 @@
-"""Files the command line writes: whole or not at all, with the right mode, and never in place of a device."""
+"""The command line writes files completely or not at all, with the right mode, and never replaces a device."""
 
 import os
 import stat
@@ -88,7 +88,7 @@ def test_a_full_device_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_existing_file_unchanged(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the full disk: writing past it fails in the same way."""
+    """A limit on the size of files simulates a full disk: writing beyond it fails in the same way."""
     path = tmp_path / "report.json"
     path.write_text("before")
     script = (

@@ -1,4 +1,4 @@
-"""Plan files: what is asked for, relative to where, what is refused; and the summary of several runs."""
+"""Plan files: their runs, relative paths, invalid files, and the summary of several runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pytest with the entry point of the installed package: `--vendor` is known, and only where there is a baseline."""
+"""pytest with the entry point of the installed package: `--vendor` is known only if there is a baseline."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The pytest plugin reads no baseline file that is not the one of its manifest."""
+"""The pytest plugin reads only baseline files that match their manifest."""
 
 import os
 import subprocess

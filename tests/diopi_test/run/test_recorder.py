@@ -1,4 +1,4 @@
-"""What a run notes of its vendor."""
+"""The facts about a vendor that a run records."""
 
 from __future__ import annotations
 

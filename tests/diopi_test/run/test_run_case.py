@@ -1,4 +1,4 @@
-"""One case on one vendor: every way of going wrong is seen, by the check that is there for it."""
+"""One case on one vendor: the intended check detects every kind of defect."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -29,7 +29,7 @@ def cases(function: str) -> dict[str, BaselineCase]:
 
 @pytest.fixture
 def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
-    """Runs one case on a vendor, on a device that must be empty afterwards."""
+    """Run one case on a vendor; assert that nothing stays allocated on its device."""
     devices = []
 
     def run(vendor: Vendor, function: str, label: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""`diopi-test run` as a whole, on vendors that behave and misbehave."""
+"""Whole runs with `diopi-test run`, on correct and faulty vendors."""
 
 import json
 import shutil
@@ -218,7 +218,7 @@ def test_run_uses_a_generated_baseline(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the full disk: writing past it fails in the same way."""
+    """A limit on the size of files simulates a full disk: writing beyond it fails in the same way."""
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"

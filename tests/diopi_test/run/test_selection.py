@@ -1,4 +1,4 @@
-"""Selections: what they keep, in which order and in how many parts, and what they say where nothing is meant."""
+"""Selections: the selected cases, their order and shards, and messages for empty selections."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ CASES = [
 
 
 def selected(**fields: Any) -> list[Collected]:
-    """What is selected; the functions of it are wanted."""
+    """Return the selected cases; assert that their functions are wanted."""
     selection = Selection(**fields)
     cases = selection.apply(CASES)
     assert all(selection.wants_function(case.function) for case in cases)

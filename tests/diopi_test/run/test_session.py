@@ -1,4 +1,4 @@
-"""A process's session with a vendor, where calls are timed."""
+"""The session of a worker with a vendor, and timed calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
 
 CALLS = 6
-"""After so many a vendor refuses: enough for a case, not for timing it."""
+"""The number of calls after which a vendor rejects calls: enough for a case, but not for timing it."""
 
 
 def test_a_vendor_that_rejects_a_call_it_accepted_before_fails(tmp_path: Path) -> None:

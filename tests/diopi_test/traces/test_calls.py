@@ -1,4 +1,4 @@
-"""Tensors and calls as text."""
+"""Tensors and calls are written as text and parsed again."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files of calls, those that ship and those that are wrong."""
+"""The shipped trace files are valid and small, and invalid files are rejected."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from diopi_test.traces.calls import NetworkTrace, TracedCall, TracedTensor, Trac
 from diopi_test.traces.files import FORMAT, load_shipped_trace, model_names, read_trace, write_trace
 
 SIZE = 4 << 20
-"""Bytes that all files together may have."""
+"""The maximum total number of bytes of the files."""
 
 CALL: dict[str, Any] = {
     "function": "diopiSum",

@@ -1,4 +1,4 @@
-"""Traced programs: the calls, exactly."""
+"""The tracer records exactly the calls of a program."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first file of waivers: what it covers, no more than that, and only once it has reasons."""
+"""A draft of waivers covers exactly the failed cases, and takes effect only with reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waivers: what they cover, what they say where they don't, and what is told of them after a run."""
+"""Waivers: the cases they cover, messages about cases they do not cover, and their states after a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML files of tables: everything that is wrong is told at once, with file, table and key."""
+"""TOML files of tables: all problems are reported at once, with file, table and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must come of a call: the reference says so, or why it can't."""
+"""The expected results of a call, or the reason why the reference can't compute them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an operator gave, compared with the CPU: what can be wrong with a tensor, and what is said of it."""
+"""Outputs of operators are compared with the CPU: kinds of differences, and their messages."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
 EPS = torch.finfo(torch.float32).eps
 
 ENOUGH = 100 * EPS
-"""Beyond the budget of a rounded exponential."""
+"""A difference that exceeds the budget of a rounded exponential."""
 
 
 def lines(name: str, named: dict[str, Any], returned: torch.Tensor) -> list[str]:
-    """What is said of a call that returned this, but for its inputs."""
+    """Return the lines about the outputs of a call that returned this value."""
     call = CpuCall(overload(name), {key: to_device(value) for key, value in named.items()})
     tensors = list(compare_outputs(call, returned.to("diopi"), {}))
     assert all(tensor.is_correct for tensor in tensors if tensor.name in named)

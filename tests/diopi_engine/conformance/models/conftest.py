@@ -1,4 +1,4 @@
-"""One thread is enough for networks of this size, and more of them get in one another's way."""
+"""Limit PyTorch to one thread, because several threads slow down networks of this size."""
 
 from collections.abc import Iterator
 

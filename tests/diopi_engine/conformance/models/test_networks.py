@@ -1,4 +1,4 @@
-"""Networks operator by operator and as engines: sound arithmetic passes, faults of runtimes and vendors are caught."""
+"""Networks by operators and as engines: correct arithmetic passes, and defects of runtimes and vendors are detected."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ ENGINES = "recommenders_as_group"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the group's networks."""
+    """Return the folder with the files of the group's networks."""
     folder = tmp_path_factory.mktemp("networks")
     making.write_networks(folder, names.find_networks(ENGINES))
     return folder
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def vendor(monkeypatch: Patch) -> Iterator[None]:
-    """PyTorch's own kernels as the device."""
+    """Return a vendor with PyTorch's own kernels."""
     opened = backend.Backend(torch_cpu)
     monkeypatch.setattr(backend, "_backend", opened)
     yield
@@ -74,7 +74,7 @@ def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypat
 
 
 def other_weights(patch: Patch, change: Callable[[Engine], Any]) -> None:
-    """Upload what `change` makes of an engine's weights."""
+    """Upload the weights of an engine after `change`."""
     make = CoreLane.__init__
 
     def changed(self: Any, engine: Engine, cores: Any) -> None:
@@ -129,7 +129,7 @@ def test_a_runtime_that_changes_inputs_fails(bench: EngineBench, monkeypatch: Pa
 
 @pytest.mark.parametrize("name", names.NETWORKS)
 def test_float32_stays_within_the_budgets(name: str) -> None:
-    """PyTorch's kernels are within them, and not with weights of half the digits."""
+    """PyTorch's kernels are within the budgets in float32, and not with weights in half precision."""
     network = zoo.build(name)
     samples = making.compute_samples(network, 4)
     found = [output.numpy() for output in zoo.run_module(network.module, network.draw_samples(4))]

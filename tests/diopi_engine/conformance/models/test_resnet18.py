@@ -1,4 +1,4 @@
-"""`benchmarks/engine_resnet18.py`, on a narrow ResNet-18 and small pictures."""
+"""`benchmarks/engine_resnet18.py` runs with a narrow ResNet-18 and small pictures."""
 
 import importlib.util
 import os

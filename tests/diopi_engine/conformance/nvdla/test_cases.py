@@ -1,4 +1,4 @@
-"""The reference runtime passes the cases, and each kind of fault that is put into it is caught by one."""
+"""The reference runtime passes the cases, and a case detects each kind of injected defect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bench(nvdla_library: Path, folder: Path) -> Iterator[NvdlaBench]:
-    """A bench; what a case that failed left behind is cleared away."""
+    """Yield a bench; remove what a failed case has left."""
     yield NvdlaBench(NvdlaClient(nvdla_library), folder)
     RUNTIMES.clear()
     kernel.HANDLES._objects.clear()
@@ -70,7 +70,7 @@ def a_load_replaces_the_network(patch: Patch) -> None:
 
 
 def run_with(patch: Patch, change: Callable[[Any, int, list[Any]], tuple[int, list[Any]]]) -> None:
-    """Let programs run with another batch or other memories."""
+    """Replace the batch size or the memories with which programs run."""
     run = Program.run
     patch.setattr(Program, "run", lambda self, batch, memories: run(self, *change(self, batch, memories)))
 

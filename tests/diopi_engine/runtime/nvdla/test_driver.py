@@ -1,4 +1,4 @@
-"""What the driver does with the portability layer, and what it says when a call fails."""
+"""The driver's use of the portability layer, and its messages about failed calls."""
 
 import mmap
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def runtime(client: NvdlaClient) -> Iterator[RuntimeClient]:
 
 
 def bind(runtime: RuntimeClient, engine: Engine) -> tuple[Any, Any]:
-    """Load an engine of x, y and z, and bind them: the addresses of x and y."""
+    """Load an engine with the tensors x, y and z, bind memory to them, and return the addresses of x and y."""
     runtime.load(engine.to_bytes())
     memories = [
         runtime.allocate(tensor.bufferSize)

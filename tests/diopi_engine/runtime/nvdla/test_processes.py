@@ -1,4 +1,4 @@
-"""The library in programs of C and C++."""
+"""Programs in C and C++ can use the library."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def built(compiler: str, standard: str, source: Path, libraries: list[Path], pro
 
 
 def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]":
-    """A program, whose Python finds what this one does."""
+    """Run a program whose embedded Python finds the modules of this process."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables}
     texts = [str(argument) for argument in command]
     return subprocess.run(texts, env=environment, capture_output=True, text=True)
@@ -85,7 +85,10 @@ def test_cores_share_the_weights_of_a_network(walkthrough: Path, tmp_path: Path)
 
 
 def test_the_class_uses_devices_through_the_exported_layer(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
-    """What is loaded before the library takes the place of its functions; the program ends with its runtime alive."""
+    """A library that is loaded earlier replaces the exported functions.
+
+    The program ends without destroying its runtime.
+    """
     layer = tmp_path / "busy.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", str(BUSY), "-o", str(layer)], check=True)
     engine.save(tmp_path / "layer.engine")

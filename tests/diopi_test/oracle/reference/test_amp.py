@@ -1,4 +1,4 @@
-"""The references of mixed precision: what is multiplied, what is found, and when the scale moves."""
+"""The references of mixed precision: scaling, detection of infinities, and changes of the scale."""
 
 from typing import Any
 

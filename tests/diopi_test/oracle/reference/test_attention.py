@@ -1,4 +1,4 @@
-"""The references of attention: against plain loops and PyTorch's own, gradients against finite differences."""
+"""The references of attention agree with plain loops, with PyTorch and with finite differences."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -38,7 +38,7 @@ def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Array]:
 def by_loops(
     q: Array, k: Array, v: Array, scale: float, sees: Callable[[int, int], bool], slope: Sequence[float]
 ) -> Any:
-    """Attention of one sequence, [rows, heads, head size], a number at a time."""
+    """Compute attention of one sequence [rows, heads, head size] with a loop over all numbers."""
     out, lse = np.zeros(q.shape), np.full(q.shape[:2], np.inf)
     offset = len(k) - len(q)
     for i in range(len(q)):
@@ -296,7 +296,7 @@ def test_multi_head_attention_is_flash_attention(rng: np.random.Generator) -> No
 
 @pytest.mark.parametrize(("share", "is_lost"), [(1e-39, True), (1e-37, False)])
 def test_gradients_allow_for_subnormal_weights(share: float, is_lost: bool) -> None:
-    """What only comes by such a share may be missing as a whole, and nothing else."""
+    """Only the part that comes from subnormal weights may be missing completely."""
     q, k = np.array([[1.0]]), np.array([[0.0], [np.log(share)]])
     v, g = np.array([[1.0], [3.0]]), np.array([[1.0]])
     rows = [x[np.newaxis, :, np.newaxis] for x in (g, q, k, v)]

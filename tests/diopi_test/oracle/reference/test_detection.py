@@ -1,4 +1,4 @@
-"""The references of box functions: against sampling point by point, known suppressions, finite differences."""
+"""The references of box functions agree with samples of single points, known suppressions and finite differences."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _interpolated(plane: Array, y: float, x: float) -> float:
-    """One bilinear sample as the standard words it."""
+    """Return one bilinear sample as the standard defines it."""
     height, width = plane.shape
     if not (-1 <= y <= height and -1 <= x <= width):
         return 0.0

@@ -15,7 +15,7 @@ from diopi_test.oracle.reference import find_reference, strip_remarks
 
 @pytest.mark.parametrize(("mode", "reach"), [("bilinear", 1), ("bicubic", 2)])
 def test_terms_allow_for_rounding_of_positions_at_elements(mode: str, reach: int) -> None:
-    """Of 31 positions in 67 elements the middle one is 33: the elements next to it have the weight 0, but terms."""
+    """The middle one of 31 positions in 67 elements is 33: the adjacent elements have weight 0 but enter the budget."""
     resize = find_reference("diopiUpsampleLinear")
     assert resize is not None
     touched = []

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Draw:
-    """Random arrays, complex ones if `is_complex`."""
+    """A generator of random arrays, complex ones if `is_complex`."""
 
     def __init__(self, is_complex: bool) -> None:
         self.is_complex = is_complex
@@ -81,7 +81,7 @@ def test_qr_perturbation_response_combines_single_elements() -> None:
 
 @pytest.mark.parametrize("upper", [False, True])
 def test_cholesky_gradient_errors_are_within_its_terms(upper: bool) -> None:
-    """In float32, against the same in float64."""
+    """The result in float32 is compared with the result in float64."""
     rng = np.random.default_rng(5)
     root = rng.normal(size=(40, 40))
     factor = np.linalg.cholesky(root @ root.T + 40 * np.eye(40)).astype(np.float32)
@@ -94,7 +94,7 @@ def test_cholesky_gradient_errors_are_within_its_terms(upper: bool) -> None:
 
 
 def _units(function: str, result: int, *arguments: Array, flags: tuple[bool, ...]) -> Array:
-    """Errors of a result that is computed in float32, in eps times its terms."""
+    """Return the errors of a float32 result in eps times its terms."""
     reference = find_reference(function)
     assert reference is not None
     exact, rounded = (

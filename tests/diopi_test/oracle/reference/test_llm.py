@@ -1,4 +1,4 @@
-"""The references of serving kernels: against plain loops, attention, and caches cut in another way."""
+"""The references of serving kernels agree with plain loops, plain attention, and other partitions of caches."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def close(actual: Any, expected: Any) -> None:
 
 
 def attention(q: Array, k: Array, v: Array, hidden: Array | None = None) -> Array:
-    """Of one sequence, [rows, heads, size], by NumPy's own operations on whole arrays."""
+    """Compute attention of one sequence [rows, heads, size] with NumPy operations on whole arrays."""
     group = q.shape[1] // k.shape[1]
     k, v = (x.repeat(group, axis=1) for x in (k, v))
     scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(q.shape[-1])
@@ -41,7 +41,7 @@ def test_tokens_are_copied_into_their_slots(rng: np.random.Generator) -> None:
 
 
 def tables(rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Slots right-aligned at 7, where sequences begin in packed data, lengths."""
+    """Return slots aligned to the right at 7, the starts of packed sequences, and lengths."""
     slots, table, used = rng.permutation(20), np.full((3, 9), 19), 0
     for row, length in zip(table, LENGTHS, strict=True):
         row[7 - length : 7] = slots[used : used + length]
@@ -78,7 +78,7 @@ def test_prefill_of_packed_sequences(rng: np.random.Generator) -> None:
 
 
 def cut(tokens: list[Array], block: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Sequences of tokens in a cache of blocks of a size, in any order, and the table that finds them."""
+    """Store sequences in a cache of blocks in any order; return the cache and the table of blocks."""
     used = [-(-len(token_ids) // block) for token_ids in tokens]
     blocks = rng.permutation(sum(used) + 1)
     cache, table = (

@@ -1,4 +1,4 @@
-"""The references of the LMDeploy engine: against plain loops that turn complex numbers, and what must not matter."""
+"""The references of the LMDeploy engine agree with plain loops, and do not depend on unread arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 rng = np.random.default_rng(29)
 
 HEADS, KEYS, SIZE, WIDTH, THETA = 4, 2, 6, 4, 100.0
-"""Of attentions; the first `WIDTH` columns of a head are turned."""
+"""The sizes of attention. The first `WIDTH` columns of a head are rotated."""
 
 
 def test_rms_norms_match_rows() -> None:
@@ -67,7 +67,7 @@ def attention_arguments(rows: int, batch: int, slots: int) -> dict[str, Any]:
 
 
 def prefill(arguments: dict[str, Any], new: int, history: int) -> list[Array]:
-    """Result and caches of a prefill."""
+    """Return the result and the caches of a prefill."""
     lengths = {"max_q_len": new, "max_kv_len": history + new}
     results = call(
         "diopiFusedContextAttentionInp", **arguments, pre_work=None, pre_work_size=0, is_prepared=False, **lengths
@@ -78,14 +78,14 @@ def prefill(arguments: dict[str, Any], new: int, history: int) -> list[Array]:
 def decode(
     arguments: dict[str, Any], lengths: Any, step: int, padding: Any = None, finished: Any = None
 ) -> list[Array]:
-    """Result and caches of a step."""
+    """Return the result and the caches of a decoding step."""
     state = {"finished": finished, "total_padding_tokens": padding, "sequence_lengths": np.array(lengths)}
     results = call("diopiFusedDecoderAttentionInp", **arguments, **state, step=step)
     return [results[0], *results[2:]]
 
 
 def turned(x: Array, position: int) -> Array:
-    """A head's vector, its first columns as complex numbers that are turned."""
+    """Return a head's vector with its first columns rotated as complex numbers."""
     pairs = x[0:WIDTH:2] + 1j * x[1:WIDTH:2]
     turns = [complex(math.cos(angle), math.sin(angle)) for angle in angles(position)]
     pairs = np.array([pair * turn for pair, turn in zip(pairs, turns, strict=True)])
@@ -97,14 +97,14 @@ def angles(position: int) -> list[float]:
 
 
 def vectors(arguments: dict[str, Any], row: int, position: int) -> tuple[Array, Array, Array]:
-    """Turned queries, turned keys, and values of one row."""
+    """Return the rotated queries, the rotated keys and the values of one row."""
     projected = (arguments["inoutput"][row] @ arguments["qkv_weight"] + arguments["qkv_bias"][0]).reshape(-1, SIZE)
     q, k, v = projected[:HEADS], projected[HEADS : HEADS + KEYS], projected[HEADS + KEYS :]
     return np.array([turned(x, position) for x in q]), np.array([turned(x, position) for x in k]), v
 
 
 def mean(q: Array, keys: list[Array], values: list[Array]) -> Array:
-    """The attention of one token, head by head, to tokens' keys and values."""
+    """Return the attention of one token, head by head, to the keys and values of tokens."""
     result = []
     for h, query in enumerate(q):
         key_head = h // (HEADS // KEYS)
@@ -235,7 +235,7 @@ def sampling_arguments(batch: int, width: int) -> dict[str, Any]:
 
 
 def draw_by_loop(row: Array, k: int, p: float, number: float) -> tuple[int, float, float]:
-    """The token, the logarithm of its probability, and of its share among the k largest."""
+    """Return the token, the logarithm of its probability, and that of its share among the k largest."""
     total = math.fsum(math.exp(x - max(row)) for x in row) + 1e-6
     shares = sorted(((math.exp(x - max(row)) / total, -i) for i, x in enumerate(row)), reverse=True)[:k]
     left = number * p * (math.fsum(share for share, _ in shares) if k < len(row) else 1.0)
@@ -298,7 +298,7 @@ def test_repetition_penalty_matches_loops() -> None:
 
 
 def test_word_criteria_match_a_text_search() -> None:
-    """Tokens as letters: a word is banned or ends a sequence if the text goes on, or ends, with it."""
+    """Tokens are letters: a word is banned, or ends a sequence, if the text continues or ends with it."""
     ids = rng.integers(1, 4, (7, 2))
     words = [[1, 2], [3], [2, 2, 1], [1, 1, 1, 1], [2, 3, 3]]
     table = np.array(joined(20, *words))

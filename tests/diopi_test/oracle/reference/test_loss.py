@@ -49,7 +49,7 @@ WEIGHT = np.array([0.5, 2.0, 1.25])
 
 
 def class_data(shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Logits, and classes of which some are −1 and some 1."""
+    """Return logits, and classes of which some are −1 and some are 1."""
     rng = np.random.default_rng(11)
     outer = shape[:1] * (len(shape) > 1) + shape[2:]
     return rng.normal(size=shape), np.resize([0, 1, -1, 2], outer)
@@ -82,18 +82,18 @@ def test_backward_divides_by_the_total_weight_argument() -> None:
 
 
 CTC_TARGETS = [[1, 1], [2, 0], [], [1, 1, 1]]
-"""For blank 3; the last does not fit into four steps."""
+"""Targets for blank 3. The last target does not fit into four steps."""
 
 
 def ctc_data() -> tuple[Array, list[Any]]:
-    """Logits of four samples, and the remaining arguments up to the reduction."""
+    """Return the logits of four samples, and the other arguments before the reduction."""
     table = np.array([[*target, *[2] * (4 - len(target))] for target in CTC_TARGETS])
     lengths = np.array([len(target) for target in CTC_TARGETS])
     return np.random.default_rng(2).normal(size=(5, 4, 4)), [table, np.array([5, 4, 3, 4]), lengths]
 
 
 def test_ctc_loss_terms_cover_its_path() -> None:
-    """A class alone has one alignment, of which α after the last step is the loss."""
+    """A single class has one alignment, whose α after the last step is the loss."""
     function = find_reference("diopiCTCLoss")
     assert function is not None
     log_probs = np.full((9, 2, 1), -0.5)

@@ -1,4 +1,4 @@
-"""The references of boxes and polygons: against Shapely, plain loops and finite differences, and in other frames."""
+"""The references of boxes and polygons agree with Shapely, plain loops and finite differences, in any position."""
 
 from itertools import pairwise, product
 from math import atan2, cos, pi, sin

@@ -1,4 +1,4 @@
-"""The references of boxes in space: against Shapely, point by point, dictionaries of voxels, and finite differences."""
+"""The references of 3-d boxes agree with Shapely, single points, dictionaries of voxels and finite differences."""
 
 from collections import defaultdict
 from typing import Any
@@ -53,7 +53,7 @@ def test_suppression_from_above(rng: np.random.Generator, name: str, threshold: 
 
 
 def _place(point: Array, row: Array) -> Array | None:
-    """Where a point is in a box, as parts of its sizes; None outside."""
+    """Return the position of a point in a box relative to the box's sizes; None outside."""
     away = point - row[:3]
     turn = np.array([[np.cos(row[6]), np.sin(row[6])], [-np.sin(row[6]), np.cos(row[6])]])
     place = np.array([*(turn @ away[:2]), away[2]]) / row[3:6] + [0.5, 0.5, 0]
@@ -85,7 +85,7 @@ def test_points_in_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) ->
 
 
 def _voxels(rois: Array, points: Array, capacity: int) -> dict[tuple[int, ...], list[int]]:
-    """The points of each voxel that has any."""
+    """Return the points of each voxel that has points."""
     members: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for n, row in enumerate(rois):
         for k, point in enumerate(points):

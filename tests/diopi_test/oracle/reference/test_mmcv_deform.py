@@ -1,4 +1,4 @@
-"""The references of deformable functions: against sums written out, PyTorch's sampling, finite differences."""
+"""The references of deformable functions agree with explicit sums, PyTorch's sampling and finite differences."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def result_size(sizes: Any) -> list[int]:
 
 
 def tensors(sizes: Any) -> dict[str, Array]:
-    """Shifts are away from whole numbers, where the derivatives of samples jump."""
+    """Return tensors whose offsets are not near integers, where the derivatives of samples jump."""
     rng = np.random.default_rng(3)
     shape, outputs, kernel, *_, groups, deform_groups = sizes
     taps, size = deform_groups * kernel[0] * kernel[1], result_size(sizes)
@@ -50,12 +50,12 @@ def tensors(sizes: Any) -> dict[str, Array]:
 
 
 def pairs(sizes: Any) -> list[int]:
-    """Stride, padding and dilation, heights first."""
+    """Return stride, padding and dilation as pairs of height and width."""
     return [number for pair in sizes[3:6] for number in pair]
 
 
 def plain_attributes(sizes: Any) -> list[int]:
-    """Widths first."""
+    """Return the attributes with widths first."""
     return [*(number for pair in sizes[2:6] for number in pair[::-1]), *sizes[6:], 64]
 
 
@@ -74,7 +74,7 @@ def modulate(sizes: Any, operands: dict[str, Array], with_bias: bool = True) -> 
 
 
 def written_out(sizes: Any, operands: dict[str, Array], position: tuple[int, ...]) -> float:
-    """One element of a modulated convolution without bias."""
+    """Compute one element of a modulated convolution without bias."""
     shape, outputs, kernel, stride, padding, dilation, groups, deform_groups = sizes
     (image, o, h, w), taps, total = position, kernel[0] * kernel[1], 0.0
     for c, i, j in np.ndindex(shape[1] // groups, *kernel):
@@ -111,7 +111,7 @@ def test_shifts_for_a_result_of_another_size(sizes: Any) -> None:
 
 
 def test_whole_shifts_move_the_image() -> None:
-    """With the same whole shift everywhere it is the convolution of the moved image."""
+    """With the same integral offset everywhere, the result is the convolution of the shifted image."""
     sizes = SIZES["plain"]
     operands = tensors(sizes)
     operands["offset"] = np.zeros_like(operands["offset"])
@@ -240,7 +240,7 @@ def test_queries_are_attended_each_for_itself() -> None:
 
 
 def test_a_slope_is_open_within_rounding_of_an_element() -> None:
-    """A shift of -2e-9 from 1 is none in float32, and the slope ahead of an element is not that behind it."""
+    """In float32, 1 − 2e-9 is 1, and the slope before an element differs from the slope after it."""
     image, kernel, offset = np.arange(9.0).reshape(1, 1, 3, 3), np.ones((1, 1, 1, 1)), np.zeros((1, 2, 3, 3))
     offset[0, 0, 1, 1], offset[0, 1, 0, 2], offset[0, 0, 2, 2] = -2e-9, 3e-9, -0.25
     tensors_of_call = image, offset, image, offset, image, kernel, ROOM

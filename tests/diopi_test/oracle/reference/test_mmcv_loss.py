@@ -1,4 +1,4 @@
-"""The references of MMCV's losses: against PyTorch's functions, SciPy's nearest points and finite differences."""
+"""The references of MMCV's losses agree with PyTorch's functions, SciPy's nearest points and finite differences."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 ATTRIBUTES = [(2.0, 0.25), (0.0, 0.6), (0.7, 1.0), (5.0, 0.0)]
-"""gamma and alpha."""
+"""The values of gamma and alpha."""
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def rng() -> np.random.Generator:
 def _torch_sigmoid_focal(
     logits: torch.Tensor, target: torch.Tensor, weight: torch.Tensor, gamma: float, alpha: float
 ) -> torch.Tensor:
-    """−α_t (1 − p_t)^γ ln p_t with PyTorch's cross entropy for the logarithm."""
+    """Return −α_t (1 − p_t)^γ ln p_t, with PyTorch's cross entropy for the logarithm."""
     classes = logits.shape[1]
     wanted = torch.nn.functional.one_hot(target, classes + 1)[:, :classes].double()
     entropy = torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")

@@ -1,4 +1,4 @@
-"""The references of MMCV's normalisation: against PyTorch's batch norm and leaky ReLU, and its gradients."""
+"""The references of MMCV's normalization agree with PyTorch's batch norm and leaky ReLU, and their gradients."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The references of point sets: against scipy's trees, plain loops, PyTorch's gathers, finite differences."""
+"""The references of point sets agree with SciPy's trees, plain loops, PyTorch's gathers and finite differences."""
 
 from typing import Any
 
@@ -108,7 +108,7 @@ def test_three_nearest_with_the_lower_index_first() -> None:
 
 
 def test_neighbours_move_with_the_points() -> None:
-    """Distances don't change with a translation, and indices follow a permutation of the points."""
+    """Distances do not change with a translation, and indices follow a permutation of the points."""
     points, centers, order = cloud(1, 25), cloud(1, 6), RNG.permutation(25)
     indices, squares = call("diopiKnnMmcv", points, centers, 1, 25, 6, 5)
     shifted, moved = call("diopiKnnMmcv", points[:, order] + 3.0, centers + 3.0, 1, 25, 6, 5)

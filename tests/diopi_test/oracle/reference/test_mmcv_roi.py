@@ -1,4 +1,4 @@
-"""The references of RoI pooling: against sampling point by point, integrals by quadrature, finite differences."""
+"""The references of RoI pooling agree with samples of single points, numerical integrals and finite differences."""
 
 from itertools import product
 from math import ceil
@@ -26,7 +26,7 @@ def maps(*shape: int) -> Array:
 
 
 def grid(roi: Array, scale: float, ratio: int, aligned: bool, i: int, j: int) -> list[tuple[float, float]]:
-    """The samples of a bin, row by row."""
+    """Return the samples of a bin, row by row."""
     shift = 0.5 if aligned else 0.0
     x1, y1, x2, y2 = roi[1:] * scale - shift
     h, w = (y2 - y1, x2 - x1) if aligned else (max(y2 - y1, 1), max(x2 - x1, 1))
@@ -70,7 +70,7 @@ CELLS = np.array([[1, 0, 0, 3, 3], [0, 1.2, 0.2, 3.7, 2.9], [0, 3, 1, 1, 2], [1,
 
 
 def cells_of(start: float, end: float, bins: int, axis: int, length: int) -> list[int]:
-    """The cells that lie at least in part between the edges of a bin."""
+    """Return the cells that lie at least partly between the edges of a bin."""
     width = (end - start) / bins
     low, high = start + axis * width, start + (axis + 1) * width
     return [cell for cell in range(length) if cell + 1 > low and cell < high]
@@ -122,7 +122,7 @@ def test_shifted_pooling() -> None:
 
 
 def test_gradients_of_shifted_pooling() -> None:
-    """Samples at quarters of cells, shifted by less than that, within the features."""
+    """Samples at quarters of cells are shifted by less than a quarter, within the features."""
     rng = np.random.default_rng(5)
     features, offset = maps(2, 2, 7, 8), rng.uniform(-1, 1, (2, 2, *BINS))
     rois, grad = np.array([[1, 1, 3, 13, 11.0], [0, 3, 1, 9, 9]]), rng.normal(size=(2, 2, *BINS))
@@ -141,7 +141,7 @@ def precise(features: Array, rois: Array) -> Array:
 
 
 def test_precise_pooling_by_quadrature() -> None:
-    """The midpoint rule on a fine grid of the map that continues with zeros."""
+    """The midpoint rule is applied on a fine grid of the map, which continues with zeros."""
     features, rois = maps(), ROIS[:3]
     actual, fine = precise(features, rois), 400
     padded = np.pad(features, ((0, 0), (0, 0), (4, 4), (4, 4)))
@@ -215,7 +215,7 @@ def test_bins_whose_edges_float32_may_miss_are_open() -> None:
 
 
 def test_no_edge_of_a_bin_is_nearer_to_a_cell_than_rounding() -> None:
-    """Edges lie clearly between those of cells, or on them with no rounding: bins of dyadic regions in powers of 2."""
+    """Edges of bins lie clearly between those of cells, or exactly on them: sizes are multiples of powers of 2."""
     for case in select_cases("diopiRoiPoolMmcv", "full"):
         arguments = compute_baseline_case(lookup("diopiRoiPoolMmcv"), case).plain_arguments()
         bins = arguments["pooled_height"], arguments["pooled_width"]

@@ -1,4 +1,4 @@
-"""The references of oriented pooling: against sampling point by point, rotations by a right angle, differences."""
+"""The references of oriented pooling agree with samples of single points, right-angled rotations and differences."""
 
 from math import ceil, cos, pi, sin
 from typing import Any
@@ -23,7 +23,7 @@ def rotate(features: Array, rois: Array, ratio: int, scale: float, aligned: bool
 
 
 def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, position: tuple[int, int]) -> list[Any]:
-    """The samples of one bin."""
+    """Return the samples of one bin."""
     shift, least = (0.5, -np.inf) if aligned else (0.0, 1.0)
     cx, cy = roi[1] * scale - shift, roi[2] * scale - shift
     w, h = max(roi[3] * scale, least), max(roi[4] * scale, least)
@@ -50,7 +50,7 @@ def test_rotated_pooling_point_by_point(ratio: int, aligned: bool, clockwise: bo
 
 
 def test_a_map_and_its_regions_turned_by_a_right_angle() -> None:
-    """Turning both leaves what is pooled as it is: rows become columns, (y, x) becomes (x, 4 − y)."""
+    """Turning both leaves the pooled values unchanged: rows become columns, and (y, x) becomes (x, 4 − y)."""
     features = maps()
     regions = np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3], [1, 1.8, 2.1, 1.0, 2.0, -0.8]])
     turned = np.rot90(features, 1, (2, 3)).copy()  # element (y, x) goes to (4 − x, y)

@@ -1,4 +1,4 @@
-"""The references of resampling: against PyTorch's unfolding and convolutions, plain loops, finite differences."""
+"""The references of resampling agree with PyTorch's unfolding and convolutions, plain loops and finite differences."""
 
 from typing import Any
 
@@ -112,7 +112,7 @@ def test_correlation_gradients_by_differences(name: str) -> None:
     [((1, 1), (1, 1), (0, 0), (0, 0)), ((2, 3), (3, 2), (2, 1), (1, 3)), ((2, 1), (1, 2), (-3, 2), (2, -1))],
 )
 def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
-    """Each result as a sum over the samples that its weights meet, the last weight the first sample."""
+    """Each result is a sum over the samples under its weights, from the last weight at the first sample."""
     planes, kernel = RNG.normal(size=(2, 5, 6, 2)), RNG.normal(size=(3, 2))
     actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, up[1], up[0], down[1], down[0], *columns, *rows)
     lengths = [(planes.shape[1 + k] * up[k] + sum((rows, columns)[k]) - kernel.shape[k]) // down[k] + 1 for k in (0, 1)]
@@ -126,7 +126,7 @@ def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
 
 
 def test_fir_of_a_lone_sample_is_the_kernel() -> None:
-    """A convolution proper, not a correlation: the impulse response is the kernel as it is."""
+    """The function is a convolution and not a correlation: the impulse response is the kernel."""
     planes, kernel = np.zeros((1, 5, 5, 1)), RNG.normal(size=(3, 3))
     planes[0, 2, 2, 0] = 1
     actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
@@ -134,7 +134,7 @@ def test_fir_of_a_lone_sample_is_the_kernel() -> None:
 
 
 def test_fir_of_planes_as_mmcv_passes_them() -> None:
-    """MMCV merges batch and channels into the first axis and adds a last one of size 1: no plane is lost."""
+    """MMCV merges batch and channels into the first axis and adds a last axis of size 1. No plane is lost."""
     planes, kernel = RNG.normal(size=(6, 4, 5, 1)), RNG.normal(size=(2, 3))
     actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
     assert actual.shape == (6, 3, 3, 1)
@@ -142,7 +142,7 @@ def test_fir_of_planes_as_mmcv_passes_them() -> None:
 
 @pytest.mark.parametrize(("mask", "half"), [((3, 5), (1, 2)), ((2, 3), (0, 2)), ((7, 9), (3, 4))])
 def test_attention_masks_by_unfolding(mask: tuple[int, int], half: tuple[int, int]) -> None:
-    """Distribution is folding: a mask lies over the map around its own position, and collection is its transpose."""
+    """Distribution is folding: a mask covers the map around its position, and collection is its transpose."""
     h, w = 4, 5
     masks = RNG.normal(size=(2, mask[0] * mask[1], h, w))
     actual = [
@@ -190,7 +190,7 @@ def test_masked_columns_go_back_to_where_they_were() -> None:
 
 
 def rolled(frames: Array, shift: Array, sign: int) -> Array:
-    """By rolling: what comes round is cleared."""
+    """Shift by rolling, and clear the elements that come from the other end."""
     result, channels = np.zeros_like(frames), frames.shape[2] // shift.shape[1]
     for n, group in np.ndindex(*shift.shape):
         group_slice, distance = np.s_[n, :, group * channels : (group + 1) * channels], sign * int(shift[n, group])

@@ -1,4 +1,4 @@
-"""The references of voxels and sparse functions: against dictionaries, dense functions by PyTorch, differences."""
+"""The references of voxels and sparse functions agree with dictionaries, PyTorch's dense functions and differences."""
 
 from collections import defaultdict
 from math import floor
@@ -15,13 +15,13 @@ RNG = np.random.default_rng(29)
 
 
 def cells() -> dict[tuple[int, int], int]:
-    """By cell of a map that is in use, its row: some 40 % of them, in no order."""
+    """Return the row of each used cell of a map, by cell: about 40 % of the cells, in random order."""
     chosen = np.random.default_rng(3).permutation(SIZE[0] * SIZE[1])[:17]
     return {divmod(int(cell), SIZE[1]): row for row, cell in enumerate(chosen)}
 
 
 def rules(submanifold: bool) -> tuple[dict[tuple[int, int], int], Array, Array]:
-    """The cells of the result and the pairs of a 3 × 3 kernel with a margin of 1."""
+    """Return the cells of the result and the pairs of a 3 × 3 kernel with a margin of 1."""
     inputs = cells()
     shifts = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
     reached = {(y - i, x - j) for y, x in inputs for i, j in shifts}
@@ -35,7 +35,7 @@ def rules(submanifold: bool) -> tuple[dict[tuple[int, int], int], Array, Array]:
 
 
 def dense(rows: Array, cells: dict[tuple[int, int], int]) -> Array:
-    """The map (1, C, H, W) of which only some cells are in use."""
+    """Return the map (1, C, H, W), in which only some cells are used."""
     image = np.zeros((1, rows.shape[1], *SIZE))
     for (y, x), row in cells.items():
         image[0, :, y, x] = rows[row]
@@ -138,14 +138,14 @@ GRID = np.array(EDGES), np.array([*LOW, *(low + size * n for low, size, n in zip
 
 
 def cell_of(point: Array) -> tuple[int, ...] | None:
-    """The cell (z, y, x) of a point; None outside the grid."""
+    """Return the cell (z, y, x) of a point; None outside the grid."""
     cell = [floor((x - low) / size) for x, low, size in zip(point, LOW, EDGES, strict=False)]
     inside = all(0 <= place < count for place, count in zip(cell, CELLS, strict=True))
     return (cell[2], cell[1], cell[0]) if inside else None
 
 
 def some_points(count: int = 120) -> Array:
-    """Points in the grid and up to a cell around it, with a feature."""
+    """Return points in the grid and up to a cell around it, each with a feature."""
     low, size, cells = map(np.array, (LOW, EDGES, CELLS))
     places = low + size * RNG.uniform(-1, cells + 1, (count, 3))
     return np.hstack([places, RNG.normal(size=(count, 1))])
@@ -194,7 +194,7 @@ REDUCE = {0: sum, 1: lambda values: sum(values) / len(values), 2: max}
 
 
 def scattered(count: int = 40) -> tuple[Array, Array]:
-    """Features of points, and their coordinates, of which some are negative."""
+    """Return features of points, and their coordinates, of which some are negative."""
     return RNG.normal(size=(count, 3)), RNG.integers(-1, 3, (count, 2))
 
 

@@ -1,4 +1,4 @@
-"""References refuse what is no call where no relation between sizes shows it: the fuzzer takes their word for it."""
+"""References reject invalid calls that no relation between sizes reveals, because the fuzzer relies on them."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ ONES = np.ones
 IMAGE = np.ones((1, 1, 2, 2))
 CTC = (ONES((1, 1, 3)), counts(1, 2)[np.newaxis], counts(5), counts(2), 0, 1, False)
 VARIABLE = (None, 2, 2, 0.0, 1.0, False, -1, -1)
-"""No slopes, lengths of at most two, no dropout, whole scores, all of them."""
+"""Arguments without slopes and dropout: lengths of at most two, all scores."""
 CROSSED = counts(0, 0, 1, 1, 1, 0, 0, 1)[np.newaxis] * 1.0
-"""A quadrilateral of which two sides cross each other."""
+"""A quadrilateral with two sides that cross."""
 CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
-"""Of a patch of two rows."""
+"""Arguments with a patch of two rows."""
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_first_maximum_wins_and_a_nan_before_all() -> None:
 
 
 def test_position_in_a_3d_window_of_minus_infinities_is_open() -> None:
-    """PyTorch's kernel for channels-last tensors has the position of the window's first plane there."""
+    """PyTorch's kernel for channels-last tensors returns the position of the window's first plane."""
     x = np.full((1, 4, 2, 2), -np.inf)
     x[0, 0, 1, 1] = 5
     maxima, places = raw("diopiMaxPool3dWithIndices", x, (2, 2, 2), (), (0, 0, 0), (1, 1, 1), False)

@@ -17,7 +17,7 @@ MIXED = np.array([2.0, nan, -0.0, inf, 0.0, 2.0, -inf, nan, -1.0])
 
 
 def raw(name: str, *arguments: Any) -> Any:
-    """What a reference gives, with what it says about it."""
+    """Return the result of a reference with its declarations."""
     function = find_reference(name)
     assert function is not None
     return function(*arguments)

@@ -1,4 +1,4 @@
-"""The reference of sparse products: against dense matrices and PyTorch's own."""
+"""The reference of sparse products agrees with dense matrices and with PyTorch."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ COUNTS = (2, 0, 3, 1)
 
 @pytest.fixture
 def parts() -> list[Array]:
-    """Row pointers, columns in no order, one of them twice in a row, and values."""
+    """Return row pointers, unordered columns (one occurs twice in a row), and values."""
     return [np.cumsum([0, *COUNTS]), np.array([4, 1, 2, 0, 2, 3]), np.random.default_rng(2).normal(size=6)]
 
 

@@ -1,4 +1,4 @@
-"""Sums: what their budgets allow for, held against sums that are added up in float32, one value after the other."""
+"""The budgets of sums cover float32 sums that are added one value after the other."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ COLUMNS = 300
 
 
 def rows(count: int, different: int) -> NDArray[np.float32]:
-    """Rows of which only so many differ, in any order."""
+    """Return rows of which only some differ, in any order."""
     rng = np.random.default_rng(count + different)
     return rng.standard_normal((different, COLUMNS)).astype(np.float32)[rng.integers(0, different, count)]
 
 
 def in_units(added_up: NDArray[Any], exact: NDArray[Any], terms: NDArray[Any]) -> NDArray[Any]:
-    """Errors in units, without what the inputs' own rounding amplifies."""
+    """Return errors in units, without the effect of rounded inputs."""
     unit = ulp(exact, Dtype.float32) + np.finfo(np.float32).eps * terms
     return np.abs(added_up - exact) / unit
 

@@ -1,4 +1,4 @@
-"""Test the validator of attention with dropout: a correct vendor passes, each way of dropping wrong is rejected."""
+"""Test the validator of attention with dropout: a correct vendor passes, each kind of wrong dropout is rejected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ NAME = "diopiFlashAttention"
 
 
 def shares(q: Array, k: Array, scale: float) -> tuple[Array, Array]:
-    """Of sequences of one length, [batch, heads, queries, keys], and the logarithms of the sums."""
+    """Return the weights of sequences of one length, [batch, heads, queries, keys], and the logarithms of the sums."""
     scores = scale * np.einsum("bihd,bjhd->bhij", q.astype(np.float64), k)
     sums = np.exp(scores).sum(-1)
     return np.exp(scores) / sums[..., None], np.log(sums)
@@ -32,7 +32,7 @@ def coins(state: Array, shape: tuple[int, ...]) -> Array:
 
 
 Drop = Callable[[Array, float, Array], Array]
-"""From shares, probability and the generator's state to what is left."""
+"""A function of the weights, the probability and the generator's state that returns the remaining weights."""
 
 DROPS: dict[str, tuple[Drop, bool]] = {
     "right": (lambda p, P, s: np.where(coins(s, p.shape) >= P, p / (1 - P), 0), True),

@@ -1,4 +1,4 @@
-"""Test the validator of the engine's sampling: right draws pass, and each way of drawing wrong is rejected."""
+"""Test the validator of the engine's sampling: correct draws pass, and each kind of wrong draw is rejected."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def case_of(function: str, label: str) -> BaselineCase:
 
 
 def numbers_of(case: BaselineCase, call: int) -> Array:
-    """A number of (0, 1] a sequence, by its seed and the call."""
+    """Return a number from (0, 1] per sequence, by its seed and the call."""
     seeds = case.arguments["generators"]
     return np.array([1 - np.random.default_rng([seed, call]).random() for seed in seeds])
 
 
 def complete_call(case: BaselineCase, arguments: Any, numbers: Array, has_redraws: bool = True) -> CompletedCall:
-    """What is drawn with these numbers in a call with these arguments, as an answer to the case."""
+    """Return the results of a call with these arguments and numbers."""
     updated = DRAWS[case.function](arguments)[1](numbers)
     results = {name: value for name, value in zip(STATE_NAMES, updated, strict=True) if value is not None}
     further = {"the next call": complete_call(case, arguments, numbers_of(case, 1), False)} if has_redraws else {}

@@ -55,7 +55,7 @@ def test_validator_rejects_wrong_selection_of_boxes(places: tuple[int, ...], tex
 
 
 def test_overlap_equal_to_the_threshold_drops_no_box() -> None:
-    """Box 2 has a third of the union in common with box 0."""
+    """The overlap of box 2 with box 0 is a third of their union."""
     assert not check_selection(3, 0, 2, threshold=1 / 3)
 
 
@@ -107,7 +107,7 @@ def test_validator_rejects_other_polygons(corners: list[tuple[float, float]]) ->
 
 
 def test_validator_limits_the_mean_error_of_many_corners() -> None:
-    """An error that one corner may have, all may not."""
+    """A single corner may have this error, but not all corners."""
     sets, corners = np.tile(SQUARE.reshape(1, 18), (9, 1)), np.tile(np.reshape(TIP, (1, 8)), (9, 1))
     all_off = corners * (1 + 4 * np.finfo(np.float32).eps)
     corner = np.concatenate([all_off[:1], corners[1:]])
@@ -117,7 +117,7 @@ def test_validator_limits_the_mean_error_of_many_corners() -> None:
 
 
 def test_validator_accepts_any_of_several_smallest_rectangles() -> None:
-    """Around a right-angled triangle that of its legs, and that of its hypotenuse, have one area."""
+    """The rectangles along the legs and along the hypotenuse of a right-angled triangle have the same area."""
     triangle = np.array([[0.0, 0], [4, 0], [0, 3], *[(1, 1)] * 6])
     assert not around(triangle, (4, 3), (4, 0), (0, 0), (0, 3))
     hypotenuse, height = np.array([[0.0, 3], [4, 0]]), np.array([-1.44, -1.92])

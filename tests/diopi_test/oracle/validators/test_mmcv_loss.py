@@ -1,4 +1,4 @@
-"""Test the validator of nearest points: any of several equally near passes, and no other."""
+"""Test the validator of nearest points: any of several equally near points passes, and no other point."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from diopi_test.oracle.validators import CompletedCall, find_validator
 Array = np.ndarray[Any, Any]
 
 SQUARE = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
-"""Points of which two are equally far from the first."""
+"""Points, two of which are equally far from the first one."""
 
 
 def problems(function: str, results: dict[str, Any], **arguments: Any) -> list[str]:

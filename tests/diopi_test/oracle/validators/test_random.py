@@ -31,7 +31,7 @@ from diopi_test.execution.verdict import Verdict
 
 @pytest.mark.parametrize(("name", "function"), CORRECT.items(), ids=list(CORRECT))
 def test_validator_accepts_correct_random_numbers(name: str, function: Function) -> None:
-    """In two cases, because the runs on `jax_cpu` and `torch_cpu` validate all of them."""
+    """Only two cases are tested, because the runs on `jax_cpu` and `torch_cpu` validate all of them."""
     cases = select_cases(name, "smoke")
     for case in draw_sample(cases, min(2, len(cases))):
         result = outcome(name, function, case.label)
@@ -139,7 +139,7 @@ def uniform_end_too_high(from_: float, to: float, generator: Array, *, out: Any)
 
 
 def uniform_end_itself(from_: float, to: float, generator: Array, *, out: Any) -> Any:
-    """One element in some thousands is the bound that is left out."""
+    """Return samples in which one element in some thousands is the excluded bound."""
     sample = uniform(from_, to, generator, out=out)
     sample.flat[np.argmax(sample)] = to
     return sample
@@ -242,7 +242,7 @@ def multinomial_uniform(input: Array, num_samples: int, replacement: bool, gener
 
 
 def multinomial_the_other_way_round(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
-    """Gumbel's trick with the noise subtracted."""
+    """Apply Gumbel's method with the noise subtracted."""
     noise = rng(generator).gumbel(size=input.shape)
     return np.argsort(noise - np.log(input), -1)[..., :num_samples]
 

@@ -1,4 +1,4 @@
-"""Statistical tests: exact probabilities, no false alarm on right samples, alarm on invalid results."""
+"""Statistical tests have exact probabilities, raise no alarm for correct samples, and detect wrong ones."""
 
 from math import factorial, isclose
 from typing import Any
@@ -17,7 +17,7 @@ def words(problems: Any) -> str:
 
 
 def test_correct_samples_raise_no_alarm() -> None:
-    """Ten thousand right samples would raise less than one alarm in a thousand years of them."""
+    """A correct sample raises an alarm with a probability below 1e-9."""
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         u, z, d = rng.random(500), rng.standard_normal(500), rng.integers(3, 10, 500)
@@ -39,7 +39,7 @@ def test_too_few_elements_raise_no_alarm(count: int) -> None:
 
 
 def test_correlation_probability_is_exact_for_independent_samples() -> None:
-    """No more than a share p of independent samples has a probability below p."""
+    """At most a share p of independent samples has a probability below p."""
     found = []
     for seed in range(2000):
         rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def test_shifted_copy_of_a_sample_raises_an_alarm() -> None:
 
 
 UNEVEN = (np.tile([0.5] + [0.0] * 99, 50), np.tile([0.999, 0.5], 500), np.full(5000, 0.01), np.full(500, 0.5))
-"""Probabilities of coins, of which some leave few in doubt."""
+"""Probabilities of trials, some of which have almost certain results."""
 
 
 @pytest.mark.parametrize("p", UNEVEN, ids=range(len(UNEVEN)))

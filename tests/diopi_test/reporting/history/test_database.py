@@ -1,4 +1,4 @@
-"""The history stores runs once, refuses foreign and damaged files, and takes several writers."""
+"""The history stores each run once, rejects foreign and damaged files, and supports several writers."""
 
 from __future__ import annotations
 

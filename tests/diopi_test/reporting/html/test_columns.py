@@ -1,4 +1,4 @@
-"""A report in columns: from which every case can be put together again, and no more than there is room for."""
+"""Every case can be restored from the columns of a report, as far as the size limit allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as people use it, in a headless Chromium: with mouse and keyboard, in both languages."""
+"""The page in a headless Chromium, used with mouse and keyboard, in both languages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def the(driver: Any, selector: str) -> Any:
 
 
 def wait_for(driver: Any, heading: str) -> None:
-    """Wait until the view with this heading is shown: a browser tells of a new address when it gets to it."""
+    """Wait until the view with this heading is displayed; a browser reports a new address with a delay."""
     from selenium.webdriver.support.ui import WebDriverWait
 
     script = "return document.querySelector('h1').textContent"
@@ -59,7 +59,7 @@ def press(driver: Any, *keys: str) -> None:
 
 
 def quiet(driver: Any) -> bool:
-    """Whether the page has run without an error, or a breach of its policy."""
+    """Return whether the page ran without errors and without violations of its policy."""
     return [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
 
 

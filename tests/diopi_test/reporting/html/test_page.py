@@ -1,4 +1,4 @@
-"""The page is one file, whose texts are in both languages, and in which nothing that comes from data is markup."""
+"""The page is one file with texts in both languages, in which no data is interpreted as markup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXTS: dict[str, list[str]] = json.loads(files(html).joinpath("texts.json").read
 
 
 class Elements(HTMLParser):
-    """The elements of a page, and what scripts hold."""
+    """The elements of a page, and the content of scripts."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

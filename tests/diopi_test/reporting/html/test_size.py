@@ -12,7 +12,7 @@ from diopi_test.reporting import html
 from diopi_test.reporting.reading import read_report
 
 LIMIT = 12 * 10**6
-"""Bytes of the page."""
+"""The maximum number of bytes of the page."""
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""How long a process has been busy."""
+"""The time for which a process has been busy."""
 
 import os
 import subprocess

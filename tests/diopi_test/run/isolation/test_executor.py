@@ -1,4 +1,4 @@
-"""The executor: every case is reported once, whatever its process does; who fails in company is asked again alone."""
+"""The executor reports every case once, whatever its process does, and repeats cases that fail after others."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def scheduled(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
 
 
 class Verdicts(dict[str, Verdict]):
-    """Takes reports: each case once."""
+    """A receiver of reports that accepts each case once."""
 
     def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         assert case.id not in self

@@ -13,7 +13,7 @@ STACK = "Fatal Python error: Aborted\n\nCurrent thread 0x0:\n"
 
 @pytest.fixture
 def output() -> Iterator[tuple[int, WorkerProcess]]:
-    """The file a process writes its output to, and the process."""
+    """Return the file for the output of a process, and the process."""
     file = os.memfd_create("output")
     ours, theirs = socketpair()
     process = WorkerProcess(1, ours, os.dup(file))

@@ -1,4 +1,4 @@
-"""The fork server has imported everything before the first case runs, so that no import counts as a case's time."""
+"""The fork server has imported everything before the first case, so that no case spends time on imports."""
 
 import os
 import subprocess

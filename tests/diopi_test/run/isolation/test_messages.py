@@ -1,4 +1,4 @@
-"""Messages between processes: only whole ones are read, and foreign bytes are recognized without waiting for more."""
+"""Messages between processes: only complete ones are read, and foreign bytes are detected without waiting."""
 
 import os
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatc
 
 @pytest.fixture
 def pair() -> Iterator[tuple[socket, WorkerProcess]]:
-    """The worker's end of the channel, and the worker as its parent sees it."""
+    """Return the worker's end of the channel, and the worker as its parent sees it."""
     ours, theirs = socketpair()
     process = WorkerProcess(1, ours, os.memfd_create("output"))
     with theirs:
