@@ -82,7 +82,7 @@ def prove(function: Callable[[Any], Any], sample: tuple[int, ...] = ROWS) -> Any
 @pytest.mark.parametrize("network", list(MIXING))
 def test_networks_that_mix_samples_are_rejected(network: str) -> None:
     assert prove(MIXING[network]).is_certain
-    with pytest.raises(CompileError, match=r"output0 of a sample depends on other samples of its batch: .* fixed size"):
+    with pytest.raises(CompileError, match=r"output0 .* other samples of its batch"):
         diopi_engine.compile(MIXING[network], [Input("x", ("b", 4))], platforms=["cpu"])
 
 

@@ -62,9 +62,7 @@ def test_a_file_is_smaller_than_its_inputs(path: Path) -> None:
 
 def test_changed_inputs_raise_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.baseline.regeneration.argument_digest", lambda arguments: "0" * 64)
-    with pytest.raises(
-        BaselineError, match=r"regenerated inputs .* differ .* gen-data --level large --function diopiTanh"
-    ):
+    with pytest.raises(BaselineError, match="gen-data --level large --function diopiTanh"):
         BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
 
 

@@ -130,7 +130,7 @@ def test_a_wrong_checksum_raises_an_error(path: Path) -> None:
         data = file["index"][()]
         data[10] ^= 1
         file["index"][...] = data
-    with pytest.raises(BaselineError, match=r"is damaged: sha256 of /index is [0-9a-f]{64}, expected [0-9a-f]{64}"):
+    with pytest.raises(BaselineError, match="is damaged: sha256 of /index"):
         BaselineFile(path)
 
 
