@@ -6,7 +6,7 @@
 For each report and floating-point type, the script prints these shares of the functions:
 
 - largest error at most 1, 2, 4 and 8 units (a unit is s + ulp + eps·m; the limit is K units)
-- root mean square of the errors at most 0.25, 0.5 and R units
+- root mean square of the errors at most 0.25, 0.5 and 1 units
 
 Then it prints the functions closest to the limit. With `--data`, it also prints the bluntest budgets: results whose
 median unit exceeds 100 eps of the root mean square of their values, with the cause. The exit status is 1 if a cause is
@@ -32,7 +32,7 @@ from rich.table import Table
 
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.store import SUFFIX
-from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.budget import K
 from diopi_test.oracle.records import Expected
 from lib_rt.formats import format_of
 
@@ -84,7 +84,7 @@ BY_TYPE = """
 The table shows for each element type how many functions have rounded results. The other columns show the share of
 these functions whose largest error is at most 1, 2, 4 and 8 units, and whose root mean square of errors is at most
 0.25, 0.5 and 1 units. [Error budgets](budgets.md) defines the unit of an element. The limits are 8 units for an error,
-and 1 unit for the root mean square.
+and 1 unit for the root mean square in half precision.
 """
 
 BY_FUNCTION = """
@@ -124,7 +124,7 @@ def shares(report: dict[str, Any]) -> Iterator[list[str]]:
         of_type = [K * value for (_, result_dtype), value in ratios.items() if result_dtype == dtype]
         rms_of_type = [value for (_, result_dtype), value in means.items() if result_dtype == dtype]
         units = [share(of_type, limit) for limit in (1, 2, 4, K)]
-        yield [dtype, str(len(of_type)), *units, *(share(rms_of_type, limit) for limit in (0.25, 0.5, R))]
+        yield [dtype, str(len(of_type)), *units, *(share(rms_of_type, limit) for limit in (0.25, 0.5, 1))]
 
 
 def show_report(name: str, report: dict[str, Any]) -> None:

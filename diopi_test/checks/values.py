@@ -14,13 +14,17 @@ from diopi_proto.dtypes import COMPONENT
 from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference
-from diopi_test.execution.verdict import CheckResult
-from diopi_test.oracle.budget import R_ELEMENTS, Budget, K, R
+from diopi_test.execution.verdict import CheckResult, RoundingErrors
+from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import Expected
+from diopi_test.oracle.rms_limit import MIN_ELEMENTS, rms_limit
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FloatArray, format_of
 
 Mask = NDArray[np.bool_]
+
+MAX_POOLED = 1 << 16
+"""Elements of a result that are pooled over the cases of a function. Of larger results, every n-th element counts."""
 
 
 @final
@@ -31,19 +35,28 @@ class ResultComparison:
     Attributes:
         is_wrong: which elements are outside their budget.
         ratio: the largest error / (K · unit) of the finite elements, where unit = s + ulp + eps·m.
-        rms: the root mean square of error / unit over the elements that may be rounded. If it is above R, equal
-            elements count once. None for exact results and for few elements.
+        errors: the errors of the distinct elements that may be rounded; None if all elements are exact.
         flushed: how many subnormal elements are zero, or are computed from subnormal inputs replaced by zero.
     """
 
     is_wrong: Mask
     ratio: float | None = None
-    rms: float | None = None
+    errors: RoundingErrors | None = None
     flushed: int = 0
+
+    @property
+    def rms(self) -> float | None:
+        """The root mean square of error / unit over distinct rounded elements; None if there are too few."""
+        return self.errors.rms if self.errors is not None and self.errors.elements >= MIN_ELEMENTS else None
+
+    @property
+    def exceeds_rms_limit(self) -> bool:
+        """Whether the root mean square of the errors is above its limit."""
+        return self.errors is not None and self.errors.excess > 1
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Check that every result element is within its budget, and that the errors' root mean square is at most R.
+    """Check that every result element is within its budget, and the errors' root mean square within its limit.
 
     The check `validity` covers results that need a validator.
 
@@ -57,6 +70,7 @@ def check(run: CallRecord) -> CheckResult:
     places: list[Difference] = []
     ratios: list[float] = []
     means: list[float] = []
+    errors: list[RoundingErrors] = []
     flushed = 0
     for result in _comparable_results(run):
         if result.actual.size != result.expected.values.size:
@@ -67,14 +81,16 @@ def check(run: CallRecord) -> CheckResult:
         flushed += comparison.flushed
         ratios += [ratio] if (ratio := _largest_ratio(comparison)) is not None else []
         means += [comparison.rms] if comparison.rms is not None else []
+        errors += [comparison.errors] if comparison.errors is not None else []
         if comparison.is_wrong.any():
             places.append(_locate_wrong(run, result, comparison.is_wrong, "are wrong"))
             problems.append(_describe(places[-1]))
-        if comparison.rms is not None and comparison.rms > R:
+        if comparison.errors is not None and comparison.exceeds_rms_limit:
+            limit = comparison.errors.limit
             if not comparison.is_wrong.any():
-                places.append(_locate_wrong(run, result, _outliers(result), f"have errors above {R:g} unit"))
-            mean = f"root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
-            problems.append(f"the errors of {result.name} have {mean}")
+                far = f"have errors above {limit:.3g} {'unit' if limit == 1 else 'units'}"
+                places.append(_locate_wrong(run, result, _outliers(result, limit), far))
+            problems.append(f"the errors of {result.name} have {comparison.errors.describe_excess()}")
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
     return CheckResult(
         check="values",
@@ -82,6 +98,7 @@ def check(run: CallRecord) -> CheckResult:
         message="; ".join(problems) or note,
         ratio=max(ratios, default=None),
         rms=max(means, default=None),
+        errors=tuple(errors),
         differences=tuple(places[: location.MAX_LOCATIONS]),
     )
 
@@ -153,13 +170,15 @@ def _compare_elements(actual: NDArray[Any], expected: Expected) -> ResultCompari
         return ResultComparison(is_wrong=is_wrong & ~flushed, flushed=int(flushed.sum()))
     actual = actual.astype(np.complex128 if actual.dtype.kind == "c" else np.float64)
     units = _errors_in_units(actual, expected)
-    far = units > R
-    if not far.any():
-        return ResultComparison(is_wrong=far, ratio=_ratio_to_budget(units), rms=_rms_error(units, expected))
-    flushed = far & _is_flushed(actual, expected)
-    units = np.where(flushed, 0, units)
+    far = units > 1
+    flushed = far & _is_flushed(actual, expected) if far.any() else far
+    if flushed.any():
+        units = np.where(flushed, 0, units)
     return ResultComparison(
-        is_wrong=units > K, ratio=_ratio_to_budget(units), rms=_rms_error(units, expected), flushed=int(flushed.sum())
+        is_wrong=units > K,
+        ratio=_ratio_to_budget(units),
+        errors=_rounding_errors(units, expected),
+        flushed=int(flushed.sum()),
     )
 
 
@@ -281,21 +300,21 @@ def _ratio_to_budget(units: FloatArray) -> float | None:
     return float(units.max()) / K if units.size else None
 
 
-def _rms_error(units: FloatArray, expected: Expected) -> float | None:
-    """Return the root mean square of the errors of elements that may be rounded; None for few elements.
+def _rounding_errors(units: FloatArray, expected: Expected) -> RoundingErrors | None:
+    """Return the errors of the distinct elements that may be rounded; None if there are none.
 
-    Elements that are computed from equal numbers have equal errors. Therefore, if the root mean square is above R,
-    equal elements count once.
-
-    Returns:
-        The root mean square in units.
+    Elements that are computed from equal numbers have equal errors. Therefore elements with equal expected values count
+    once, with the mean of their squares.
     """
     rounded = ~_required_budget(expected).is_exact(expected.values, expected.dtype)
-    squares = np.square(units[rounded])
-    if squares.size >= R_ELEMENTS and np.mean(squares) > R**2:
-        _, places = np.unique(expected.values[rounded], return_inverse=True)
-        squares = np.bincount(places.reshape(-1), squares) / np.bincount(places.reshape(-1))
-    return float(np.sqrt(np.mean(squares))) if squares.size >= R_ELEMENTS else None
+    squares, values = np.square(units[rounded]), expected.values[rounded]
+    if not squares.size:
+        return None
+    is_far = np.mean(squares) > rms_limit(expected.dtype, squares.size) ** 2
+    step = 1 if is_far else -(-squares.size // MAX_POOLED)
+    _, places = np.unique(values[::step], return_inverse=True)
+    distinct = np.bincount(places.reshape(-1), squares[::step]) / np.bincount(places.reshape(-1))
+    return RoundingErrors(dtype=expected.dtype, elements=distinct.size, rms=float(np.sqrt(np.mean(distinct))))
 
 
 def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, problem: str) -> Difference:
@@ -316,10 +335,10 @@ def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, pr
 
 
 @np.errstate(invalid="ignore")
-def _outliers(result: _ComparableResult) -> Mask:
-    """Return a mask of the elements without which the root mean square would be at most R."""
+def _outliers(result: _ComparableResult, limit: float) -> Mask:
+    """Return a mask of the elements without which the root mean square would be at most `limit`."""
     expected = result.expected
-    far = _errors_in_units(result.shaped.astype(expected.values.dtype), expected) > R
+    far = _errors_in_units(result.shaped.astype(expected.values.dtype), expected) > limit
     return far if expected.specified is None else far & expected.specified
 
 

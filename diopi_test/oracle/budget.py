@@ -2,7 +2,7 @@
 
 s is the amplification of rounding by the problem itself: the largest change of the reference when its floating-point
 inputs are perturbed by half an ulp, in eight rounds. m is the size of intermediate terms that a sound algorithm may
-cancel. The reference declares m, which is zero for most functions. docs/budgets.md explains the choice of K, R and m.
+cancel. The reference declares m, which is zero for most functions. docs/budgets.md explains the choice of K and m.
 """
 
 from __future__ import annotations
@@ -20,11 +20,6 @@ Mask = NDArray[np.bool_]
 
 K = 8.0
 """Largest accepted ratio of an element's error to s + ulp + eps · m."""
-
-R = 1.0
-"""Largest accepted root mean square of these ratios over a result of at least `R_ELEMENTS` elements."""
-
-R_ELEMENTS = 20
 
 EXACT = 2.0**-10
 """Unit, in ulps, of an exact element in a result with rounded elements: no other number is within K units."""

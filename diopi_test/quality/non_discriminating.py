@@ -30,7 +30,6 @@ from diopi_test.baseline.store import baseline_file
 from diopi_test.cases.case import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
-from diopi_test.oracle.budget import R
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
 from diopi_test.oracle.reference import find_reference
@@ -157,7 +156,7 @@ def _fails_value_check(array: Array, expected: Expected) -> bool:
     """Return whether the check `values` fails for the results `array` if `expected` is expected."""
     with np.errstate(all="ignore"):
         comparison = compare(array.astype(to_numpy(expected.dtype)), expected)
-    return bool(comparison.is_wrong.any()) or (comparison.rms is not None and comparison.rms > R)
+    return bool(comparison.is_wrong.any()) or comparison.exceeds_rms_limit
 
 
 def _specified_elements(expected: Expected) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import final
 
 from diopi_proto.messages import pluralize
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
+from diopi_test.results.pooling import is_pooled
 from diopi_test.results.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
 SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
@@ -161,7 +162,7 @@ class ReportComparison:
 
 def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComparison:
     """Compare two runs; `factor` is explained at `FACTOR`."""
-    old, new = ({case.id: case for case in report.cases} for report in (before, after))
+    old, new = _add_passed_pools(*({case.id: case for case in report.cases} for report in (before, after)))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
     pairs = [(old[name], new[name]) for name in old if name in new]
     changed_cases = tuple(case for case in changed if case is not None)
@@ -179,6 +180,23 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
         slower=tuple(sorted(_slower(pairs, factor), key=lambda case: case.before / case.after)),
         selections_differ=old.keys() != new.keys() and _select_differently(before, after),
     )
+
+
+def _add_passed_pools(
+    old: Mapping[str, CaseRecord], new: Mapping[str, CaseRecord]
+) -> tuple[Mapping[str, CaseRecord], Mapping[str, CaseRecord]]:
+    """Return the cases of two runs, with a passed record of pooled errors that only the second or the first run has."""
+    return {**_passed_pools(old, new), **old}, {**_passed_pools(new, old), **new}
+
+
+def _passed_pools(run: Mapping[str, CaseRecord], second: Mapping[str, CaseRecord]) -> Mapping[str, CaseRecord]:
+    """Return passed records of pooled errors that only the second run records, of functions that both runs tested."""
+    tested = {case.function for case in run.values() if case.verdict is Verdict.passed}
+    return {
+        name: replace(case, verdict=Verdict.passed, message="")
+        for name, case in second.items()
+        if is_pooled(name) and case.function in tested
+    }
 
 
 def _select_differently(before: Report, after: Report) -> bool:

@@ -14,6 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.readability import check_readable
+from diopi_test.results.pooling import is_pooled
 from diopi_test.results.records import CaseRecord, ClaimsReport, Use
 
 
@@ -76,7 +77,7 @@ def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
     views = {path.stem: IndexView(path, sha256) for path, sha256 in digests.items()}
     verdicts: dict[tuple[str, Dtype, tuple[str, ...]], Counter[str]] = {}
     for case in cases:
-        if case.base or case.function not in views:
+        if case.base or is_pooled(case.id) or case.function not in views:
             continue
         key = (case.function, Dtype[case.dtype], tuple(sorted(views[case.function].layouts(case.label))))
         verdicts.setdefault(key, Counter())[case.verdict.value] += 1

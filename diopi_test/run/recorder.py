@@ -22,6 +22,7 @@ from diopi_test.results.causes.severity import Severity
 from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, intact_records
+from diopi_test.results.pooling import find_pooled_failures
 from diopi_test.results.records import (
     SCHEMA_VERSION,
     BaselineInfo,
@@ -301,7 +302,8 @@ class LogContent:
     def report(self) -> Report:
         """Return the report of the run."""
         header = self.header
-        ended, groups = assign_causes(sorted(self.cases.values(), key=lambda case: case.id))
+        recorded = self.cases.values()
+        ended, groups = assign_causes(sorted([*recorded, *find_pooled_failures(recorded)], key=lambda case: case.id))
         cases = tuple(self.waivers.apply(case) for case in ended)
         counts = partial(affects_status, fail_on=header.fail_on, strict=header.strict)
         draw = None if header.seed is None else Draw(header.seed, header.sample, header.command)

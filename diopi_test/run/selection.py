@@ -18,6 +18,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.shuffle import sample_functions, shuffle_by_seed
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.results.pooling import is_pooled
 from diopi_test.run.collection import Collected
 from diopi_test.run.keywords import PREFIX, Keywords, SelectionError
 
@@ -94,7 +95,7 @@ class Selection:
         functions, families, dtypes, classes: the allowed names; names with the prefix `no-` are excluded. A case
             without an element type (negative tests, the runtime) is not affected by excluded types.
         expression: a keyword expression that the case ID must match.
-        cases: the allowed case IDs.
+        cases: the allowed case IDs. The ID of a record of pooled errors allows all cases of its function.
         failed: the IDs of cases that failed in an earlier run, which are allowed.
         affected: the IDs of cases that a change can affect, which are allowed.
         seed: the seed of the order of the cases; None for the order of the files.
@@ -138,7 +139,7 @@ class Selection:
             self._has_names_of(case.function)
             and is_named(case.dtype, self.dtypes)
             and is_named(case.case_class, self.classes)
-            and (self._ids is None or case.id in self._ids)
+            and (self._ids is None or case.id in self._ids or case.function in self._pooled_functions)
             and (self.affected is None or self.affected.wants(case.function, case.id))
             and (self._keywords is None or self._keywords.match(case.id))
         )
@@ -182,7 +183,8 @@ class Selection:
 
     def absent(self, cases: Iterable[Collected]) -> list[str]:
         """Return the IDs that were requested but are not among `cases`."""
-        return sorted((self._ids or frozenset()) - {case.id for case in cases})
+        requested = (name for name in self._ids or () if not is_pooled(name))
+        return sorted(set(requested) - {case.id for case in cases})
 
     def words(self) -> list[str]:
         """Return the command-line words that select the same."""
@@ -252,6 +254,11 @@ class Selection:
         """Return the allowed case IDs; None if every ID is allowed."""
         sets = [frozenset(self.cases)] * bool(self.cases) + ([self.failed.ids] if self.failed else [])
         return frozenset.intersection(*sets) if sets else None
+
+    @cached_property
+    def _pooled_functions(self) -> frozenset[str]:
+        """Return the functions all cases of which are allowed, because their pooled errors were too large."""
+        return frozenset(name.partition("[")[0] for name in self._ids or () if is_pooled(name))
 
     @cached_property
     def _functions_of_ids(self) -> frozenset[str]:

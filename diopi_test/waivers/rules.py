@@ -19,9 +19,10 @@ from diopi_impl.base import Waiver, matches
 from diopi_proto.interface import prototypes
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import EXECUTED, Verdict
-from diopi_test.oracle.budget import R
 from diopi_test.results.causes.provisional import possible_causes
 from diopi_test.results.causes.signature import ID_DIGITS
+from diopi_test.results.pooling import CHECK as POOLED
+from diopi_test.results.pooling import is_pooled
 from diopi_test.results.records import CaseRecord, Improvement, WaiverReport, WaiverState, WaiverUse
 from diopi_test.waivers.tables import TableError, TableKind, read_tables
 
@@ -177,7 +178,8 @@ class Waivers:
     def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
         """Return how a rule was used in a run: its state and the cases it matched."""
         matched = sum(tally.verdicts.values())
-        if not matched and entry.waiver.cause and tally.executed:
+        is_tried = bool(entry.waiver.cause and tally.executed) or _concerns_pool_of(entry.waiver, functions)
+        if not matched and is_tried:
             state = WaiverState.not_needed
         elif not matched:
             state = WaiverState.not_tried if _is_elsewhere(entry.waiver, functions) else WaiverState.matched_nothing
@@ -239,7 +241,7 @@ def waiver_problems(waiver: Waiver) -> Iterator[str]:
 
 
 def least_ratio(record: CaseRecord) -> float | None:
-    """Return the factor by which both error limits, K and R, would have to grow for a case to pass.
+    """Return the factor by which the limits of errors and of their root mean square would have to grow to pass a case.
 
     Args:
         record: The record of the case.
@@ -248,9 +250,9 @@ def least_ratio(record: CaseRecord) -> float | None:
         The factor; None if the case passed, or failed for another reason as well.
     """
     failed = [finding for finding in record.checks if not finding.passed]
-    if [finding.check for finding in failed] != ["values"]:
+    if [finding.check for finding in failed] not in (["values"], [POOLED]):
         return None
-    ratio = max(failed[0].ratio or 0.0, (failed[0].rms or 0.0) / R)
+    ratio = failed[0].excess
     return ratio if ratio > 1 else None
 
 
@@ -312,6 +314,11 @@ def _change(waiver: Waiver, verdict: Verdict) -> str:
 
 def _function_of(case_id: str) -> str:
     return case_id.partition("[")[0]
+
+
+def _concerns_pool_of(waiver: Waiver, functions: Iterable[str]) -> bool:
+    """Return whether a waiver concerns pooled errors of these functions, which have a record only if they fail."""
+    return is_pooled(waiver.pattern) and any(matches(waiver.pattern.partition("[")[0], name) for name in functions)
 
 
 def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:

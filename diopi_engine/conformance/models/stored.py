@@ -14,7 +14,7 @@ from diopi_engine.engine import Array
 from diopi_proto.messages import pluralize
 from diopi_proto.types import Dtype
 from diopi_test.checks.values import compare
-from diopi_test.oracle.budget import Budget, R
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import Expected
 
 
@@ -80,8 +80,6 @@ def _check_output(subject: str, found: Array, expected: Expected) -> float:
             f"{subject} has {count} out of {found.size}; the first, at {place}, is {found[place]}, "
             f"expected {expected.values[place]:.9g} ± {budget:.2g}"
         )
-    if comparison.rms is not None and comparison.rms > R:
-        raise NotConformingError(
-            f"the errors of {subject} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
-        )
+    if comparison.errors is not None and comparison.exceeds_rms_limit:
+        raise NotConformingError(f"the errors of {subject} have {comparison.errors.describe_excess()}")
     return comparison.ratio or 0.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.oracle.budget import R_ELEMENTS, K, R
+from diopi_test.oracle.budget import K
+from diopi_test.oracle.rms_limit import MIN_ELEMENTS, rms_limit
 from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements
 from lib_rt.formats import format_of
@@ -62,9 +63,10 @@ def min_area_polygons(call: CompletedCall) -> Problems:
         "polygons", is_valid, corners, "corners of a smallest rectangle around the points, clockwise"
     )
     units = errors[is_valid & (unit > 0)] / unit[is_valid & (unit > 0), np.newaxis, np.newaxis]
-    mean = float(np.sqrt(np.mean(units**2))) if units.size >= R_ELEMENTS else 0.0
-    if mean > R:
-        yield f"polygons: the errors of the corners have root mean square {mean:.3g} units, at most {R:g} is allowed"
+    mean = float(np.sqrt(np.mean(units**2))) if units.size >= MIN_ELEMENTS else 0.0
+    if mean > (limit := rms_limit(call.dtypes["polygons"], max(units.size, 1))):
+        text = f"root mean square {mean:.3g} units, at most {limit:.3g} is allowed"
+        yield f"polygons: the errors of the corners have {text}"
 
 
 def _corner_errors(corners: Array, points: Array, margin: Array) -> Array:

@@ -25,8 +25,8 @@ class Cause:
         functions: the number of failed cases by function.
         smallest_case: the ID of the smallest case.
         command: a command line that repeats the smallest case.
-        factor: the largest error / budget, or root mean square / R, of results with rounding errors; None if no result
-            has rounding errors with a budget.
+        factor: the largest error / budget, or root mean square / limit, of results with rounding errors; None
+            if no result has rounding errors with a budget.
         diagnosis: the ID of the diagnosis that explains the cause; empty if there is none.
         likely: the probable defect; empty without a diagnosis.
         look_at: where to look for the defect; empty without a diagnosis.

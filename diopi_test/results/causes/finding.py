@@ -15,6 +15,7 @@ from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.causes.precision import count_correct_bits
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import largest_size, traits_of_case
+from diopi_test.results.pooling import CHECK as POOLED
 from diopi_test.results.records import CaseRecord
 from diopi_test.results.stacks import describe_vendor_frame
 
@@ -131,6 +132,8 @@ def _symptoms(check: CheckResult) -> Sequence[str]:
         return ("unwritten",)
     if check.check == "order":
         return check.problems or (("read_early",) if check.differences else ("order",))
+    if check.check == POOLED:
+        return (DeviationKind.rounding.value,)
     if check.check == "values":
         return (_main_kind(deviation_of(check.differences[0])) if check.differences else "form.shape",)
     named = [f"{check.check}.{problem}" for problem in check.problems]

@@ -21,6 +21,7 @@ from diopi_test.results.causes.finding import Finding, find_main_finding
 from diopi_test.results.causes.precision import PRECISION, find_narrow_type
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, Signature
 from diopi_test.results.causes.traits import OF_RECORD, TRAITS, base_function, record_traits
+from diopi_test.results.pooling import CHECK as POOLED
 from diopi_test.results.records import CaseRecord
 
 _OF_NUMBERS = frozenset({DeviationKind.wrong_value.value, DeviationKind.rounding.value})
@@ -270,14 +271,14 @@ def smallest(findings: Iterable[Finding]) -> CaseRecord:
     return min(findings, key=effort).record
 
 
-def largest_factor(findings: Iterable[Finding], limit: float) -> float | None:
-    """Return the largest error / budget, or root mean square / `limit`, of findings of rounding errors."""
+def largest_factor(findings: Iterable[Finding]) -> float | None:
+    """Return the largest error / budget, or root mean square / limit, of findings of rounding errors."""
     factors = [
-        max(check.ratio or 0.0, (check.rms or 0.0) / limit)
+        check.excess
         for finding in findings
         if finding.symptom == DeviationKind.rounding
         for check in finding.record.checks
-        if not check.passed and check.check == "values"
+        if not check.passed and check.check in ("values", POOLED)
     ]
     return max(factors, default=None)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from diopi_test.execution.verdict import UNSUCCESSFUL
-from diopi_test.oracle.budget import R
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.diagnosis import diagnose
 from diopi_test.results.causes.finding import Finding
@@ -79,7 +78,7 @@ def _cause(group: CaseGroup, counts: Counts) -> Cause:
         functions=count_functions(findings),
         smallest_case=example.id,
         command=example.command,
-        factor=largest_factor(findings, R),
+        factor=largest_factor(findings),
         diagnosis=diagnosis.id if diagnosis else "",
         likely=diagnosis.likely if diagnosis else "",
         look_at=diagnosis.look_at if diagnosis else "",

@@ -10,11 +10,12 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.checks.values import check, compare
+from diopi_test.checks.values import MAX_POOLED, check, compare
+from diopi_test.execution.verdict import RoundingErrors
 from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
-from lib_rt.formats import ulp
+from lib_rt.formats import format_of, ulp
 
 
 def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushed: Any = None) -> Expected:
@@ -49,6 +50,38 @@ def test_equal_elements_are_one_error() -> None:
     values = np.append(1 + 4 * step * np.arange(20), np.ones(1000))
     actual = np.where(values == 1, values + 2 * step, values).astype(np.float32)
     assert compare(actual, rounded(values)).rms == pytest.approx(2 / math.sqrt(20))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ulps", "exceeds"),
+    [
+        (Dtype.float16, 1, False),
+        (Dtype.float16, 2, True),
+        (Dtype.float32, 2, False),
+        (Dtype.float32, 3, False),
+        (Dtype.float32, 5, True),
+        (Dtype.float64, 3, False),
+        (Dtype.float64, 5, True),
+    ],
+)
+def test_the_limit_of_the_root_mean_square_depends_on_the_type(dtype: Dtype, ulps: int, exceeds: bool) -> None:
+    step = format_of(dtype).epsilon
+    values = 1 + step * np.arange(30)
+    actual = (values + ulps * step).astype(to_numpy(dtype))
+    comparison = compare(actual, rounded(values, dtype))
+    assert not comparison.is_wrong.any()
+    assert comparison.errors == RoundingErrors(dtype=dtype, elements=30, rms=pytest.approx(ulps))
+    assert comparison.exceeds_rms_limit is exceeds
+
+
+def test_large_results_are_sampled_unless_their_errors_are_large() -> None:
+    values = 1 + format_of(Dtype.float16).epsilon * (np.arange(4 * MAX_POOLED) % 1000)
+    comparison = compare(values.astype(np.float16), rounded(values, Dtype.float16))
+    assert comparison.errors == RoundingErrors(dtype=Dtype.float16, elements=250, rms=0)
+    far = compare((values + 0.002).astype(np.float16), rounded(values, Dtype.float16))
+    assert far.errors is not None
+    assert far.errors.elements == 1000
+    assert far.exceeds_rms_limit
 
 
 @pytest.mark.parametrize(
