@@ -122,7 +122,7 @@ def show(run: int | None, db: Path | None, vendor: str, level: str, language: st
     """Show a run, or the trends of all runs.
 
     RUN is a number that `diopi-test history list` shows. Without it, the command compares the runs of each vendor at
-    each level: causes, accuracy, flaky cases, devices and durations.
+    each level and with each declared arithmetic: causes, accuracy, flaky cases, devices and durations.
     """
     from diopi_test.reporting.history.database import default_path
     from diopi_test.reporting.history.trends import read_series
@@ -172,7 +172,7 @@ def _run_lines(data: RunData) -> Iterator[str]:
     """Yield the lines about one run."""
     entry = data.entry
     yield f"run {data.number}: {entry.title} on {entry.place}"
-    for name in ("started", "command", "workers", "revision", "level", "baseline", "python", "platform"):
+    for name in ("started", "command", "workers", "revision", "level", "baseline", "numerics", "python", "platform"):
         if value := getattr(entry, name):
             yield f"  {name}: {value}"
     counts = ", ".join(f"{number:,} {verdict.replace('_', ' ')}" for verdict, number in data.verdicts.items())
@@ -189,7 +189,7 @@ def _trend_lines(series: Series) -> Iterator[str]:
     """Yield the lines about the trends of a series."""
     from diopi_test.reporting.history import trends
 
-    yield f"{series.vendor}, level {series.level}: {pluralize(len(series.runs), 'run')}"
+    yield f"{series.vendor}, level {series.level}, numerics {series.numerics}: {pluralize(len(series.runs), 'run')}"
     for trend in trends.cause_trends(series)[:LISTED]:
         numbers = " → ".join(map(str, trend.cases[-5:]))
         yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} cases: {trend.cause.sentence}"

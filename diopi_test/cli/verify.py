@@ -50,7 +50,8 @@ def verify(archive: Path, signers: Path | None, signer: str | None) -> None:
     if problems:
         sys.exit(1)
     evidence = content.evidence
-    conclusion = f"{archive}: evidence of a run with status {evidence.exit_status}: {evidence.command}"
+    run = f"a run{evidence.numerics.qualifier}, with status {evidence.exit_status}"
+    conclusion = f"{archive}: evidence of {run}: {evidence.command}"
     for line in (
         *([UNCHECKED] if signers is None else []),
         content.members["summary.md"].decode(),

@@ -9,6 +9,7 @@ from typing import final
 
 from diopi_proto.messages import pluralize
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
+from diopi_test.results.numerics import NumericsInfo
 from diopi_test.results.pooling import is_pooled
 from diopi_test.results.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
@@ -95,13 +96,31 @@ class RunInfo:
     """One of the compared runs.
 
     Attributes:
+        numerics: the declared arithmetic for which the results were evaluated.
         errors: the errors of the run, and damage to its log.
     """
 
     vendor: VendorInfo
     baseline: BaselineInfo
+    numerics: NumericsInfo
     incomplete: bool
     errors: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+
+    @classmethod
+    def from_report(cls, report: Report) -> RunInfo:
+        """Return the description of the run of a report."""
+        return cls(
+            vendor=report.vendor,
+            baseline=report.baseline,
+            numerics=report.numerics,
+            incomplete=report.summary.incomplete,
+            errors=report.errors,
+        )
+
+    @property
+    def title(self) -> str:
+        """Return the vendor with its version, and the declared arithmetic unless it is IEEE 754."""
+        return f"{self.vendor.title}{self.numerics.qualifier}"
 
 
 @final
@@ -138,7 +157,13 @@ class ReportComparison:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """Return the reasons why the comparison may be misleading; different selections come first."""
+        """Return the reasons why the comparison may be misleading; different declared numerics come first."""
+        if self.numerics_differ:
+            yield (
+                f"the runs have different declared numerics: {self.before.numerics.title} before, "
+                f"{self.after.numerics.title} after; their error budgets differ, so a changed outcome says nothing "
+                "about the vendor's accuracy, and accuracy is not compared"
+            )
         if self.selections_differ:
             before, after = len(self.cases_with(OutcomeChange.gone)), len(self.cases_with(OutcomeChange.new))
             yield (
@@ -153,6 +178,11 @@ class ReportComparison:
             yield from (f"the run {name} has an error: {error}" for error in run.errors)
 
     @property
+    def numerics_differ(self) -> bool:
+        """Return whether the results of the runs were evaluated for different arithmetic."""
+        return self.before.numerics.digest != self.after.numerics.digest
+
+    @property
     def exit_status(self) -> int:
         """Return 1 if a case that counts is broken, 3 if a run has errors, else 0."""
         if any(case.counts for case in self.cases_with(OutcomeChange.broken)):
@@ -165,18 +195,15 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
     old, new = _add_passed_pools(*({case.id: case for case in report.cases} for report in (before, after)))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
     pairs = [(old[name], new[name]) for name in old if name in new]
+    comparable = pairs if before.numerics.digest == after.numerics.digest else []
     changed_cases = tuple(case for case in changed if case is not None)
     return ReportComparison(
         schema_version=SCHEMA_VERSION,
-        before=RunInfo(
-            vendor=before.vendor, baseline=before.baseline, incomplete=before.summary.incomplete, errors=before.errors
-        ),
-        after=RunInfo(
-            vendor=after.vendor, baseline=after.baseline, incomplete=after.summary.incomplete, errors=after.errors
-        ),
+        before=RunInfo.from_report(before),
+        after=RunInfo.from_report(after),
         same=len(changed) - len(changed_cases),
         cases=changed_cases,
-        less_accurate=tuple(sorted(_less_accurate(pairs, factor), key=lambda case: case.before / case.after)),
+        less_accurate=tuple(sorted(_less_accurate(comparable, factor), key=lambda case: case.before / case.after)),
         slower=tuple(sorted(_slower(pairs, factor), key=lambda case: case.before / case.after)),
         selections_differ=old.keys() != new.keys() and _select_differently(before, after),
     )

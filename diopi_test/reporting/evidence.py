@@ -24,6 +24,7 @@ from diopi_test.execution.verdict import OPTIONAL
 from diopi_test.reporting import html, markdown
 from diopi_test.reporting.junit import junit
 from diopi_test.results.log import LogError, damaged_lines, intact_records
+from diopi_test.results.numerics import IEEE_INFO, NumericsInfo
 from diopi_test.results.records import BaselineInfo, Report, VendorInfo
 from diopi_test.run.recorder import LogContent
 
@@ -63,6 +64,7 @@ class Evidence:
         exit_status: the exit status of the run.
         members: all other members of the archive, in order.
         signed: whether the archive has a signature.
+        numerics: the declared arithmetic for which the results were evaluated.
     """
 
     schema_version: int
@@ -72,6 +74,7 @@ class Evidence:
     exit_status: int
     members: Mapping[str, Member]
     signed: bool = field(default=False, metadata=OPTIONAL)
+    numerics: NumericsInfo = field(default=IEEE_INFO, metadata=OPTIONAL)
 
 
 def pack(log: bytes, manifest: bytes, *, signed: bool = False) -> Mapping[str, bytes]:
@@ -91,6 +94,7 @@ def _build_members(content: LogContent, log: bytes, manifest: bytes, signed: boo
         schema_version=VERSION,
         vendor=report.vendor,
         baseline=report.baseline,
+        numerics=report.numerics,
         command=content.header.command,
         exit_status=report.exit_status,
         members=listed,

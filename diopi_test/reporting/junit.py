@@ -31,7 +31,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit(report: Report) -> str:
     """Return the document of a report."""
-    root = Element("testsuites", name=_text(report.vendor.title), time=f"{report.summary.seconds:.3f}")
+    root = Element("testsuites", name=_text(report.title), time=f"{report.summary.seconds:.3f}")
     if problems := list(_problems(report)):
         suite = SubElement(root, "testsuite", name=RUN, time="0.000")
         for problem in problems:

@@ -115,7 +115,7 @@ def _cause_row(cause: Cause) -> list[str]:
 
 def _headline(report: Report) -> str:
     """Return the result of the run in one line."""
-    name, summary = _escaped(report.vendor.title), report.summary
+    name, summary = _escaped(report.title), report.summary
     if report.exit_status == 3:
         return f"❔ {name}: no verdict, {summary.passed:,} of {summary.total:,} cases passed"
     sign = "✅" if report.exit_status == 0 else "❌"
@@ -164,7 +164,7 @@ def _durations(report: Report, number: int) -> Iterator[str]:
 
 def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
     """Yield the lines of a comparison of two runs."""
-    names = [_escaped(run.vendor.title) for run in (comparison.before, comparison.after)]
+    names = [_escaped(run.title) for run in (comparison.before, comparison.after)]
     yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
     yield ""
     yield from (f"- {warning}" for warning in comparison.warnings)

@@ -1,14 +1,19 @@
-"""Conversion of logs and reports of schema version 1 to the current version.
+"""Conversion of logs and reports of older schema versions to the current version.
 
-Version 1 called the class `negative` `refusal`, the check `process_state` `surroundings`, and the check `validity`
-`meaning`.
+Versions 1 and 2 had no declared numerics: their runs were evaluated for IEEE 754 arithmetic. Version 1 called the class
+`negative` `refusal`, the check `process_state` `surroundings`, and the check `validity` `meaning`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from diopi_test.baseline.codec import to_json
 from diopi_test.cases.case import CaseClass
+from diopi_test.results.numerics import IEEE_INFO
+
+VERSION_WITH_NUMERICS = 3
+"""The first schema version whose reports contain the declared numerics."""
 
 RENAMED_CHECKS = {"meaning": "validity", "surroundings": "process_state"}
 """Current names of checks, by the names under which older versions report them."""
@@ -31,12 +36,12 @@ def upgrade_case(content: Any) -> Any:
 
 
 def upgrade_report(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a report with the current names of classes and checks.
+    """Return the JSON of a report with the current names of classes and checks, and with declared numerics.
 
     Args:
         content: The JSON of a `Report` of any version. Malformed parts are returned unchanged.
     """
-    upgraded = dict(content)
+    upgraded = {"numerics": to_json(IEEE_INFO), **content} if _is_old(content) else dict(content)
     if isinstance(cases := content.get("cases"), list):
         upgraded["cases"] = [upgrade_case(case) for case in cases]
     summary = content.get("summary")
@@ -45,6 +50,12 @@ def upgrade_report(content: dict[str, Any]) -> dict[str, Any]:
         current = {renamed.get(name, name): counts for name, counts in classes.items()}
         upgraded["summary"] = {**summary, "classes": current}
     return upgraded
+
+
+def _is_old(content: dict[str, Any]) -> bool:
+    """Return whether a report has a version without declared numerics."""
+    version = content.get("schema_version")
+    return isinstance(version, int) and version < VERSION_WITH_NUMERICS
 
 
 def _upgrade_check(check: Any) -> Any:

@@ -26,6 +26,7 @@ def describe_run(report: Report) -> Iterator[tuple[str, str]]:
         yield "device", describe_device(origin)
         yield "commit", origin.commit
         yield "workers", str(origin.workers)
+    yield "numerics", report.numerics.title
     yield "baseline", f"{report.baseline.level} {report.baseline.digest[:12]}".strip()
     yield "duration", f"{report.summary.seconds:.1f} s"
     yield "options", describe_options(report)
@@ -52,14 +53,24 @@ def describe_device(origin: RunOrigin) -> str:
 
 
 def describe_conformance(report: Report) -> str:
-    """Return "531 of 541 functions implemented, 498 conform"; an empty string if no function was tested."""
+    """Return how many functions are implemented, and how many of them conform.
+
+    Args:
+        report: The report of a run.
+
+    Returns:
+        "531 of 541 functions implemented, 498 conform", followed by the version of the standard and the declared
+        arithmetic unless it is IEEE 754; an empty string if no function was tested.
+    """
     functions, implemented, conforming = (
         sum(getattr(family, name) for family in report.families) for name in ("functions", "implemented", "conforming")
     )
     if not functions:
         return ""
     verb = "conforms" if conforming == 1 else "conform"
-    return f"{implemented:,} of {pluralize(functions, 'function')} implemented, {conforming:,} {verb}"
+    qualifier = report.numerics.qualifier
+    standard = f" to DIOPI {report.proto_version}{qualifier}" if qualifier else ""
+    return f"{implemented:,} of {pluralize(functions, 'function')} implemented, {conforming:,} {verb}{standard}"
 
 
 def show_overview(report: Report, console: Console) -> None:

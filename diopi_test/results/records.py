@@ -14,11 +14,12 @@ from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, CheckResult, Verdict
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.severity import Severity
+from diopi_test.results.numerics import IEEE_INFO, NumericsInfo
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the report and of the log. It increases when a key is removed or changes its meaning."""
 
-READABLE_VERSIONS = (1, SCHEMA_VERSION)
+READABLE_VERSIONS = (1, 2, SCHEMA_VERSION)
 """Versions that are read. See `diopi_test.results.former_versions` for the differences."""
 
 
@@ -343,6 +344,7 @@ class Report:
     """The report of a run.
 
     Attributes:
+        numerics: the declared arithmetic for which the results were evaluated.
         shuffle: the seed and the sample; None if all cases ran in order.
         errors: errors of the baseline or of the run, which are not verdicts of cases.
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
@@ -363,6 +365,7 @@ class Report:
     vendor: VendorInfo
     proto_version: str
     baseline: BaselineInfo
+    numerics: NumericsInfo = IEEE_INFO
     environment: Environment
     shuffle: Draw | None
     summary: Summary
@@ -375,6 +378,11 @@ class Report:
     families: tuple[FamilyConformance, ...] = field(default=(), metadata=OPTIONAL)
     fail_on: Severity = field(default=Severity.major, metadata=OPTIONAL)
     causes: tuple[Cause, ...] = field(default=(), metadata=OPTIONAL)
+
+    @property
+    def title(self) -> str:
+        """Return the vendor with its version, and the declared arithmetic unless it is IEEE 754."""
+        return f"{self.vendor.title}{self.numerics.qualifier}"
 
     @property
     def exit_status(self) -> int:

@@ -54,8 +54,8 @@ def show_plan(plan: PlanReport, console: Console) -> None:
 
 
 def _title(report: Report) -> str:
-    """Return the vendor, in green or red."""
-    return f"[{'green' if report.exit_status == 0 else 'red'}]{escape(report.vendor.title)}[/]"
+    """Return the vendor with its declared arithmetic, in green or red."""
+    return f"[{'green' if report.exit_status == 0 else 'red'}]{escape(report.title)}[/]"
 
 
 def _show_errors(report: Report, console: Console, limit: int = 5) -> None:

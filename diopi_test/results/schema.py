@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from diopi_test.baseline.codec import (
     NONFINITE_TEXTS,
@@ -70,7 +70,9 @@ def _schema_of(kind: Any, definitions: dict[str, Schema]) -> Schema:
         return _reference_to(kind, definitions)
     if get_origin(kind) is Mapping:
         return {"type": "object", "additionalProperties": _schema_of(get_args(kind)[1], definitions)}
-    if get_origin(kind) in SEQUENCE_TYPES:
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind))}
+    if get_origin(kind) in (*SEQUENCE_TYPES, frozenset):
         return {"type": "array", "items": _schema_of(get_args(kind)[0], definitions)}
     if issubclass(kind, Enum):
         return {"enum": list(kind.__members__)}

@@ -22,6 +22,7 @@ from diopi_test.results.causes.severity import Severity
 from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, intact_records
+from diopi_test.results.numerics import IEEE_INFO, NumericsInfo
 from diopi_test.results.pooling import find_pooled_failures
 from diopi_test.results.records import (
     SCHEMA_VERSION,
@@ -135,7 +136,14 @@ class Recorder:
         self._log.write("due", list(ids))
 
     def vendor(self, description: Description) -> None:
-        """Record the vendor; raise VendorError if the resumed run began with a different vendor."""
+        """Record the vendor and its declared arithmetic.
+
+        Args:
+            description: The description of the vendor.
+
+        Raises:
+            VendorError: The resumed run began with a different vendor, or with a different arithmetic.
+        """
         library = Path(self._header.vendor)
         digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
         vendor, content = VendorInfo(description.name, description.version, digest), self.content()
@@ -143,7 +151,14 @@ class Recorder:
             raise VendorError(
                 f"{self._log.path} {_two_vendors(content.vendor, vendor)}; start a new run without --resume"
             )
+        numerics = NumericsInfo.from_declaration(description.numerics)
+        if content.has_vendor and content.numerics != numerics:
+            raise VendorError(
+                f"{self._log.path} has results for the numerics {content.numerics.title}, but the numerics of this run "
+                f"are {numerics.title}; start a new run without --resume"
+            )
         self._log.write("vendor", to_json(vendor))
+        self._log.write("numerics", to_json(numerics))
         if description.sources.functions and not content.sources.functions:
             self._log.write("sources", to_json(VendorSources.read(description.sources)))
 
@@ -199,6 +214,7 @@ class LogContent:
         errors: errors of the baseline or of the run, which are not verdicts of cases.
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
         waivers: the waivers of the run.
+        numerics: the declared arithmetic; IEEE 754 in logs of older versions.
         seconds: the duration of the run in seconds, the sum over all parts if it was resumed.
         sources: the source files of a vendor in Python.
         has_vendor: whether the vendor has started. Before that, `vendor` has only the name from the command.
@@ -214,6 +230,7 @@ class LogContent:
     errors: list[str] = field(default_factory=list)
     claims: ClaimsReport | None = None
     waivers: Waivers = field(default_factory=Waivers)
+    numerics: NumericsInfo = IEEE_INFO
     sources: VendorSources = field(default_factory=VendorSources)
     seconds: float = 0.0
     has_vendor: bool = False
@@ -287,6 +304,8 @@ class LogContent:
                 self.claims = from_json(ClaimsReport, entry.content)
             case "waivers":
                 self.waivers = from_json(Waivers, entry.content)
+            case "numerics":
+                self.numerics = from_json(NumericsInfo, entry.content)
             case "sources":
                 self.sources = from_json(VendorSources, entry.content)
             case "end":
@@ -312,6 +331,7 @@ class LogContent:
             vendor=self.vendor,
             proto_version=header.proto_version,
             baseline=header.baseline,
+            numerics=self.numerics,
             environment=header.environment,
             shuffle=draw,
             summary=self._summary(cases),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from diopi_impl import IEEE, Numerics
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.results.log import LogRecord
+from diopi_test.results.numerics import NumericsInfo
 from diopi_test.results.records import CaseRecord, Report, VendorInfo
 from diopi_test.run.options import RunOptions
 from diopi_test.run.recorder import LogContent
@@ -33,11 +35,12 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
     )
 
 
-def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
-    """Return the report of a run of these cases."""
+def report_of(records: Sequence[CaseRecord], vendor: str = "small", numerics: Numerics = IEEE) -> Report:
+    """Return the report of a run of these cases, whose results were evaluated for this arithmetic."""
     entries = [
         LogRecord("run", to_json(RunOptions(vendor=vendor).header(""))),
         LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),
+        LogRecord("numerics", to_json(NumericsInfo.from_declaration(numerics))),
         LogRecord("due", [record.id for record in records]),
         *(LogRecord("case", to_json(record)) for record in records),
         LogRecord("end", 0.0),

@@ -25,6 +25,7 @@ class RunEntry:
         content: a digest of the whole report.
         started: the time at which the run began, as ISO 8601.
         revision: the revision of the vendor's sources.
+        numerics: the name of the declared arithmetic, with the beginning of its digest unless it is IEEE 754.
     """
 
     identity: str
@@ -42,6 +43,7 @@ class RunEntry:
     workers: int | None
     level: str
     baseline: str
+    numerics: str
     standard: str
     python: str
     platform: str
@@ -122,6 +124,7 @@ def run_entry(report: Report, origin: RunOrigin) -> RunEntry:
         workers=origin.workers or None,
         level=report.baseline.level,
         baseline=report.baseline.digest,
+        numerics=report.numerics.title,
         standard=report.proto_version,
         python=report.environment.python,
         platform=report.environment.platform,

@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x44694F50
 """The application ID in the header of the file, which marks it as a history: "DiOP" in ASCII."""
 
-VERSION = 1
+VERSION = 2
 """The version of the tables, in `user_version` of the file. It increases with every change of the tables."""
 
 TABLES = """
@@ -27,6 +27,7 @@ CREATE TABLE runs (
     workers INTEGER,
     level TEXT NOT NULL,
     baseline TEXT NOT NULL,
+    numerics TEXT NOT NULL,
     standard TEXT NOT NULL,
     python TEXT NOT NULL,
     platform TEXT NOT NULL,

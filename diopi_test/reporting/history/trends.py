@@ -36,10 +36,11 @@ class RunData:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The runs of one vendor at one level, oldest first."""
+    """The runs of one vendor at one level with one declared arithmetic, oldest first."""
 
     vendor: str
     level: str
+    numerics: str
     runs: Sequence[RunData]
 
     @property
@@ -128,7 +129,7 @@ class SpeedChange:
 
 
 def read_series(history: History, vendor: str = "", level: str = "") -> Sequence[Series]:
-    """Return the runs by vendor and level.
+    """Return the runs by vendor, level and declared arithmetic.
 
     Args:
         history: The history.
@@ -136,12 +137,15 @@ def read_series(history: History, vendor: str = "", level: str = "") -> Sequence
         level: Only this level; empty for all.
 
     Returns:
-        The series, by vendor and level.
+        The series, by vendor, level and declared arithmetic.
     """
-    grouped: dict[tuple[str, str], list[RunData]] = defaultdict(list)
+    grouped: dict[tuple[str, str, str], list[RunData]] = defaultdict(list)
     for number, entry in history.runs(vendor, level).items():
-        grouped[entry.vendor, entry.level].append(_run_data(history, number, entry))
-    return [Series(vendor=name, level=of_level, runs=runs) for (name, of_level), runs in sorted(grouped.items())]
+        grouped[entry.vendor, entry.level, entry.numerics].append(_run_data(history, number, entry))
+    return [
+        Series(vendor=name, level=of_level, numerics=numerics, runs=runs)
+        for (name, of_level, numerics), runs in sorted(grouped.items())
+    ]
 
 
 def _run_data(history: History, number: int, entry: RunEntry) -> RunData:

@@ -33,8 +33,13 @@ def render_report(report: Report, language: str = "en", docs: str = "") -> str:
     """
     origin = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
     return page(
-        report.vendor.title,
-        {"made": origin, "docs": docs, **build_columns(report)},
+        report.title,
+        {
+            "made": origin,
+            "docs": docs,
+            "qualified": bool(report.numerics.qualifier),
+            **build_columns(report),
+        },
         OF_REPORT,
         render_summary(report, language, docs),
         language,
@@ -43,7 +48,7 @@ def render_report(report: Report, language: str = "en", docs: str = "") -> str:
 
 def render_comparison(comparison: ReportComparison) -> str:
     """Return the page of a comparison."""
-    names = [run.vendor.title for run in (comparison.before, comparison.after)]
+    names = [run.title for run in (comparison.before, comparison.after)]
     data = {
         "made": comparison.after.baseline.level,
         "comparison": to_json(comparison),

@@ -14,7 +14,6 @@ function verdictCell(verdict) {
 }
 
 function showChanges(parameters) {
-  const { before, after } = DATA.comparison;
   const broken = DATA.comparison.cases.filter((one) => one.change === "broken" && one.counts).length;
   return [
     h(
@@ -24,7 +23,7 @@ function showChanges(parameters) {
       h(
         "span",
         {},
-        said(`${before.vendor.name} ${before.vendor.version} → ${after.vendor.name} ${after.vendor.version}`),
+        said(DATA.title),
       ),
     ),
     DATA.warnings.length > 0 &&

@@ -26,7 +26,7 @@ def render_comparison_summary(comparison: ReportComparison) -> Markup:
     columns = [texts(key) for key in ("case", "change", "message")]
     return join(
         [
-            tag("h1", " → ".join(run.vendor.title for run in (comparison.before, comparison.after))),
+            tag("h1", " → ".join(run.title for run in (comparison.before, comparison.after))),
             tag("p", texts("no-script"), class_="hint"),
             tag("ul", [tag("li", warning) for warning in comparison.warnings], class_="warnings"),
             tag("ul", counts, class_="plain"),

@@ -58,7 +58,7 @@ def _series(series: Series, texts: Texts) -> Markup:
         ("duration", _durations(series, texts)),
         ("runs", _runs(series, texts)),
     )
-    title = texts("series", vendor=series.vendor, level=series.level, number=len(series.runs))
+    title = texts("series", vendor=series.vendor, level=series.level, numerics=series.numerics, number=len(series.runs))
     return tag("article", tag("h2", title), [tag("section", tag("h3", texts(key)), body) for key, body in sections])
 
 

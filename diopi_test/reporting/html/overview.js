@@ -39,6 +39,8 @@ function conformance() {
     functions: number(total("functions")),
     implemented: number(total("implemented")),
     conforming: number(total("conforming")),
+    standard: REPORT.proto_version,
+    numerics: REPORT.numerics.declaration.name,
   };
   const columns = [
     { title: t("family"), cell: (family) => said(family.family) },
@@ -51,7 +53,7 @@ function conformance() {
   return h(
     "details",
     {},
-    h("summary", {}, t("conformance", values)),
+    h("summary", {}, DATA.qualified ? t("conformance-with-numerics", values) : t("conformance", values)),
     table(t("conformance-caption"), columns, families, { class: "wide cards" }),
   );
 }

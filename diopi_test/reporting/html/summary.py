@@ -37,7 +37,7 @@ def render_summary(report: Report, language: str, docs: str = "") -> Markup:
     failed = [case for case in report.cases if report.counts(case)]
     return join(
         [
-            tag("h1", report.vendor.title),
+            tag("h1", report.title),
             tag("p", texts("no-script"), class_="hint"),
             _facts(report, texts),
             _headline(report, len(failed), texts),
@@ -95,7 +95,10 @@ def _families(report: Report, texts: Texts) -> Content:
         name: sum(getattr(family, name) for family in report.families)
         for name in ("functions", "implemented", "conforming")
     }
-    title = tag("h2", texts("conformance", **total))
+    numerics = report.numerics
+    key = "conformance-with-numerics" if numerics.qualifier else "conformance"
+    values = {**total, "standard": report.proto_version, "numerics": numerics.declaration.name}
+    title = tag("h2", texts(key, **values))
     return [title, static_table(texts("conformance-caption"), [texts(key) for key in keys], rows)]
 
 

@@ -182,4 +182,4 @@ def test_a_log_of_another_version_is_rejected(tmp_path: Path) -> None:
     log.write_bytes(seal(LogRecord("run", header)))
     done = call("report", log)
     assert done.exit_code == 2
-    assert "expected a log with schema_version 2, found 99" in done.output
+    assert "expected a log with schema_version 3, found 99" in done.output

@@ -56,8 +56,8 @@ def test_waive_writes_no_file_when_every_case_passed(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("{", "is no report of diopi-test run --json"),
-        ("[]", "expected a report with schema_version 2, found None"),
-        ('{"schema_version": 99}', "expected a report with schema_version 2, found 99"),
+        ("[]", "expected a report with schema_version 3, found None"),
+        ('{"schema_version": 99}', "expected a report with schema_version 3, found 99"),
         ('{"schema_version": 1}', "missing vendor"),
     ],
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from case_records import case_record, report_of
 
+from diopi_impl import Numerics, find_numerics
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult
@@ -130,3 +131,19 @@ def test_different_selections_are_said_first() -> None:
     assert not compare(before, before).selections_differ
     later = replace(after, baseline=replace(after.baseline, digest="new"))
     assert not compare(before, later).selections_differ
+
+
+def test_different_numerics_are_the_first_warning_and_accuracy_is_not_compared() -> None:
+    checks = [CheckResult(check="values", passed=True, message="", ratio=ratio) for ratio in (0.1, 0.9)]
+    cases = [case_record(NAME, "passed", "", check) for check in checks]
+    before, after = report_of(cases[:1]), report_of([cases[1], UNCHANGED], numerics=find_numerics("tf32"))
+    found = compare(before, after)
+    warning = next(iter(found.warnings))
+    assert warning.startswith("the runs have different declared numerics: ieee before, tf32 (")
+    assert found.less_accurate == ()
+    text = markdown.render_comparison(found)
+    assert "small 1.0 → small 1.0 with numerics tf32" in text.replace("\\", "")
+    assert text.index("different declared numerics") < text.index("| broken |")
+    renamed = report_of(cases[:1], numerics=Numerics(name="mine", subnormals="keep"))
+    assert compare(report_of(cases[:1]), report_of(cases[1:])).numerics_differ is False
+    assert compare(report_of(cases[:1]), renamed).numerics_differ

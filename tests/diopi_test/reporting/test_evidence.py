@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 from case_records import case_record
 
+from diopi_impl import IEEE, Numerics, find_numerics
 from diopi_test.baseline.codec import to_json
 from diopi_test.reporting import evidence
 from diopi_test.reporting.evidence import INDEX, LOG, MANIFEST, Archive, EvidenceError
 from diopi_test.results.log import LogRecord, seal
+from diopi_test.results.numerics import NumericsInfo
 from diopi_test.results.records import VendorInfo
 from diopi_test.run.options import RunOptions
 
@@ -32,11 +34,12 @@ HEADER = to_json(RunOptions(vendor="small").header(DIGEST))
 """The first record of every log here, which states when the run began."""
 
 
-def log_of(*more: bytes, verdict: str = "failed") -> bytes:
+def log_of(*more: bytes, verdict: str = "failed", numerics: Numerics = IEEE) -> bytes:
     cases = [CASES[0], case_record(CASES[1].id, verdict)]
     entries = [
         LogRecord("run", HEADER),
         LogRecord("vendor", to_json(VendorInfo("small", "1.0"))),
+        LogRecord("numerics", to_json(NumericsInfo.from_declaration(numerics))),
         LogRecord("due", [case.id for case in cases]),
         *(LogRecord("case", to_json(case)) for case in cases),
         LogRecord("end", 0.5),
@@ -50,6 +53,18 @@ def members() -> dict[str, bytes]:
 
 def problems(content: bytes) -> list[str]:
     return list(Archive(content).problems())
+
+
+def test_the_index_contains_the_declared_numerics() -> None:
+    tf32 = find_numerics("tf32")
+    archive = Archive(evidence.build_archive(evidence.pack(log_of(numerics=tf32), SEALED)))
+    assert list(archive.problems()) == []
+    assert archive.evidence.numerics == NumericsInfo(tf32, tf32.digest)
+    assert b"small 1.0 with numerics tf32" in archive.members["summary.md"]
+    forged = dict(archive.members) | {evidence.LOG: log_of()}
+    assert "log.jsonl was changed: it is not the one that evidence.json lists" in problems(
+        evidence.build_archive(forged)
+    )
 
 
 def test_the_manifest_has_the_expected_format() -> None:
@@ -113,7 +128,7 @@ def other_baseline(parts: dict[str, bytes]) -> None:
         (change("summary.md", b"failed", b"passed"), "summary.md was changed"),
         (change("report.html", b"failed", b"passed"), "report.html was changed"),
         (another_log, "log.jsonl was changed"),
-        (edited_log, "line 5 of the log is damaged or was changed"),
+        (edited_log, "line 6 of the log is damaged or was changed"),
         (forged_report, "report.json is forged"),
         (forged_status, "evidence.json is forged"),
         (change(MANIFEST, b"smoke", b"large"), "the baseline's manifest does not end with its sha256"),
@@ -183,7 +198,7 @@ def test_the_log_of_a_killed_and_resumed_run_is_not_damaged() -> None:
     torn = b'{"kind":"case","content":{"id":"dio\n'
     resumed = seal(LogRecord("resumed", {}))
     assert evidence.pack(log_of(torn, resumed), SEALED)
-    with pytest.raises(EvidenceError, match="line 7"):
+    with pytest.raises(EvidenceError, match="line 8"):
         evidence.pack(log_of(torn), SEALED)
 
 

@@ -9,12 +9,13 @@ import pytest
 from case_records import case_record, report_of
 from click.testing import CliRunner
 
+from diopi_impl import find_numerics
 from diopi_test.baseline.codec import RecordError, from_json, to_json
 from diopi_test.baseline.manifest import ListedCase
 from diopi_test.cases.case import CaseClass
 from diopi_test.cli import main
 from diopi_test.execution.verdict import CheckResult
-from diopi_test.reporting.reading import read_report
+from diopi_test.reporting.reading import ReportError, read_report
 from diopi_test.results.log import LogRecord, seal
 from diopi_test.results.records import CaseRecord
 from diopi_test.run.options import RunOptions
@@ -33,7 +34,10 @@ NEGATIVE = replace(
 def in_version_1(content: Any) -> Any:
     """Return the JSON of a log or report with the names of version 1."""
     text = json.dumps(content).replace('"negative"', '"refusal"').replace('"process_state"', '"surroundings"')
-    return json.loads(text.replace('"schema_version": 2', '"schema_version": 1'))
+    former = json.loads(text.replace('"schema_version": 3', '"schema_version": 1'))
+    if isinstance(former, dict):
+        former.pop("numerics", None)
+    return former
 
 
 def assert_has_current_names(record: CaseRecord) -> None:
@@ -62,6 +66,17 @@ def test_log_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
     report = read_report(file)
     assert_has_current_names(report.cases[0])
     assert report.summary.classes["negative"].failed == 1
+
+
+def test_report_of_version_2_was_evaluated_for_ieee(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    content = to_json(report_of([NEGATIVE], numerics=find_numerics("tf32"))) | {"schema_version": 2}
+    del content["numerics"]
+    file.write_text(json.dumps(content), "utf-8")
+    assert read_report(file).numerics.declaration.is_ieee
+    file.write_text(json.dumps(content | {"schema_version": 3}), "utf-8")
+    with pytest.raises(ReportError, match="missing numerics"):
+        read_report(file)
 
 
 def test_manifest_entry_with_the_former_class_name_is_read() -> None:

@@ -50,7 +50,7 @@ def test_the_schemas_are_valid(schema: dict[str, Any]) -> None:
 
 
 def test_every_key_is_documented() -> None:
-    documented = set(re.findall(r"`([a-z_]+)`", PAGE.read_text("utf-8")))
+    documented = set(re.findall(r"`([a-z_0-9]+)`", PAGE.read_text("utf-8")))
     keys = {key for definition in plan_schema()["$defs"].values() for key in definition["properties"]}
     assert keys - documented == set()
     assert f"version {SCHEMA_VERSION}" in PAGE.read_text("utf-8")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from diopi_impl import VendorError
+from diopi_impl import IEEE, VendorError, find_numerics
+from diopi_test.baseline.codec import to_json
 from diopi_test.results.log import LogError, LogRecord, LogWriter, seal
+from diopi_test.results.numerics import NumericsInfo
 from diopi_test.results.records import VendorInfo
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.options import RunOptions
@@ -43,6 +46,31 @@ def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: 
     library.write_bytes(b"\x7fELF of another build")
     with pytest.raises(VendorError, match=message):
         recorder.vendor(second)
+
+
+def test_log_contains_the_declared_numerics(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    recorder = RunOptions(vendor="chip").recorder(LogWriter(path))
+    recorder.begin("")
+    assert recorder.content().numerics.declaration.is_ieee
+    tf32, cuda = find_numerics("tf32"), find_numerics("cuda-default")
+    description = Description(name="chip", version="1.0", claims=(), waivers=(), numerics=tf32)
+    recorder.vendor(description)
+    content = LogContent.read(path)
+    assert content.numerics == NumericsInfo(tf32, tf32.digest)
+    assert content.report().title == "chip 1.0 with numerics tf32"
+    with pytest.raises(VendorError, match=r"results for the numerics tf32 \(.*are cuda-default \(.*without --resume"):
+        recorder.vendor(replace(description, numerics=cuda))
+
+
+def test_log_with_a_wrong_digest_of_the_numerics_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    recorder = RunOptions(vendor="chip").recorder(LogWriter(path))
+    recorder.begin("")
+    forged = {"declaration": to_json(find_numerics("tf32")), "digest": IEEE.digest}
+    path.write_bytes(path.read_bytes() + seal(LogRecord("numerics", forged)))
+    with pytest.raises(LogError, match="the digest of the numerics is"):
+        LogContent.read(path)
 
 
 def test_a_log_of_two_runs_or_vendors_is_rejected(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from case_records import case_record
 from histories import add_runs, report_of_day
 
+from diopi_impl import find_numerics
 from diopi_test.reporting.history.database import History
 from diopi_test.reporting.history.trends import (
     Series,
@@ -21,6 +22,7 @@ from diopi_test.reporting.history.trends import (
     read_series,
     speed_changes,
 )
+from diopi_test.results.numerics import IEEE_INFO, NumericsInfo
 
 CHIP, CHIP_B = "chip (driver 1.0) on board-07", "chip B (driver 1.0) on board-07"
 
@@ -84,3 +86,13 @@ def test_vendors_and_levels_are_separate_series(tmp_path: Path) -> None:
             assert report.origin is not None
             history.add(report, report.origin)
     assert [found.vendor for found in read(tmp_path / "h")] == ["another chip", "one chip"]
+
+
+def test_runs_with_different_numerics_are_different_series(tmp_path: Path) -> None:
+    tf32 = NumericsInfo.from_declaration(find_numerics("tf32"))
+    with History.opened(tmp_path / "h", create=True) as history:
+        for day, numerics in ((1, IEEE_INFO), (2, tf32)):
+            report = replace(report_of_day(day, [case_record("diopiAdd[float32-row]", "passed")]), numerics=numerics)
+            assert report.origin is not None
+            history.add(report, report.origin)
+    assert [(found.numerics, len(found.runs)) for found in read(tmp_path / "h")] == [("ieee", 1), (tf32.title, 1)]
