@@ -205,3 +205,10 @@ class MayAlias(Fact):
     """The result may share the tensor of `argument` if shape, element type and layout agree; it then overwrites it."""
 
     argument: str
+
+
+@dataclass(frozen=True)
+class MayShare(Fact):
+    """The caller may pass the tensor of `argument` here as well, although both hold positions or lengths."""
+
+    argument: str

@@ -23,6 +23,7 @@ from diopi_proto.facts import Converted, Exponent, HasShape, HoldsZeros, MayAlia
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Factor,
+    InOut,
     InOutSize,
     NewOuts,
     Out,
@@ -232,14 +233,14 @@ class Prototype:
 
         Shape, element type and layout must agree. The facts of the result name the arguments. Otherwise they are all
         tensors of a function that computes each element of the result from the elements at the same position, because
-        programs call `torch.add(x, y, out=x)`.
+        programs call `torch.add(x, y, out=x)` and `x.mul_(x)`.
         """
         is_pointwise = self.elementwise and not any(p.fact(NamesAxis) for p in self.arguments)
         read = tuple(p.name for p in self.arguments if p.is_tensor and p.role is Role.input)
         declared = {
             p.name: tuple(fact.argument for fact in p.facts if isinstance(fact, MayAlias)) for p in self.results
         }
-        outputs = [p.name for p in self.results if p.annotation is Out]
+        outputs = [p.name for p in self.results if p.annotation is Out or (self.is_inplace and p.annotation is InOut)]
         found = {name: declared[name] or (read if is_pointwise else ()) for name in outputs}
         return {name: arguments for name, arguments in found.items() if arguments}
 

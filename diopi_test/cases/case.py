@@ -37,6 +37,8 @@ class CaseClass(StrEnum):
     """Habits of callers: other element types, unused arguments, unusual values, and the ranks, NULLs
     and empty lists that the prototype's call forms describe.
     """
+    aliased = "aliased"
+    """One tensor passed for several parameters, or inputs whose storages overlap."""
     open = "open"
     """Calls that PyTorch rejects, or whose results PyTorch leaves open: only the standard defines their results."""
     negative = "negative"

@@ -1,71 +1,276 @@
-"""Cases of in-place use: a caller passes the tensor of an argument as a result, so that the call overwrites it.
+"""Cases of aliasing: a caller passes one tensor for several parameters, or inputs whose storages overlap.
 
-These cases are not stored. Each is derived from a stored case in which the argument and the result have the same shape,
-element type and layout. Its results must be those of the stored case. `Prototype.aliases` lists which results may
-overwrite which arguments.
+These cases are not stored. Each is derived from a stored case whose tensors have suitable shapes, element types and
+layouts:
+
+- A result overwrites an argument (`Prototype.aliases`). Its results must be those of the stored case.
+- Two inputs are one tensor, or contiguous tensors that overlap (`diopi_proto.sharing`). The stored case provides the
+  values. The reference is evaluated on the arguments that result from sharing them.
+- An array has one tensor as two of its entries.
+- A function whose results may overwrite arguments gets one tensor for two inputs and for the result, as in `x.mul_(x)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any, final
 
+import numpy as np
+
+from diopi_proto import parameters as kinds
+from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
+from diopi_proto.sharing import InputPair, find_input_pairs
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.bases import find_bases
+from diopi_test.execution.evaluated import DerivationError, evaluate_with_arguments
 from diopi_test.execution.negative_cases import has_nonempty_inputs
-from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, SharedStorage, expected_arrays
 
-PREFIX = CaseClass.callers.value
+PREFIX = CaseClass.aliased.value
 """The prefix of the labels of these cases."""
+
+UNSUITABLE = frozenset({CaseClass.open, CaseClass.special, CaseClass.negative})
+"""The classes of stored cases from which no case with other values is derived."""
+
+MAX_ELEMENTS = 10_000
+"""The maximum number of elements of an input in a case for which the reference is evaluated."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sharing:
+    """What shares memory in a call.
+
+    Attributes:
+        result: the result that is also the tensor of `argument`; empty if no result is.
+        argument: the argument that the result overwrites; empty if no result does.
+        pair: the two inputs that share memory; None if no inputs do.
+        overlaps: whether the inputs overlap, rather than being one tensor.
+        array: the array that has one tensor as its first two entries; empty if there is none.
+    """
+
+    result: str = ""
+    argument: str = ""
+    pair: InputPair | None = None
+    overlaps: bool = False
+    array: str = ""
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The parameters and entries for which the tensor of another argument is passed, see `BaselineCase`."""
+        return {
+            **({self.result: self.argument} if self.result and self.result != self.argument else {}),
+            **({self.pair.second: self.pair.first} if self.pair is not None and not self.overlaps else {}),
+            **({f"{self.array}.1": f"{self.array}.0"} if self.array else {}),
+        }
 
 
 def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
-    """Return the cases of in-place use of a function, as pairs of the label and the label of the stored case.
+    """Return the cases of aliasing of a function, as pairs of the label and the label of the stored case.
 
     The stored case is the first one in `cases` from which the case can be derived. This depends on element types,
     shapes and layouts, not on values.
     """
 
-    def applies(case: BaselineCase, target: tuple[str, str]) -> bool:
-        """Return whether the argument and the result of a stored case can be the same tensor."""
-        return _can_share_tensor(prototype, case, *target) and _has_equal_layout(case, *target)
+    def applies(case: BaselineCase, sharing: Sharing) -> bool:
+        """Return whether the case can be derived from a stored case whose results have the layouts of the arguments."""
+        return _can_derive(prototype, case, sharing) and _has_equal_layout(case, sharing)
 
     return find_bases(aliased_targets(prototype), cases, applies)
 
 
+def needs_reference(prototype: Prototype, label: str) -> bool:
+    """Return whether deriving the case called `label` evaluates the reference."""
+    sharing = aliased_targets(prototype)[label]
+    return sharing.pair is not None or bool(sharing.array)
+
+
 def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> BaselineCase:
-    """Derive the case called `label` from `case`, with a single call; raise KeyError if that is not possible."""
-    result, argument = aliased_targets(prototype)[label]
-    if not _can_share_tensor(prototype, case, result, argument):
+    """Derive the case called `label` from `case`, with a single call.
+
+    Args:
+        case: The stored case.
+        label: The label of the case to derive.
+        prototype: The prototype of the function.
+
+    Returns:
+        The derived case.
+
+    Raises:
+        KeyError: The case can't be derived from `case`.
+    """
+    sharing = aliased_targets(prototype)[label]
+    if not _can_derive(prototype, case, sharing):
         raise KeyError(f"{label} can't be derived from {case.id}")
-    return replace(case, label=label, smoke=False, case_class=CaseClass.callers, aliases={result: argument})
+    shared = replace(case, label=label, smoke=False, case_class=CaseClass.aliased, aliases=sharing.aliases)
+    if sharing.array:
+        first, _, *following = case.arguments[sharing.array]
+        return evaluate_with_arguments(shared, {sharing.array: [first, first, *following]})
+    if sharing.pair is None:
+        return shared
+    if sharing.overlaps:
+        shared = replace(shared, overlap=_overlap_of(case, sharing.pair))
+    return _choose_values(shared, list(_arguments_with_equal_values(case, sharing)))
 
 
 @cache
-def aliased_targets(prototype: Prototype) -> Mapping[str, tuple[str, str]]:
-    """Return, by label, every result with an argument that may be the same tensor."""
-    return {
-        f"{PREFIX}-{prototype.parameter(result).c_name}-is-{prototype.parameter(argument).c_name}": (result, argument)
-        for result, arguments in prototype.aliases.items()
-        for argument in arguments
-    }
+def aliased_targets(prototype: Prototype) -> Mapping[str, Sharing]:
+    """Return everything that may share memory in a call of a function, by the label of the case."""
+    return dict(_make_targets(prototype))
 
 
-def _has_equal_layout(case: BaselineCase, result: str, argument: str) -> bool:
-    """Return whether an argument's tensor has the layout that the case expects of the result."""
+def _make_targets(prototype: Prototype) -> Iterator[tuple[str, Sharing]]:
+    """Yield the label and the sharing of every derived case of a function."""
+    pairs = find_input_pairs(prototype)
+    for result, arguments in prototype.aliases.items():
+        for argument in arguments:
+            label = _label(prototype, result, "is", argument)
+            if prototype.parameter(result).is_argument:
+                pair = InputPair(first=result, second=argument, sources=(argument, result), all_dtypes=True)
+                yield label, Sharing(result=result, argument=result, pair=pair)
+            else:
+                yield label, Sharing(result=result, argument=argument)
+    for number, pair in enumerate(pairs):
+        yield _label(prototype, pair.second, "is", pair.first), Sharing(pair=pair)
+        if number == 0:
+            yield _label(prototype, pair.second, "overlaps", pair.first), Sharing(pair=pair, overlaps=True)
+    for result, arguments in prototype.aliases.items():
+        shared_pair = next((pair for pair in pairs if {pair.first, pair.second} <= {*arguments}), None)
+        if shared_pair is not None:
+            second_name = prototype.parameter(shared_pair.second).c_name
+            label = f"{_label(prototype, result, 'is', shared_pair.first)}-and-{second_name}"
+            yield label, Sharing(result=result, argument=shared_pair.first, pair=shared_pair)
+    for parameter in prototype.arguments:
+        if _is_input_array(parameter):
+            yield _label(prototype, parameter.name, "repeats", "a-tensor"), Sharing(array=parameter.name)
+
+
+def _label(prototype: Prototype, name: str, relation: str, second_name: str) -> str:
+    """Return the label of a case in which a parameter shares memory with another one."""
+    c_names = {parameter.name: parameter.c_name for parameter in prototype.parameters}
+    return f"{PREFIX}-{c_names[name]}-{relation}-{c_names.get(second_name, second_name)}"
+
+
+def _is_input_array(parameter: Parameter) -> bool:
+    """Return whether a parameter is an array of dense tensors that the call only reads."""
+    return parameter.annotation in (kinds.Ins, kinds.OptionalIns)
+
+
+def _can_derive(prototype: Prototype, case: BaselineCase, sharing: Sharing) -> bool:
+    """Return whether the tensors of a stored case can share memory in this way."""
+    if not has_nonempty_inputs(prototype, case):
+        return False
+    if sharing.array:
+        return case.case_class not in UNSUITABLE and _has_equal_entries(case, sharing.array)
+    if sharing.pair is not None and not _can_share_inputs(case, sharing):
+        return False
+    return not sharing.result or _can_overwrite(case, sharing.result, sharing.argument)
+
+
+def _has_equal_entries(case: BaselineCase, array: str) -> bool:
+    """Return whether the first two entries of an array have the same form."""
+    entries = case.arguments[array]
+    if not isinstance(entries, list) or len(entries) < 2:
+        return False
+    first, second = entries[:2]
+    return isinstance(first, BaselineTensor) and isinstance(second, BaselineTensor) and _form(first) == _form(second)
+
+
+def _can_overwrite(case: BaselineCase, result: str, argument: str) -> bool:
+    """Return whether an argument and a result of the case can be the same tensor, apart from their layouts."""
     tensor, expected = case.arguments[argument], case.expected[result]
+    if not isinstance(tensor, BaselineTensor) or not isinstance(expected, Expected):
+        return False
+    return result == argument or _form(tensor)[:2] == _form(expected)[:2]
+
+
+def _has_equal_layout(case: BaselineCase, sharing: Sharing) -> bool:
+    """Return whether the argument that a result overwrites has the layout that the case expects of the result."""
+    if not sharing.result or sharing.result == sharing.argument:
+        return True
+    tensor, expected = case.arguments[sharing.argument], case.expected[sharing.result]
     return isinstance(expected, Expected) and bool(tensor.layout == expected.layout)
 
 
-def _can_share_tensor(prototype: Prototype, case: BaselineCase, result: str, argument: str) -> bool:
-    """Return whether an argument and a result of the case can be the same tensor."""
-    tensor, expected = case.arguments[argument], case.expected[result]
-    if (
-        not isinstance(tensor, BaselineTensor)
-        or not isinstance(expected, Expected)
-        or not has_nonempty_inputs(prototype, case)
-    ):
+def _can_share_inputs(case: BaselineCase, sharing: Sharing) -> bool:
+    """Return whether two inputs of the case can share memory, with values for which the reference is evaluated."""
+    assert sharing.pair is not None
+    first, second = case.arguments[sharing.pair.first], case.arguments[sharing.pair.second]
+    if not isinstance(first, BaselineTensor) or not isinstance(second, BaselineTensor):
         return False
-    return (tensor.dtype, tensor.values.shape) == (expected.dtype, expected.values.shape)
+    if first.dtype is not second.dtype or not sharing.pair.accepts(first.dtype) or case.case_class in UNSUITABLE:
+        return False
+    if case.draws or max(first.values.size, second.values.size) > MAX_ELEMENTS:
+        return False
+    return first.values.size > 1 if sharing.overlaps else first.values.shape == second.values.shape
+
+
+def _form(tensor: BaselineTensor | Expected) -> tuple[Any, ...]:
+    """Return the element type, shape and layout of a tensor."""
+    return tensor.dtype, tensor.values.shape, tensor.layout
+
+
+def _overlap_of(case: BaselineCase, pair: InputPair) -> SharedStorage:
+    """Return the overlap of two inputs: the second one begins in the middle of the first one."""
+    return SharedStorage(first=pair.first, second=pair.second, shift=case.arguments[pair.first].values.size // 2)
+
+
+def _arguments_with_equal_values(case: BaselineCase, sharing: Sharing) -> Iterator[dict[str, BaselineTensor]]:
+    """Yield the shared arguments, with the values of each source in turn where memory is shared."""
+    assert sharing.pair is not None
+    pair = sharing.pair
+    first, second = case.arguments[pair.first], case.arguments[pair.second]
+    if not sharing.overlaps:
+        for source in pair.sources:
+            tensor = replace(case.arguments[source], layout=first.layout)
+            yield {pair.first: tensor, pair.second: tensor}
+        return
+    overlap = _overlap_of(case, pair)
+    for source in pair.sources:
+        storage = overlap.join(first.values, second.values)
+        if source == pair.first:
+            storage[: first.values.size] = first.values.ravel()
+        parts = ((first, 0), (second, overlap.shift))
+        shared = [
+            BaselineTensor(
+                storage[start : start + part.values.size].reshape(part.values.shape), part.dtype, "contiguous"
+            )
+            for part, start in parts
+        ]
+        yield dict(zip((pair.first, pair.second), shared, strict=True))
+
+
+def _is_finite(case: BaselineCase) -> bool:
+    """Return whether all expected results of a case are finite."""
+    return all(np.isfinite(entry.values).all() for value in case.expected.values() for entry in expected_arrays(value))
+
+
+def _choose_values(case: BaselineCase, candidates: Sequence[Mapping[str, BaselineTensor]]) -> BaselineCase:
+    """Return the case with the first arguments whose results are finite; with the first valid ones if there are none.
+
+    Args:
+        case: The case.
+        candidates: The arguments to try, in order.
+
+    Returns:
+        The case with its arguments and expected results.
+
+    Raises:
+        DerivationError: The reference accepts none of the arguments.
+    """
+    valid, reason = [], DerivationError(f"{case.id} has no arguments")
+    for arguments in candidates:
+        try:
+            evaluated = evaluate_with_arguments(case, arguments)
+        except DerivationError as error:
+            reason = error
+            continue
+        if _is_finite(evaluated):
+            return evaluated
+        valid.append(evaluated)
+    if not valid:
+        raise reason
+    return valid[0]

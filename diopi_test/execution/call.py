@@ -3,58 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any, final
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from diopi_impl import BaseVendor, Box
-from diopi_proto import parameters as kinds
+from diopi_impl import BaseVendor
 from diopi_proto import types
 from diopi_proto.interface import lookup
-from diopi_proto.parameters import Parameter, Role
-from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction, RoundMode, Scalar
-from diopi_test.cases.layouts import Placement, different_layout, layout_named
+from diopi_proto.parameters import Role
+from diopi_proto.types import Error
 from diopi_test.execution.ballast import Ballast
+from diopi_test.execution.call_arguments import PLAIN, CallArguments, CallMode, PlacedTensor
 from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord, TensorRecord, ValueRecord
 from diopi_test.execution.case_taker import is_case_taker
 from diopi_test.execution.forks import end_copies
-from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.oracle.records import BaselineCase, Expected
 from lib_rt import Context, Device, Generator, Tensor
-from lib_rt.dtypes import poisoned_array, to_numpy
 from lib_rt.errors import GuardError
-from lib_rt.layout import storage_image
-
-SHIFT_BYTES = 256
-"""Additional offset in bytes of tensors at other addresses; no vendor's kernels require a larger alignment."""
 
 OFFSET_INCREASE = 2**20
 """The distance by which the offset of a generator is increased to get another state."""
 
 SETTLING_SECONDS = 0.005
 """Seconds after which a function that does not wait for its own work has usually finished it."""
-
-
-@final
-@dataclass(frozen=True)
-class CallMode:
-    """The way in which a call is executed.
-
-    Attributes:
-        elsewhere: whether the tensors have a larger offset in their storages than their layouts specify.
-        queued: whether the copies of the inputs are still in the stream's queue, behind other copies, during the call.
-        relaid: whether the elements of the inputs are in another order, or have gaps that the case does not have.
-    """
-
-    elsewhere: bool = False
-    queued: bool = False
-    relaid: bool = False
-
-
-PLAIN = CallMode()
 
 
 class RejectedCallError(Exception):
@@ -66,52 +40,41 @@ class RejectedCallError(Exception):
 
 
 @final
-@dataclass(kw_only=True)
-class _PlacedTensor:
-    """A tensor of the call, with the bytes of its storage before the call and the expected result."""
-
-    name: str
-    role: Role
-    tensor: Tensor
-    before: Bytes | None
-    expected: Expected | None
-
-
-@final
-@dataclass
-class _OutputBox:
-    """A result that the callee returns through a pointer: a number, or a tensor that it allocates."""
-
-    name: str
-    box: Box
-    expected: Expected
-
-
-@final
 class Call:
     """One call on a device: a context, the tensors of arguments and results, and the tensors that the callee allocates.
 
     A call that draws random numbers is repeated with fresh tensors, to show how its numbers depend on the generator.
 
+    Args:
+        vendor: the vendor that is called.
+        device: the vendor's open device.
+        case: the case that describes the call.
+        mode: the way in which the call is executed.
+        context: the context of the call, which the caller closes; by default a new one that the call closes.
+
     Attributes:
         damage: the first guard zone that was written to, if one was; known once the call is closed.
     """
 
-    def __init__(self, vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode = PLAIN) -> None:
+    def __init__(
+        self,
+        vendor: BaseVendor,
+        device: Device,
+        case: BaselineCase,
+        mode: CallMode = PLAIN,
+        context: Context | None = None,
+    ) -> None:
         self.vendor = vendor
         self.case = case
         self.mode = mode
         self.prototype = lookup(case.function)
-        self.context = Context(device)
+        self.context = context or Context(device)
         self.damage: list[GuardError] = []
-        self._placed: list[_PlacedTensor] = []
-        self._earlier: list[_PlacedTensor] = []
-        self._boxes: list[_OutputBox] = []
-        self._overwritten: dict[str, Tensor] = {}
+        self._owns_context = context is None
+        self._rounds: list[CallArguments] = []
         self._generators: dict[str, Generator] = {}
         self._seeds: dict[str, int] = {}
         self._read_first: list[Bytes] = []
-        self._device_of = {parameter.name: parameter.device for parameter in self.prototype.parameters}
         self._ballast = Ballast(device)
 
     def __enter__(self) -> Call:
@@ -119,7 +82,8 @@ class Call:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self.context.close()  # compares all guard zones after waiting once
+            if self._owns_context:
+                self.context.close()  # compares all guard zones after waiting once
         except GuardError as error:
             self.damage.append(error)
         self._ballast.release()
@@ -155,7 +119,7 @@ class Call:
         """Call the function once, expecting an error; return the error code, the last error and the record."""
         code, before = self._perform()
         last_error = "" if code is Error.Success else self.vendor.last_error()
-        return code, last_error, self._record_call(before)
+        return code, last_error, self.record_call(before)
 
     def find_late_results(self) -> list[str]:
         """Return the names of results whose memory changed after it was read, although the stream had finished."""
@@ -169,32 +133,49 @@ class Call:
         if code is not Error.Success:
             self.context.stream.synchronize()
             raise RejectedCallError(code)
-        return self._record_call(before)
+        return self.record_call(before)
 
     def prepare(self) -> Callable[[], Error]:
         """Return a function that makes the call with new tensors, whose inputs must be sent before."""
+        arguments = CallArguments(self.context, self.case, self.mode, self._find_generator)
+        self._rounds.append(arguments)
+        values = [arguments.value_of(parameter) for parameter in self.prototype.parameters[1:]]
+        call = partial(self.vendor.call, self.case.function, self.context, *values)
+        return partial(self._show_case_and_call, call) if is_case_taker(self.vendor) else call
+
+    def _show_case_and_call(self, call: Callable[[], Error]) -> Error:
+        """Pass the case to a vendor that receives cases, then call the function."""
         if is_case_taker(self.vendor):
             self.vendor.take_case(self.case)
-        self._earlier += self._placed
-        self._placed, self._boxes, self._overwritten = [], [], {}
-        values = [self._argument_value(parameter) for parameter in self.prototype.parameters[1:]]
-        return partial(self.vendor.call, self.case.function, self.context, *values)
+        return call()
+
+    @property
+    def _placed(self) -> list[PlacedTensor]:
+        """The tensors of the current round."""
+        return self._rounds[-1].placed
+
+    def _find_generator(self, name: str, seed: int) -> Generator:
+        """Return the generator with the case's seed, the same one for all rounds of the call."""
+        if name not in self._generators:
+            self._generators[name] = Generator(self.context, seed)
+            self._seeds[name] = seed
+        return self._generators[name]
 
     def _perform(self) -> tuple[Error, dict[str, tuple[int, int]]]:
         """Call the function and return its error code, and the states of the generators before."""
         call = self.prepare()
-        before = self._generator_states()
+        before = self.generator_states()
         self.send_inputs()
         code = call()
         end_copies()
         return code, before
 
-    def _record_call(self, before: dict[str, tuple[int, int]]) -> CallRecord:
+    def record_call(self, before: dict[str, tuple[int, int]]) -> CallRecord:
         """Return the record of the call; the results are copied back as soon as the stream reaches the copies."""
         values, missing = self._collect_boxes()
         self._read_first = self._read_storages()
         tensors = [self._record_tensor(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
-        after = self._generator_states()
+        after = self.generator_states()
         generators = [GeneratorRecord(name, before[name], after[name]) for name in before]
         return CallRecord(
             prototype=self.prototype,
@@ -206,7 +187,7 @@ class Call:
             generators=generators,
         )
 
-    def _generator_states(self) -> dict[str, tuple[int, int]]:
+    def generator_states(self) -> dict[str, tuple[int, int]]:
         """Return the seed and offset of every generator, by parameter name."""
         return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
 
@@ -235,7 +216,7 @@ class Call:
             self.context.stream.synchronize()
 
     @staticmethod
-    def _record_tensor(placed: _PlacedTensor, contents: Bytes) -> TensorRecord:
+    def _record_tensor(placed: PlacedTensor, contents: Bytes) -> TensorRecord:
         """Return the record of a tensor with these bytes after the call."""
         tensor = placed.tensor
         return TensorRecord(
@@ -273,11 +254,11 @@ class Call:
     def _collect_boxes(self) -> tuple[list[ValueRecord], dict[str, Expected]]:
         """Return the numbers returned by pointer and the missing results; add the callee's tensors to the call."""
         values, missing = [], {}
-        for boxed in self._boxes:
+        for boxed in self._rounds[-1].boxes:
             name, value = boxed.name, boxed.box.value
             if isinstance(value, Tensor):
                 self._placed.append(
-                    _PlacedTensor(name=name, role=Role.output, tensor=value, before=None, expected=boxed.expected)
+                    PlacedTensor(name=name, role=Role.output, tensor=value, before=None, expected=boxed.expected)
                 )
             elif value is None:
                 missing[name] = boxed.expected
@@ -286,153 +267,3 @@ class Call:
                     ValueRecord(name=name, actual=value, expected=boxed.expected, before=self.case.arguments.get(name))
                 )
         return values, missing
-
-    def _make_box(self, name: str, expected: Any, value: Any = None) -> Box:
-        """Return the place for a number or tensor that is returned by pointer."""
-        self._boxes.append(_OutputBox(name, Box(value), expected))
-        return self._boxes[-1].box
-
-    def _argument_value(self, parameter: Parameter) -> Any:
-        """Return the value that is passed for `parameter`."""
-        for result, argument in self.case.aliases.items():
-            if parameter.name in (result, argument):
-                return self._overwritten_tensor(result, argument)
-        if parameter.role is Role.count:
-            return self.case.arguments.get(parameter.name, self._array_length())
-        if parameter.role is Role.output:
-            return self._make_result(parameter)
-        argument = self.case.arguments[parameter.name]
-        expected = self.case.expected.get(parameter.name)
-        if isinstance(argument, BaselineTensor):
-            if parameter.annotation is kinds.Pointer:
-                return self._make_argument(parameter.name, Role.input, argument, None).data_ptr
-            return self._make_argument(parameter.name, parameter.role, argument, expected)
-        if parameter.annotation is kinds.SparseIn and isinstance(argument, list):
-            return self._sparse_matrix(parameter, argument)
-        if parameter.is_tensor_array and isinstance(argument, list):
-            wanted = expected if isinstance(expected, list) else [None] * len(argument)
-            return [
-                self._make_argument(f"{parameter.name}.{number}", parameter.role, entry, wanted_entry)
-                if entry
-                else None
-                for number, (entry, wanted_entry) in enumerate(zip(argument, wanted, strict=True))
-            ]
-        if parameter.annotation is kinds.Generator and argument is not None:
-            return self._find_generator(parameter.name, argument)
-        if parameter.annotation is kinds.Generators and argument is not None:
-            return [self._find_generator(f"{parameter.name}.{number}", seed) for number, seed in enumerate(argument)]
-        if parameter.annotation is kinds.InOutSize and argument is not None:
-            return self._make_box(parameter.name, expected, argument)
-        return convert_attribute(parameter, argument)
-
-    def _overwritten_tensor(self, result: str, argument: str) -> Tensor:
-        """Return the tensor of an argument that is passed for a result as well."""
-        if result not in self._overwritten:
-            argument_tensor, expected = self.case.arguments[argument], self.case.expected[result]
-            self._overwritten[result] = self._make_argument(result, Role.inout, argument_tensor, expected)
-        return self._overwritten[result]
-
-    def _sparse_matrix(self, parameter: Parameter, parts: list[Any]) -> Tensor:
-        """Return a sparse matrix of these parts, with a column per row of the matrix that it is multiplied by."""
-        crow, col, values = (
-            self._make_argument(f"{parameter.name}.{number}", Role.input, part, None)
-            for number, part in enumerate(parts)
-        )
-        following = self.prototype.arguments[self.prototype.arguments.index(parameter) + 1]
-        following_tensor = self.case.arguments[following.name]
-        columns = following_tensor.values.shape[0] if following_tensor is not None else 0
-        return Tensor.sparse_csr(crow, col, values, (crow.shape[0] - 1, columns))
-
-    def _find_generator(self, name: str, seed: int) -> Generator:
-        """Return the generator with the case's seed, the same one for all rounds of the call."""
-        if name not in self._generators:
-            self._generators[name] = Generator(self.context, seed)
-            self._seeds[name] = seed
-        return self._generators[name]
-
-    def _array_length(self) -> int:
-        """Return the common length of the call's arrays of tensors."""
-        return max(
-            len(value)
-            for value in (*self.case.arguments.values(), *self.case.expected.values())
-            if isinstance(value, list)
-        )
-
-    def _make_argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
-        """Create the tensor of an argument in the mode's layout, and record its initial bytes."""
-        shape = argument.values.shape
-        is_relaid = self.mode.relaid and role is Role.input
-        place = self._placement(
-            different_layout(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype
-        )
-        image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
-        return self._record_initial(name, role, self._empty_tensor(name, shape, argument.dtype, place), image, expected)
-
-    def _make_result(self, parameter: Parameter) -> Any:
-        """Create what the caller passes for a result: poisoned tensors, boxes, or None."""
-        expected = self.case.expected[parameter.name]
-        if expected is None:
-            return None
-        if parameter.annotation is kinds.NewOuts and isinstance(expected, list):
-            return [self._make_box(f"{parameter.name}.{number}", entry) for number, entry in enumerate(expected)]
-        if parameter.is_callee_allocated or parameter.annotation in kinds.OUT_VALUES:
-            return self._make_box(parameter.name, expected)
-        if isinstance(expected, list):
-            return [
-                self._poisoned_tensor(f"{parameter.name}.{number}", entry) if entry else None
-                for number, entry in enumerate(expected)
-            ]
-        return self._poisoned_tensor(parameter.name, expected)
-
-    def _poisoned_tensor(self, name: str, expected: Expected) -> Tensor:
-        """Create a tensor for a result, filled with poison."""
-        place = self._placement(expected.layout, expected.values.shape, expected.dtype)
-        image = poisoned_array(place.storage_elements, expected.dtype)
-        tensor = self._empty_tensor(name, expected.values.shape, expected.dtype, place)
-        return self._record_initial(name, Role.output, tensor, image, expected)
-
-    def _placement(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
-        """Return the positions of the elements for `layout`, `SHIFT` bytes further on if the mode says so."""
-        return _place_elements(layout, shape, SHIFT_BYTES // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
-
-    def _empty_tensor(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
-        """Create an uninitialized tensor with this placement, in the memory that the parameter requires."""
-        return Tensor.empty(
-            self.context,
-            shape,
-            dtype,
-            strides=place.strides,
-            offset=place.offset,
-            storage_elements=place.storage_elements,
-            memory_kind=self._device_of.get(name, types.Device.device),
-        )
-
-    def _record_initial(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
-        """Record a tensor of the call with its initial bytes, and return the tensor."""
-        self._placed.append(
-            _PlacedTensor(name=name, role=role, tensor=tensor, before=image.view(np.uint8), expected=expected)
-        )
-        return tensor
-
-
-@lru_cache(maxsize=4096)
-def _place_elements(layout: str, shape: tuple[int, ...], shift: int) -> Placement:
-    """Return strides, offset and size of the elements for `layout`, moved by `shift` elements."""
-    place = layout_named(layout)(shape)
-    return Placement(place.strides, place.offset + shift, place.storage_elements + shift)
-
-
-_ENUMS = (Reduction, RoundMode, MemoryFormat)
-
-
-def convert_attribute(parameter: Parameter, value: Any) -> Any:
-    """Return an attribute as a vendor receives it: scalars with their dtype, enums as such."""
-    annotation = parameter.annotation
-    if value is None:
-        return "" if annotation is kinds.Text else None
-    if issubclass(annotation, kinds.Scalar):
-        return Scalar.from_number(value)
-    if annotation in _ENUMS:
-        make: Callable[[int], Any] = annotation
-        return make(value) if value in set(annotation) else value
-    return value

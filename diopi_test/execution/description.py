@@ -45,9 +45,16 @@ def _describe_argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
         yield record.name, describe_tensor(record.dtype, record.shape, record.strides, record.offset)
     if len(found) > MAX_TENSORS:
         yield f"{name}.…", f"{len(found)} tensors in all"
-    for result, argument in run.case.aliases.items():
-        if argument == name:
-            yield name, f"the tensor of {result}"
-            return
+    if not found and (recorded := _find_recorded_name(run, name)):
+        yield name, f"the tensor of {recorded}"
+        return
     if not found and name in run.case.arguments:
         yield name, describe_attribute(run.case.arguments[name])
+
+
+def _find_recorded_name(run: CallRecord, name: str) -> str | None:
+    """Return the name under which a tensor is recorded that is passed for `name` as well; None if there is none."""
+    aliases = run.case.aliases
+    source = aliases.get(name, name)
+    names = (source, *(alias for alias, argument in aliases.items() if argument == source))
+    return next((record.name for record in run.tensors if record.name in names and record.name != name), None)

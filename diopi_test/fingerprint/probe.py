@@ -13,7 +13,7 @@ from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error
-from diopi_test.execution.call import convert_attribute
+from diopi_test.execution.call_arguments import convert_attribute
 from lib_rt import Context, Device, Tensor
 from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError

@@ -66,6 +66,29 @@ def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class SharedStorage:
+    """Two contiguous tensor arguments whose storages overlap.
+
+    Attributes:
+        first: the name of the argument at the beginning of the common storage; it comes first in the call.
+        second: the name of the other argument.
+        shift: the number of elements between the first elements of the two tensors.
+    """
+
+    first: str
+    second: str
+    shift: int
+
+    def join(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """Return the elements of the common storage; the second tensor determines the shared elements."""
+        elements = np.empty(max(first.size, self.shift + second.size), first.dtype)
+        elements[: first.size] = first.ravel()
+        elements[self.shift : self.shift + second.size] = second.ravel()
+        return elements
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class BaselineCase:
     """A complete case: arguments, expected results and properties of a call.
 
@@ -77,7 +100,9 @@ class BaselineCase:
         expected: by name, the expected result; a list for an array of results, None for a result that the caller omits.
         smoke: whether the case is called more than once.
         case_class: the class of the case.
-        aliases: maps a result to the argument whose tensor is also passed for the result.
+        aliases: maps a parameter, or `name.number` for an entry of an array, to the argument or entry whose tensor is
+            also passed for it.
+        overlap: two tensor arguments that share a part of their storage; None if no arguments do.
     """
 
     function: str
@@ -88,6 +113,7 @@ class BaselineCase:
     smoke: bool = False
     case_class: CaseClass = CaseClass.basic
     aliases: Mapping[str, str] = field(default_factory=dict)
+    overlap: SharedStorage | None = None
 
     @property
     def id(self) -> str:

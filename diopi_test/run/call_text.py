@@ -51,8 +51,10 @@ def _origin(loaded: LoadedCase) -> Iterator[str]:
     yield f"  derived from {loaded.base.id}"
     if loaded.flaw is not None:
         yield f"  the vendor must reject the call and change nothing: {loaded.flaw.text}"
-    else:
+    elif loaded.case.expected is loaded.base.expected or not _describe_sharing(loaded.case):
         yield f"  must have the same results: {_why_same(loaded, loaded.base)}"
+    else:
+        yield f"  must have the results of the reference for its arguments: {_describe_sharing(loaded.case)}"
     for before, after in (
         (loaded.base.arguments, loaded.case.arguments),
         (loaded.base.expected, loaded.case.expected),
@@ -61,12 +63,19 @@ def _origin(loaded: LoadedCase) -> Iterator[str]:
             yield f"  changed: {name} was {_short(before.get(name))}, is {_short(after[name])}"
 
 
+def _describe_sharing(case: BaselineCase) -> str:
+    """Return sentences about the parameters that share memory; an empty string if none do."""
+    sentences = [f"`{name}` is the tensor of `{argument}`." for name, argument in case.aliases.items()]
+    if case.overlap is not None:
+        begin = f"begins {case.overlap.shift} elements after the beginning of `{case.overlap.first}`, in its storage"
+        sentences.append(f"`{case.overlap.second}` {begin}.")
+    return " ".join(sentences)
+
+
 def _why_same(loaded: LoadedCase, base: BaselineCase) -> str:
     """Return why a derived case has the results of its base: it overwrites an argument, or changes an ignored one."""
     if loaded.case.aliases:
-        return " ".join(
-            f"`{result}` is the tensor of `{argument}`." for result, argument in loaded.case.aliases.items()
-        )
+        return _describe_sharing(loaded.case)
     prototype = lookup(base.function)
     tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
     return " ".join(fact.sentence(tensors) for fact in prototype.ignored if fact.covers(base.arguments))

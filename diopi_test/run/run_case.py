@@ -11,7 +11,8 @@ from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
-from diopi_test.execution.call import PLAIN, Call, CallMode, RejectedCallError
+from diopi_test.execution.call import Call, RejectedCallError
+from diopi_test.execution.call_arguments import PLAIN, CallMode
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.call_sequence import CallAttempt, CallSequence
 from diopi_test.execution.out_of_place import derive_out_of_place_case

@@ -1,5 +1,7 @@
-"""Cases of in-place use: an argument's tensor is also passed as a result."""
+"""Cases of aliasing: one tensor is passed for several parameters, or inputs share a part of their storage."""
 
+import re
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -8,15 +10,17 @@ import pytest
 from diopi_impl import BaseVendor, find_vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
+from diopi_proto.sharing import find_input_pairs
 from diopi_proto.types import Dtype, Error
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.aliased import aliased_labels, make_aliased_case
 from diopi_test.execution.call import Call
 from diopi_test.execution.description import describe_arguments
+from diopi_test.execution.evaluated import DerivationError, evaluate_with_arguments
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
-from diopi_test.oracle.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase, expected_arrays
 from diopi_test.run.run_case import run_case
 from lib_rt import Context, Device, Tensor
 
@@ -72,7 +76,7 @@ class EarlyWriter(BaseVendor):
 
 
 def test_a_vendor_that_overwrites_its_input_too_early_fails() -> None:
-    vendor, case = EarlyWriter(), aliased(ROTARY, "callers-out-is-x")
+    vendor, case = EarlyWriter(), aliased(ROTARY, "aliased-out-is-x")
     outcome = run(vendor, case)
     assert vendor.shares_tensor
     assert outcome.verdict is Verdict.failed
@@ -89,31 +93,115 @@ def test_the_same_vendor_passes_with_separate_tensors() -> None:
 @pytest.mark.parametrize(
     ("function", "label"),
     [
-        (ROTARY, "callers-out-is-x"),
-        ("diopiMul", "callers-out-is-input"),
-        ("diopiMul", "callers-out-is-other"),
-        ("diopiGeluBackward", "callers-grad_input-is-grad_output"),
-        ("diopiAddScalar", "callers-out-is-input"),
+        (ROTARY, "aliased-out-is-x"),
+        ("diopiMul", "aliased-out-is-input"),
+        ("diopiMul", "aliased-out-is-other"),
+        ("diopiGeluBackward", "aliased-grad_input-is-grad_output"),
+        ("diopiAddScalar", "aliased-out-is-input"),
     ],
 )
 def test_the_built_in_vendor_supports_aliased_results(function: str, label: str) -> None:
     case = aliased(function, label)
-    assert (case.case_class, case.smoke) == (CaseClass.callers, False)
+    assert (case.case_class, case.smoke) == (CaseClass.aliased, False)
     assert run(find_vendor("jax_cpu"), case).verdict is Verdict.passed
 
 
 def test_results_that_depend_on_other_elements_have_no_aliased_call() -> None:
-    for function in ("diopiSoftmax", "diopiMm", "diopiRotaryEmbeddingV2", "diopiAddInp", "diopiEqual"):
+    for function in ("diopiSoftmax", "diopiMm", "diopiRotaryEmbeddingV2", "diopiEqual"):
         assert not lookup(function).aliases
 
 
 def test_results_of_another_type_have_no_aliased_call() -> None:
     """A comparison may only overwrite an argument of truth values."""
     assert lookup("diopiEq").aliases == {"out": ("input", "other")}
-    assert aliased_labels(lookup("diopiEq"), basic_cases("diopiEq")) == []
+    labels = [label for label, _ in aliased_labels(lookup("diopiEq"), basic_cases("diopiEq"))]
+    assert labels == ["aliased-other-is-input", "aliased-other-overlaps-input"]
 
 
 def test_the_report_names_the_shared_tensor() -> None:
-    case, vendor = aliased(ROTARY, "callers-out-is-x"), find_vendor("jax_cpu")
+    case, vendor = aliased(ROTARY, "aliased-out-is-x"), find_vendor("jax_cpu")
     with vendor.open_device() as device, Call(vendor, device, case) as call:
         assert describe_arguments(call.run())["x"] == "the tensor of out"
+
+
+class SquareShortcut(BaseVendor):
+    """Multiplies correctly, unless both inputs are one tensor: its shortcut for squares returns the input."""
+
+    def __init__(self) -> None:
+        super().__init__("shortcut", "1")
+        self.storages: set[int] = set()
+
+    def has(self, name: str) -> bool:
+        return name == "diopiMul"
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        out, first, second = arguments
+        context.stream.synchronize()
+        self.storages = {first.storage_ptr, second.storage_ptr}
+        out.view()[...] = first.view() if first is second else first.view() * second.view()
+        return Error.Success
+
+    def last_error(self) -> str:
+        return ""
+
+    def open_device(self) -> Device:
+        return Device(HostRuntime().functions(), host_addressable=True)
+
+
+def test_a_wrong_shortcut_for_equal_inputs_fails() -> None:
+    case = aliased("diopiMul", "aliased-other-is-input")
+    values = case.arguments["input"].values
+    (expected,) = expected_arrays(case.expected["out"])
+    assert (values == case.arguments["other"].values).all()
+    assert (expected.values == values.astype(float) ** 2).all()
+    outcome = run(SquareShortcut(), case)
+    assert [finding.check for finding in outcome.check_results if not finding.passed] == ["values"]
+
+
+def test_overlapping_inputs_are_in_one_storage() -> None:
+    vendor, case = SquareShortcut(), aliased("diopiMul", "aliased-other-overlaps-input")
+    assert run(vendor, case).verdict is Verdict.passed
+    assert len(vendor.storages) == 1
+    overlap = case.overlap
+    assert overlap is not None
+    first, second = (case.arguments[name].values.ravel() for name in (overlap.first, overlap.second))
+    shared = first[overlap.shift :]
+    assert 0 < shared.size < first.size
+    assert (shared == second[: shared.size]).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "label"),
+    [
+        ("diopiMulInp", "aliased-input-is-other"),
+        ("diopiMul", "aliased-out-is-input-and-other"),
+        ("diopiMm", "aliased-mat2-overlaps-input"),
+        ("diopiStack", "aliased-tensors-repeats-a-tensor"),
+        ("diopiSoftmaxBackward", "aliased-output-is-grad_output"),
+    ],
+)
+def test_the_built_in_vendor_supports_shared_inputs(function: str, label: str) -> None:
+    assert run(find_vendor("jax_cpu"), aliased(function, label)).verdict is Verdict.passed
+
+
+def test_values_come_from_the_input_whose_values_are_valid_for_both() -> None:
+    """A gradient may have any value; an output of softmax may not. Standard deviations must not be negative."""
+    (pair,) = find_input_pairs(lookup("diopiSoftmaxBackward"))
+    assert pair.sources == ("output",)
+    case = aliased("diopiBCELoss", "aliased-target-is-input")
+    assert ((case.arguments["input"].values >= 0) & (case.arguments["input"].values <= 1)).all()
+
+
+def test_positions_are_shared_only_where_the_standard_declares_it() -> None:
+    (pair,) = find_input_pairs(lookup("diopiGather"))
+    assert (pair.accepts(Dtype.float32), pair.accepts(Dtype.int64)) == (True, False)
+    pairs = {(p.first, p.second): p for p in find_input_pairs(lookup("diopiMultiHeadAttentionVarLen"))}
+    assert pairs["cum_seq_q", "cum_seq_k"].accepts(Dtype.int64)
+    assert find_input_pairs(lookup("diopiBitwiseAnd"))[0].accepts(Dtype.bool)
+
+
+def test_arguments_without_a_result_are_reported() -> None:
+    (case, *_) = (case for case in basic_cases("diopiMm") if case.arguments["input"].values.size > 1)
+    shorter = replace(case.arguments["mat2"], values=case.arguments["mat2"].values[:-1])
+    with pytest.raises(DerivationError, match=f"rejects the arguments of {re.escape(case.id)}"):
+        evaluate_with_arguments(case, {"mat2": shorter})

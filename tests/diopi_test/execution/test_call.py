@@ -13,7 +13,8 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Device
 from diopi_test.cases.selection import select_cases
-from diopi_test.execution.call import Call, CallMode
+from diopi_test.execution.call import Call
+from diopi_test.execution.call_arguments import CallMode
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase

@@ -1,7 +1,7 @@
 """If a stored case has no text, the vendor receives an empty text."""
 
 from diopi_proto.interface import lookup
-from diopi_test.execution.call import convert_attribute
+from diopi_test.execution.call_arguments import convert_attribute
 
 
 def test_a_missing_text_is_empty() -> None:

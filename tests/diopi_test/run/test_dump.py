@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from trials import baseline_case
 
-from diopi_test.execution.call import Call, CallMode
+from diopi_test.execution.call import Call
+from diopi_test.execution.call_arguments import CallMode
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.call_sequence import CallAttempt, CallSequence
 from diopi_test.oracle.records import BaselineCase
