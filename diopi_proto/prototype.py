@@ -77,6 +77,8 @@ class Prototype:
         common_type: whether tensor operands and numbers are converted to their common type first.
         has_unordered_sums: whether a rounded result may depend on the order in which parallel hardware adds, for
             example sums at positions that an index tensor contains. Gradients need not declare it.
+        multiplies_matrices: whether the function computes matrix products, convolutions or attention. A vendor may
+            declare the precision of their float32 factors (docs/budgets.md).
         ignored: the arguments that do not affect the results, and in which calls.
         beyond_pytorch: the element types of arguments and results that the standard accepts and PyTorch does not, by
             parameter name.
@@ -100,6 +102,7 @@ class Prototype:
     elementwise: bool = False
     common_type: bool = False
     has_unordered_sums: bool = False
+    multiplies_matrices: bool = False
     ignored: Sequence[Ignored] = ()
     beyond_pytorch: Mapping[str, DtypeSet] = field(default_factory=dict)
     call_forms: Sequence[CallForm] = ()

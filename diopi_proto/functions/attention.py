@@ -281,6 +281,7 @@ def diopiScaledMaskedSoftmaxBackward(
     result=flash_results,
     ignored=FLASH,
     backward="diopiFlashAttentionBackward",
+    multiplies_matrices=True,
 )
 def diopiFlashAttention(
     ctx: Context,
@@ -304,7 +305,12 @@ def diopiFlashAttention(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"alibi_slopes": single, "softmax_lse": single}, ignored=FLASH)
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"alibi_slopes": single, "softmax_lse": single},
+    ignored=FLASH,
+    multiplies_matrices=True,
+)
 def diopiFlashAttentionBackward(
     ctx: Context,
     grad_q: Out,
@@ -338,6 +344,7 @@ def diopiFlashAttentionBackward(
     result=flash_results,
     ignored=FLASH_VARLEN,
     backward="diopiFlashAttentionVarLenBackward",
+    multiplies_matrices=True,
 )
 def diopiFlashAttentionVarLen(
     ctx: Context,
@@ -372,6 +379,7 @@ def diopiFlashAttentionVarLen(
     dtypes=narrow,
     argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single, "softmax_lse": single},
     ignored=FLASH_VARLEN_BACKWARD,
+    multiplies_matrices=True,
 )
 def diopiFlashAttentionVarLenBackward(
     ctx: Context,
@@ -409,6 +417,7 @@ def diopiFlashAttentionVarLenBackward(
     result=multi_head_results,
     ignored=[NOTHING_DRAWN_WIDE, NOT_SHOWN],
     backward="diopiMultiHeadAttentionBackward",
+    multiplies_matrices=True,
 )
 def diopiMultiHeadAttention(
     ctx: Context,
@@ -434,7 +443,7 @@ def diopiMultiHeadAttention(
     """
 
 
-@prototype(dtypes=floating, ignored=[NOTHING_DRAWN_WIDE])
+@prototype(dtypes=floating, ignored=[NOTHING_DRAWN_WIDE], multiplies_matrices=True)
 def diopiMultiHeadAttentionBackward(
     ctx: Context,
     grad_out: In,
@@ -465,6 +474,7 @@ def diopiMultiHeadAttentionBackward(
     result=multi_head_results,
     ignored=[NOTHING_DRAWN_WIDE, NOT_SHOWN, Ignored(("max_k",), LONGEST, read=Read.value)],
     backward="diopiMultiHeadAttentionVarLenBackward",
+    multiplies_matrices=True,
 )
 def diopiMultiHeadAttentionVarLen(
     ctx: Context,
@@ -498,6 +508,7 @@ def diopiMultiHeadAttentionVarLen(
     dtypes=floating,
     argument_dtypes={"cum_seq_q": index, "cum_seq_k": index},
     ignored=[NOTHING_DRAWN_WIDE, Ignored(("max_q", "max_k"), LONGEST, read=Read.value)],
+    multiplies_matrices=True,
 )
 def diopiMultiHeadAttentionVarLenBackward(
     ctx: Context,
@@ -534,6 +545,7 @@ def diopiMultiHeadAttentionVarLenBackward(
     ignored=[*FLASH, BY_MASK],
     call_forms=MASKS_BY_CALLERS,
     backward="diopiCustomizedFlashAttentionBackward",
+    multiplies_matrices=True,
 )
 def diopiCustomizedFlashAttention(
     ctx: Context,
@@ -581,6 +593,7 @@ def diopiCustomizedFlashAttention(
     argument_dtypes=customized_arguments,
     ignored=[NO_LATER_KEYS, OWN_RECORDS, BY_MASK],
     call_forms=MASKS_BY_CALLERS,
+    multiplies_matrices=True,
 )
 def diopiCustomizedFlashAttentionBackward(
     ctx: Context,
@@ -620,6 +633,7 @@ def diopiCustomizedFlashAttentionBackward(
     result=customized_results,
     ignored=[*FLASH_VARLEN_BACKWARD, BY_MASK],
     backward="diopiCustomizedFlashAttentionVarLenBackward",
+    multiplies_matrices=True,
 )
 def diopiCustomizedFlashAttentionVarLen(
     ctx: Context,
@@ -656,7 +670,10 @@ def diopiCustomizedFlashAttentionVarLen(
 
 
 @prototype(
-    dtypes=narrow, argument_dtypes=customized_arguments, ignored=[*FLASH_VARLEN_BACKWARD[1:], OWN_RECORDS, BY_MASK]
+    dtypes=narrow,
+    argument_dtypes=customized_arguments,
+    ignored=[*FLASH_VARLEN_BACKWARD[1:], OWN_RECORDS, BY_MASK],
+    multiplies_matrices=True,
 )
 def diopiCustomizedFlashAttentionVarLenBackward(
     ctx: Context,

@@ -23,7 +23,11 @@ OUTPUT_PADDING = Ignored(("output_padding",), "the sizes of grad_output determin
 
 
 @prototype_per_rank(
-    "diopiConvolution2d", "diopiConvolution3d", dtypes=floating, backward="diopiConvolution{rank}dBackward"
+    "diopiConvolution2d",
+    "diopiConvolution3d",
+    dtypes=floating,
+    backward="diopiConvolution{rank}dBackward",
+    multiplies_matrices=True,
 )
 def diopiConvolution(
     ctx: Context,
@@ -46,7 +50,13 @@ def diopiConvolution(
     """
 
 
-@prototype_per_rank("diopiConvolution2dBackward", "diopiConvolution3dBackward", dtypes=floating, ignored=[BIAS_SIZES])
+@prototype_per_rank(
+    "diopiConvolution2dBackward",
+    "diopiConvolution3dBackward",
+    dtypes=floating,
+    ignored=[BIAS_SIZES],
+    multiplies_matrices=True,
+)
 def diopiConvolutionBackward(
     ctx: Context,
     grad_input: Out | None,
@@ -73,7 +83,11 @@ def diopiConvolutionBackward(
 
 
 @prototype_per_rank(
-    "diopiConvTranspose2d", "diopiConvTranspose3d", dtypes=floating, backward="diopiConvTranspose{rank}dBackward"
+    "diopiConvTranspose2d",
+    "diopiConvTranspose3d",
+    dtypes=floating,
+    backward="diopiConvTranspose{rank}dBackward",
+    multiplies_matrices=True,
 )
 def diopiConvTranspose(
     ctx: Context,
@@ -102,6 +116,7 @@ def diopiConvTranspose(
     "diopiConvTranspose3dBackward",
     dtypes=floating,
     ignored=[BIAS_SIZES, OUTPUT_PADDING],
+    multiplies_matrices=True,
 )
 def diopiConvTransposeBackward(
     ctx: Context,

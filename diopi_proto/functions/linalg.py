@@ -26,12 +26,12 @@ ForwardOrder = Annotated[f64, ExcludesNumbers(("negative",), "the forward functi
 BETA_0 = Ignored(("input",), "a NaN in it does not spread", {"beta": 0}, Read.form)
 
 
-@prototype(dtypes=(*numeric, *complexes))
+@prototype(dtypes=(*numeric, *complexes), multiplies_matrices=True)
 def diopiMm(ctx: Context, out: Out, input: In, mat2: In):
     """Matrix product: input (m, k), mat2 (k, n), out (m, n). Source: torch.mm."""
 
 
-@prototype(dtypes=(*numeric, *complexes))
+@prototype(dtypes=(*numeric, *complexes), multiplies_matrices=True)
 def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
     """Matrix product of each pair in a batch: input (B, m, k), mat2 (B, k, n), out (B, m, n); B does not broadcast.
 
@@ -39,7 +39,7 @@ def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], inplace="diopiBaddbmmInp")
+@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], inplace="diopiBaddbmmInp", multiplies_matrices=True)
 def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta: f64, alpha: f64):
     """beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
 
@@ -48,7 +48,7 @@ def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0])
+@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], multiplies_matrices=True)
 def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scalar, alpha: Scalar):
     """beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
 
@@ -56,7 +56,7 @@ def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scal
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), backward="diopiMatmulBackward")
+@prototype(dtypes=(*numeric, *complexes), backward="diopiMatmulBackward", multiplies_matrices=True)
 def diopiMatmul(ctx: Context, out: Out, input: In, other: In):
     """Matrix product by rank: input (…, m, k), other (…, k, n), out (…, m, n), batch axes broadcast.
 
@@ -65,7 +65,7 @@ def diopiMatmul(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=(*floating, *complexes))
+@prototype(dtypes=(*floating, *complexes), multiplies_matrices=True)
 def diopiMatmulBackward(
     ctx: Context, grad_input: Out | None, grad_other: Out | None, grad_out: In, input: In, other: In
 ):
@@ -76,7 +76,7 @@ def diopiMatmulBackward(
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), backward="diopiLinearBackward")
+@prototype(dtypes=(*numeric, *complexes), backward="diopiLinearBackward", multiplies_matrices=True)
 def diopiLinear(ctx: Context, out: Out, input: In, weight: In, bias: In | None):
     """Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
 
@@ -85,7 +85,7 @@ def diopiLinear(ctx: Context, out: Out, input: In, weight: In, bias: In | None):
     """
 
 
-@prototype(dtypes=(*floating, *complexes))
+@prototype(dtypes=(*floating, *complexes), multiplies_matrices=True)
 def diopiLinearBackward(
     ctx: Context,
     grad_input: Out | None,

@@ -81,7 +81,7 @@ def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: Sized, dest_loc: Sized):
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=token_tables)
+@prototype(dtypes=floating, argument_dtypes=token_tables, multiplies_matrices=True)
 def diopiTokenAttentionInference(
     ctx: Context,
     token_attention_out: InOut,
@@ -103,7 +103,7 @@ def diopiTokenAttentionInference(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=token_tables, ignored=[SAFE_SLOT])
+@prototype(dtypes=floating, argument_dtypes=token_tables, ignored=[SAFE_SLOT], multiplies_matrices=True)
 def diopiTokenSoftmaxReduceVInference(
     ctx: Context,
     out: Out,
@@ -127,7 +127,12 @@ def diopiTokenSoftmaxReduceVInference(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"b_start_loc": index, "b_seq_len": index}, ignored=[LONGEST])
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"b_start_loc": index, "b_seq_len": index},
+    ignored=[LONGEST],
+    multiplies_matrices=True,
+)
 def diopiContextAttentionInference(
     ctx: Context,
     context_attention_out: InOut,
@@ -151,6 +156,7 @@ def diopiContextAttentionInference(
     dtypes=narrow,
     argument_dtypes={"attenMask": truth_values, "block_table": int32},
     call_forms=PAGED_BY_CALLERS,
+    multiplies_matrices=True,
 )
 def diopiPagedAttention(
     ctx: Context,
@@ -181,7 +187,9 @@ def diopiPagedAttention(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"atten_mask": truth_values}, call_forms=PROMPTS_BY_CALLERS)
+@prototype(
+    dtypes=narrow, argument_dtypes={"atten_mask": truth_values}, call_forms=PROMPTS_BY_CALLERS, multiplies_matrices=True
+)
 def diopiPromptFlashAttention(
     ctx: Context,
     out: Out,
@@ -260,7 +268,7 @@ def diopiApplyPenaltyV2(
     """
 
 
-@prototype(dtypes=floating, ignored=[HINTS, ONE_RANK])
+@prototype(dtypes=floating, ignored=[HINTS, ONE_RANK], multiplies_matrices=True)
 def diopiMatmulAllReduce(
     ctx: Context,
     out: Out,

@@ -117,6 +117,7 @@ def diopiFusedAddRootMeanSquareNormInp(
     dtypes=narrow,
     argument_dtypes=WORKSPACE,
     ignored=sizes_of("workspace_size", tensors=("inoutput", "weight1", "weight2", "weight3", "workspace")),
+    multiplies_matrices=True,
 )
 def diopiFusedSiluFfnInp(
     ctx: Context,
@@ -147,6 +148,7 @@ ATTENTION = ("inoutput", "qkv_weight", "qkv_bias", "workspace", "key_cache", "va
         *sizes_of("pre_work_size", "workspace_size", tensors=(*ATTENTION, "pre_work")),
         Ignored(("is_prepared",), "what is prepared follows from the sizes", read=Read.value),
     ),
+    multiplies_matrices=True,
 )
 def diopiFusedContextAttentionInp(
     ctx: Context,
@@ -194,6 +196,7 @@ def diopiFusedContextAttentionInp(
         "sequence_lengths": index,
     },
     ignored=sizes_of("workspace_size", tensors=(*ATTENTION, "finished", "total_padding_tokens", "sequence_lengths")),
+    multiplies_matrices=True,
 )
 def diopiFusedDecoderAttentionInp(
     ctx: Context,

@@ -55,7 +55,7 @@ NO_BIAS = Ignored(("bias",), "nothing is added", {"with_bias": False})
 BIAS = Ignored(("bias",), "no gradient depends on the bias")
 
 
-@prototype(dtypes=floating, ignored=[STEP], backward="diopiDeformConvBackwardInputMmcv")
+@prototype(dtypes=floating, ignored=[STEP], backward="diopiDeformConvBackwardInputMmcv", multiplies_matrices=True)
 def diopiDeformConvMmcv(
     ctx: Context,
     output: Out,
@@ -85,7 +85,7 @@ def diopiDeformConvMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[STEP, COLUMNS])
+@prototype(dtypes=floating, ignored=[STEP, COLUMNS], multiplies_matrices=True)
 def diopiDeformConvBackwardInputMmcv(
     ctx: Context,
     gradInput: Annotated[InOut, HoldsZeros(), HasShape(("B", "Ci", "H", "W"))],
@@ -116,7 +116,7 @@ def diopiDeformConvBackwardInputMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[STEP, COLUMNS_AND_ONES])
+@prototype(dtypes=floating, ignored=[STEP, COLUMNS_AND_ONES], multiplies_matrices=True)
 def diopiDeformConvBackwardParametersMmcv(
     ctx: Context,
     gradOutput: Annotated[MutableIn, HasShape(("B", "Co", "Ho", "Wo"))],
@@ -145,7 +145,9 @@ def diopiDeformConvBackwardParametersMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[NO_BIAS], backward="diopiModulatedDeformConvBackwardMmcv")
+@prototype(
+    dtypes=floating, ignored=[NO_BIAS], backward="diopiModulatedDeformConvBackwardMmcv", multiplies_matrices=True
+)
 def diopiModulatedDeformConvMmcv(
     ctx: Context,
     output: Out,
@@ -176,7 +178,7 @@ def diopiModulatedDeformConvMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[BIAS, COLUMNS_AND_ONES])
+@prototype(dtypes=floating, ignored=[BIAS, COLUMNS_AND_ONES], multiplies_matrices=True)
 def diopiModulatedDeformConvBackwardMmcv(
     ctx: Context,
     grad_input: Annotated[InOut, HoldsZeros(), HasShape(("B", "Ci", "H", "W"))],

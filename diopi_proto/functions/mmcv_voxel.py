@@ -160,7 +160,7 @@ def diopiDynamicPointToVoxelBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS, backward="diopiIndiceConvBackwardMmcv")
+@prototype(dtypes=floating, argument_dtypes=PAIRS, backward="diopiIndiceConvBackwardMmcv", multiplies_matrices=True)
 def diopiIndiceConvMmcv(
     ctx: Context,
     out: NewOut,
@@ -179,7 +179,9 @@ def diopiIndiceConvMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS, result={"inputGrad": same, "filtersGrad": same})
+@prototype(
+    dtypes=floating, argument_dtypes=PAIRS, result={"inputGrad": same, "filtersGrad": same}, multiplies_matrices=True
+)
 def diopiIndiceConvBackwardMmcv(
     ctx: Context,
     outlist: NewOuts,
@@ -199,7 +201,7 @@ def diopiIndiceConvBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS)
+@prototype(dtypes=floating, argument_dtypes=PAIRS, multiplies_matrices=True)
 def diopiFusedIndiceConvBatchnormMmcv(
     ctx: Context,
     out: NewOut,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from diopi_test.baseline.errors import BaselineError
@@ -82,7 +83,8 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
     except OSError as error:
         raise BaselineError(f"{path} can't be written: {error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the file is missing after its renaming, or its folder is not a folder
+            temporary.unlink()
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -1,0 +1,108 @@
+"""Cases for the arithmetic that a vendor declares, and the cache of what was computed for them.
+
+The stored budgets are those of IEEE 754 arithmetic. The changes that a declared arithmetic causes are derived when a
+case runs. They are cached in one file per case, in a folder per declaration and baseline file. A file starts with the
+SHA-256 of its content. A damaged or unreadable file is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from diopi_impl.numerics.declaration import Numerics
+from diopi_proto.interface import lookup
+from diopi_test.baseline.compaction import argument_digest
+from diopi_test.baseline.dependencies import source_digest
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.files import read_regular_file, write_atomically
+from diopi_test.baseline.location import cache_folder
+from diopi_test.oracle.arithmetic.change import Change
+from diopi_test.oracle.arithmetic.declared_case import apply_changes, find_deviations, measure_case
+from diopi_test.oracle.records import BaselineCase
+
+LIMIT = 512 * 2**20
+"""The maximum number of bytes of a file."""
+
+DIGEST_BYTES = 32
+"""The number of bytes of the digest at the start of a file."""
+
+
+@final
+class DeclaredCases:
+    """Derives the cases of a declared arithmetic, with a cache on disk."""
+
+    def __init__(self, numerics: Numerics, folder: Path | None = None) -> None:
+        """Prepare the derivation.
+
+        Args:
+            numerics: The declared arithmetic.
+            folder: The folder of the cache; None for the user's cache.
+        """
+        self._numerics = numerics
+        self._folder = (folder or cache_folder().parent / "declared") / numerics.digest
+
+    def derive(self, case: BaselineCase, file_digest: str) -> BaselineCase:
+        """Return a case with the budgets of the declared arithmetic; the same object if the arithmetic is IEEE.
+
+        Args:
+            case: The case, as stored or derived from a stored case.
+            file_digest: The digest of the baseline file of the case.
+
+        Returns:
+            The case, with the declared arithmetic.
+        """
+        if not find_deviations(case, self._numerics):
+            return case
+        path = self._folder / file_digest / f"{_case_digest(case)}.npz"
+        changes = _read_changes(path)
+        if changes is None:
+            changes = measure_case(case, self._numerics) or ()
+            _write_changes(path, changes)
+        return apply_changes(case, changes) if changes else case
+
+
+def _case_digest(case: BaselineCase) -> str:
+    """Return a digest of a call and of the sources that determine how an arithmetic changes its results."""
+    sources = _source_digest(lookup(case.function).family)
+    parts = [case.id, case.dtype.name, argument_digest(case.arguments), sources]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def _source_digest(family: str) -> str:
+    """Return a digest of the sources of a family's references and of the declared arithmetics."""
+    return source_digest((f"diopi_test.oracle.reference.{family}", "diopi_test.oracle.arithmetic.declared_case"))
+
+
+def _write_changes(path: Path, changes: Sequence[Change]) -> None:
+    """Write changes to a file; a cache that can't be written does not matter."""
+    arrays: dict[str, Any] = {f"size{i}": change.size for i, change in enumerate(changes)}
+    arrays |= {f"differs{i}": change.differs for i, change in enumerate(changes)}
+    content = BytesIO()
+    np.savez_compressed(content, **arrays)
+    digest = hashlib.sha256(content.getvalue()).digest()
+    try:
+        write_atomically(path, digest + content.getvalue())
+    except BaselineError:
+        return
+
+
+def _read_changes(path: Path) -> Sequence[Change] | None:
+    """Return the changes in a file; None if the file is missing or damaged."""
+    try:
+        content = read_regular_file(path, LIMIT)
+    except BaselineError:
+        return None
+    digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    with np.load(BytesIO(body), allow_pickle=False) as arrays:
+        count = len(arrays.files) // 2
+        return [Change(arrays[f"size{i}"], arrays[f"differs{i}"]) for i in range(count)]

@@ -1,0 +1,100 @@
+"""`DeclaredArray`: an array that carries an arithmetic through a reference.
+
+NumPy's dispatch protocols (NEP 13 for ufuncs, NEP 18 for other functions) call this class for each operation on such an
+array. The class computes the operation by the rule of the arithmetic if there is one, and as NumPy does otherwise. The
+result carries the arithmetic to the next operation, so references need not know about arithmetics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+Operation = tuple[Any, str]
+"""A ufunc and the name of one of its methods, such as (`np.add`, "reduce"), or another function and ""."""
+
+Rule = Callable[[Callable[..., Any], list[Any], dict[str, Any]], Any]
+"""Computes an operation with the errors of the arithmetic, from the operation, its operands and its keywords."""
+
+
+@final
+@dataclass
+class Arithmetic:
+    """The rules of the operations that deviate from the reference's arithmetic, in one evaluation of a reference.
+
+    Attributes:
+        rules: the rule of each operation that deviates.
+        is_used: whether an operation was computed by a rule.
+    """
+
+    rules: Mapping[Operation, Rule]
+    is_used: bool = field(default=False, init=False)
+
+    def compute(self, operation: Operation, function: Callable[..., Any], operands: list[Any], keywords: Any) -> Any:
+        """Return the result of an operation on plain arrays, by its rule if it has one."""
+        rule = self.rules.get(operation)
+        if rule is None:
+            return function(*operands, **keywords)
+        self.is_used = True
+        targets = keywords.pop("out", None)
+        result = rule(function, operands, keywords)
+        if targets is None:
+            return result
+        targets[0][...] = result
+        return targets[0]
+
+
+class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array whose operations follow an arithmetic. Its values are those that NumPy's operations return."""
+
+    arithmetic: Arithmetic = Arithmetic({})
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.arithmetic = getattr(source, "arithmetic", DeclaredArray.arithmetic)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return the selected elements; a single floating-point number is an array without axes."""
+        return self._carry(super().__getitem__(index))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
+        """Compute a ufunc, or one of its methods, on the plain arrays."""
+        plain = {name: strip_arithmetic(value) for name, value in keywords.items()}
+        function = getattr(ufunc, method)
+        result = self.arithmetic.compute((ufunc, method), function, list(map(strip_arithmetic, operands)), plain)
+        return self._carry(result)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        """Compute a product by its rule; other NumPy functions consist of ufuncs, or only move numbers."""
+        if (function, "") in self.arithmetic.rules:
+            operands = [strip_arithmetic(argument) for argument in arguments]
+            return self._carry(self.arithmetic.compute((function, ""), function, operands, dict(keywords)))
+        return self._carry(super().__array_function__(function, types, arguments, keywords))
+
+    def _carry(self, result: Any) -> Any:
+        """Return a result with floating-point or complex numbers as a `DeclaredArray`, also inside a list or tuple."""
+        if type(result) in (tuple, list):
+            return type(result)(self._carry(entry) for entry in result)
+        if isinstance(result, DeclaredArray) or not isinstance(result, np.ndarray | np.floating | np.complexfloating):
+            return result
+        array = np.asarray(result)
+        return carry(array, self.arithmetic) if array.dtype.kind in "fc" else result
+
+
+def carry(array: Array, arithmetic: Arithmetic) -> DeclaredArray:
+    """Return a view of an array that carries an arithmetic."""
+    view = array.view(DeclaredArray)
+    view.arithmetic = arithmetic
+    return view
+
+
+def strip_arithmetic(value: Any) -> Any:
+    """Return a value with plain arrays in place of arrays that carry an arithmetic, also inside a list or tuple."""
+    if type(value) in (tuple, list):
+        return type(value)(strip_arithmetic(entry) for entry in value)
+    return value.view(np.ndarray) if isinstance(value, DeclaredArray) else value

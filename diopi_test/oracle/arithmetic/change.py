@@ -1,0 +1,115 @@
+"""How much a declared arithmetic changes the results of a reference, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from diopi_impl.numerics.declaration import Numerics, Products
+from diopi_test.oracle.arithmetic.array import Arithmetic, Array, Operation, Rule, carry
+from diopi_test.oracle.arithmetic.elementary import make_elementary_rules
+from diopi_test.oracle.arithmetic.products import make_product_rules
+from diopi_test.oracle.arithmetic.signs import ROUNDS, Signs
+from lib_rt.formats import FloatArray
+
+Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
+"""Maps arguments to the result arrays of a reference."""
+
+MakeGenerator = Callable[[], np.random.Generator]
+"""Returns a new random generator with the same seed at each call."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Deviations:
+    """The deviations of a declared arithmetic that can affect a computation.
+
+    Attributes:
+        numerics: the declared arithmetic.
+        products: the precision to which factors of products are rounded.
+        has_elementary: whether elementary functions have the declared errors.
+        converts_integers: whether integers are operands that the function converts to floating-point numbers.
+    """
+
+    numerics: Numerics
+    products: Products
+    has_elementary: bool
+    converts_integers: bool = False
+
+    def __bool__(self) -> bool:
+        return self.products != "ieee" or self.has_elementary
+
+    @property
+    def carried_kinds(self) -> str:
+        """The kinds of arrays, as NumPy names them, that carry the arithmetic into the reference."""
+        return "fci" if self.converts_integers else "fc"
+
+    def rules(self, signs: Signs) -> dict[Operation, Rule]:
+        """Return the rules of the operations that deviate, in a round with these directions."""
+        products = make_product_rules(self.products, signs)
+        elementary = make_elementary_rules(self.numerics.elementary, signs) if self.has_elementary else {}
+        return {**products, **elementary}
+
+
+@final
+@dataclass(frozen=True)
+class Change:
+    """The change of a result in a declared arithmetic.
+
+    Attributes:
+        size: the largest absolute change of each element over all rounds; 0 for results that are not floating-point.
+        differs: which elements of a result that is not floating-point change in a round.
+    """
+
+    size: FloatArray
+    differs: Array
+
+
+def measure_change(
+    evaluate: Evaluate, arguments: Mapping[str, Any], deviations: Deviations, make_rng: MakeGenerator
+) -> list[Change] | None:
+    """Return the largest change of each result element over eight evaluations in a declared arithmetic.
+
+    Args:
+        evaluate: The reference.
+        arguments: The arguments of the reference.
+        deviations: What the arithmetic may affect.
+        make_rng: Returns a new generator with the same seed at each call.
+
+    Returns:
+        The change of each result; None if no operation deviates, or if the shape of a result depends on the arithmetic.
+    """
+    exact: list[Array] | None = None
+    changes: list[Change] = []
+    for number in range(ROUNDS):
+        arithmetic = Arithmetic(deviations.rules(Signs(make_rng(), number)))
+        carried = {name: carry_arrays(value, arithmetic, deviations.carried_kinds) for name, value in arguments.items()}
+        results = [np.asarray(array) for array in evaluate(carried)]
+        if not arithmetic.is_used:
+            return None
+        if exact is None:
+            exact = [np.asarray(array) for array in evaluate(arguments)]
+            changes = [Change(np.zeros(array.shape), np.zeros(array.shape, bool)) for array in exact]
+        if [array.shape for array in results] != [array.shape for array in exact]:
+            return None
+        changes = [_extend(change, a, b) for change, a, b in zip(changes, exact, results, strict=True)]
+    return changes
+
+
+def carry_arrays(value: Any, arithmetic: Arithmetic, kinds: str) -> Any:
+    """Return copies of the arrays of some kinds in an argument that carry an arithmetic; other values are unchanged."""
+    if isinstance(value, list):
+        return [carry_arrays(entry, arithmetic, kinds) for entry in value]
+    return carry(value.copy(), arithmetic) if isinstance(value, np.ndarray) and value.dtype.kind in kinds else value
+
+
+def _extend(change: Change, exact: Array, moved: Array) -> Change:
+    """Return a change that includes the change between two results."""
+    if exact.dtype.kind not in "fc":
+        return Change(change.size, change.differs | (exact != moved))
+    with np.errstate(all="ignore"):
+        size = np.abs(moved - exact)
+    return Change(np.maximum(change.size, np.where(np.isfinite(size), size, 0.0)), change.differs)

@@ -1,0 +1,129 @@
+"""`derive_declared_case`: the case that a vendor with a declared arithmetic must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from diopi_impl.numerics.declaration import Numerics
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOverride
+from diopi_test.cases.data import random_generator
+from diopi_test.oracle.arithmetic.change import Change, Deviations, measure_change
+from diopi_test.oracle.budget import EXACT, Budget
+from diopi_test.oracle.evaluation import Evaluation
+from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
+from diopi_test.oracle.reference import find_reference
+from lib_rt.formats import FloatArray, is_inexact, ulp
+
+SINGLE = (Dtype.float32, Dtype.complex64)
+"""The element types whose products a vendor may compute with rounded factors."""
+
+DOUBLE = (Dtype.float64, Dtype.complex128)
+"""The element types that are not computed in float32."""
+
+
+def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | None:
+    """Return how much a declared arithmetic changes the results of a case, in the order of the results.
+
+    Args:
+        case: The case.
+        numerics: The declared arithmetic.
+
+    Returns:
+        The changes; None if the arithmetic does not affect the case.
+    """
+    deviations = find_deviations(case, numerics)
+    function = find_reference(case.function)
+    if not deviations or function is None or case.draws:
+        return None
+    evaluation = Evaluation(lookup(case.function), function, describe_call(case))
+    make_rng = partial(random_generator, case.id, "declared arithmetic")
+    return measure_change(evaluation.arrays, case.plain_arguments(), deviations, make_rng)
+
+
+def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase:
+    """Return a case with the error budgets of a declared arithmetic.
+
+    The unit of each element becomes the stored unit plus the largest change of the element when the reference is
+    evaluated eight times in the declared arithmetic (docs/budgets.md). An element that must be exact and does not
+    change stays exact. An integer or truth value that changes is unspecified.
+
+    Args:
+        case: The case with the budgets of IEEE 754 arithmetic.
+        numerics: The declared arithmetic.
+
+    Returns:
+        The case with wider budgets; the same object if the arithmetic does not affect the case.
+    """
+    changes = measure_case(case, numerics)
+    return case if changes is None else apply_changes(case, changes)
+
+
+def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:
+    """Return what a declared arithmetic may affect in a case, judged by the function and the element type."""
+    results = {entry.dtype for value in case.expected.values() for entry in expected_arrays(value)}
+    prototype = lookup(case.function)
+    rounds_factors = case.dtype in SINGLE and prototype.multiplies_matrices
+    has_float32 = case.dtype not in DOUBLE and not results & set(DOUBLE)
+    return Deviations(
+        numerics=numerics,
+        products=numerics.products_of(prototype.family) if rounds_factors else "ieee",
+        has_elementary=has_float32 and any(map(bool, numerics.elementary.values())),
+        converts_integers=not is_inexact(case.dtype),
+    )
+
+
+def describe_call(case: BaselineCase) -> Case:
+    """Return the description of a case's call that the evaluation of its reference needs."""
+    return Case(case.label, case.dtype, case.arguments, results=_find_overrides(case.expected))
+
+
+def _find_overrides(expected: Mapping[str, Expected | list[Expected] | None]) -> dict[str, ResultOverride | None]:
+    """Return the caller's choices for the results: None for omitted results, else element type and shape."""
+    return {
+        name: None if value is None else ResultOverride(dtype=value.dtype, shape=value.values.shape)
+        for name, value in expected.items()
+        if not isinstance(value, list)
+    }
+
+
+def apply_changes(case: BaselineCase, changes: Sequence[Change]) -> BaselineCase:
+    """Return a case whose results may also have the changes, listed in the order of the results."""
+    remaining = iter(changes)
+
+    def widen(value: Expected | list[Expected] | None) -> Any:
+        """Return the expectation of a result, or of each entry of an array, with the next changes."""
+        if isinstance(value, list):
+            return [_allow(entry, next(remaining)) for entry in value]
+        return None if value is None else _allow(value, next(remaining))
+
+    return replace(case, expected={name: widen(value) for name, value in case.expected.items()})
+
+
+def _allow(expected: Expected, change: Change) -> Expected:
+    """Return an expectation that allows a change of the result."""
+    if expected.needs_validator:
+        return expected
+    if not is_inexact(expected.dtype):
+        differs = change.differs | (change.size > 0)
+        specified = ~differs if expected.specified is None else expected.specified & ~differs
+        return replace(expected, specified=specified) if differs.any() else expected
+    if not (change.size > 0).any():
+        return expected
+    return replace(expected, budget=_widen_budget(expected, change.size))
+
+
+def _widen_budget(expected: Expected, size: FloatArray) -> Budget:
+    """Return the budget plus a change; elements that were exact get an ulp plus the change where it is not 0."""
+    spacing = ulp(expected.values, expected.dtype)
+    unit = EXACT * spacing if expected.budget is None else expected.budget.unit
+    is_exact = Budget(unit).is_exact(expected.values, expected.dtype)
+    with np.errstate(all="ignore"):
+        widened = np.where(is_exact, spacing, unit) + size
+    return Budget(np.where(size > 0, np.minimum(widened, np.finfo(np.float64).max), unit))
