@@ -31,7 +31,8 @@ class Deviations:
         numerics: the declared arithmetic.
         products: the precision to which factors of products are rounded.
         has_elementary: whether elementary functions have the declared errors.
-        converts_integers: whether integers are operands that the function converts to floating-point numbers.
+        converts_integers: whether integers and truth values are operands that the function converts to floating-point
+            numbers.
     """
 
     numerics: Numerics
@@ -45,7 +46,7 @@ class Deviations:
     @property
     def carried_kinds(self) -> str:
         """The kinds of arrays, as NumPy names them, that carry the arithmetic into the reference."""
-        return "fci" if self.converts_integers else "fc"
+        return "fcib" if self.converts_integers else "fc"
 
     def rules(self, signs: Signs) -> dict[Operation, Rule]:
         """Return the rules of the operations that deviate, in a round with these directions."""
