@@ -13,6 +13,7 @@ from diopi_proto.dtypes import COMPONENT
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
 from diopi_test.checks.pattern import Mask, is_unlikely, rarest_special_class
+from diopi_test.checks.wraparound import are_places_wrapped
 from diopi_test.execution.deviation import NARROWER_TYPES, Deviation, DeviationKind, Region, ValueRelation
 from diopi_test.oracle.budget import K
 from lib_rt.dtypes import to_numpy
@@ -31,6 +32,9 @@ MIN_MOVED_BOOLS, MIN_REARRANGED = 8, 4
 """Numbers of wrong elements from which on it is no chance that as many truth values are true as expected, and that the
 elements are the expected ones in another order."""
 
+MIN_TRUNCATED = 2**16
+"""Magnitude of an integer from which on it shows that 32 bits are left, and not fewer."""
+
 MAX_ELEMENTS = 2**20
 """Tensors with more elements are not sorted to find misplaced elements."""
 
@@ -39,15 +43,6 @@ MAX_ELEMENTS = 2**20
 @dataclass(frozen=True, kw_only=True)
 class IncorrectTensor:
     """A tensor with at least one wrong element, and everything needed to describe the deviation.
-
-    Attributes:
-        is_wrong: a mask of the wrong elements.
-        actual: the actual elements, in the shape of `is_wrong`.
-        expected: the expected elements, in this shape.
-        dtype: the element type of the tensor.
-        budget: the error budget of each element; None if the elements must be exact.
-        before: the elements before the call; None for a result without such elements.
-        inputs: the inputs that each element is computed from, broadcast to this shape, with their types, by name.
 
     Attributes:
         is_wrong: which elements are wrong; at least one is.
@@ -80,8 +75,8 @@ class IncorrectTensor:
 
     @property
     def epsilon(self) -> float:
-        """The distance from 1 to the next larger number of the element type."""
-        return format_of(COMPONENT.get(self.dtype, self.dtype)).epsilon
+        """The distance from 1 to the next larger number of the element type; 0 for exact types."""
+        return format_of(COMPONENT.get(self.dtype, self.dtype)).epsilon if is_inexact(self.dtype) else 0.0
 
 
 @np.errstate(all="ignore")  # signalling NaN, and whatever the vendor returned
@@ -159,6 +154,12 @@ def _find_relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterat
         yield from _linear_relation(tensor, actual, expected)
     else:
         yield from _integer_relation(actual, expected)
+    if are_places_wrapped(
+        widen(tensor.actual, tensor.dtype), tensor.expected, tensor.is_wrong, tolerance=tensor.epsilon
+    ):
+        yield ValueRelation.wrapped, None
+    if _is_partly_unchanged(tensor):
+        yield ValueRelation.partly_unchanged, None
     if _are_misplaced(tensor):
         yield ValueRelation.misplaced, None
 
@@ -171,25 +172,35 @@ def _is_unchanged(tensor: IncorrectTensor) -> bool:
     return is_equal and bool(tensor.is_wrong.sum() > 1 or tensor.is_wrong.size == 1)
 
 
+def _is_partly_unchanged(tensor: IncorrectTensor) -> bool:
+    """Return whether all wrong elements have their values from before the call, and this is not chance."""
+    if tensor.before is None or tensor.before.shape != tensor.actual.shape:
+        return False
+    actual, before = tensor.actual[tensor.is_wrong], tensor.before[tensor.is_wrong]
+    is_enough = len(actual) >= MIN_MOVED_BOOLS if tensor.dtype is Dtype.bool else len(np.unique(actual)) >= MIN_DISTINCT
+    return bool(is_enough and actual.tobytes() == before.tobytes())
+
+
 def _constant_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
-    """Yield the relation of wrong elements that all have the same magnitude, such as zero or the largest number."""
-    magnitudes = np.abs(actual)
-    if actual.dtype.kind not in "fi" or not (magnitudes == magnitudes[0]).all():
+    """Yield the relation of wrong elements that all have the same value or are the ends of the type's range."""
+    if actual.dtype.kind not in "fiu":
         return
-    value = float(actual[0])
-    largest = _largest_number(tensor.dtype)
-    if largest is not None and magnitudes[0] == largest:
-        yield ValueRelation.saturated, value
+    if _are_saturated(tensor.dtype, actual):
+        yield ValueRelation.saturated, float(actual[0])
     elif (actual == actual[0]).all() and len(np.unique(expected)) >= MIN_DISTINCT:
-        yield ValueRelation.constant, value
+        yield ValueRelation.constant, float(actual[0])
 
 
-def _largest_number(dtype: Dtype) -> float | None:
-    """Return the largest number of a real type with more than 8 bits; None for other types."""
+def _are_saturated(dtype: Dtype, actual: NDArray[Any]) -> bool:
+    """Return whether all wrong elements are ends of the type's range. In a type of 8 bits, a few can be by chance."""
     if dtype in FORMATS:
-        return format_of(dtype).largest
+        largest = format_of(dtype).largest
+        return bool((np.abs(actual) == largest).all())
     numpy_type = to_numpy(dtype)
-    return float(np.iinfo(numpy_type).max) if numpy_type.kind in "iu" and numpy_type.itemsize > 1 else None
+    if numpy_type.kind not in "iu" or (numpy_type.itemsize == 1 and len(actual) < MIN_MOVED_BOOLS):
+        return False
+    limits = np.iinfo(numpy_type)
+    return bool(((actual == limits.max) | ((actual == limits.min) & (limits.min < 0))).all())
 
 
 def _narrower_type_relation(tensor: IncorrectTensor) -> Iterator[_Related]:
@@ -253,6 +264,8 @@ def _integer_relation(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[
         ValueRelation.through_float64: _round_through(np.float64, expected),
     }
     for relation in (ValueRelation.through_float64, ValueRelation.through_float32, ValueRelation.in_32_bits):
+        if relation is ValueRelation.in_32_bits and (np.abs(actual) < MIN_TRUNCATED).all():
+            continue
         if (actual == conversions[relation]).all():
             yield relation, None
     if len(np.unique(expected)) >= MIN_DISTINCT and (actual - expected == actual[0] - expected[0]).all():

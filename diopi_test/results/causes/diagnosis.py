@@ -6,6 +6,7 @@ failed cases applies.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -38,18 +39,26 @@ class Conditions:
             an empty field, and the trait `floating_type` for any floating-point type.
         dtype: the alternatives for the element type of most cases.
         family: the alternatives for the family of the function of most cases.
+        not_family: the families that this function must not belong to in most cases.
         region: the alternatives for the condition of a region of inputs that most cases have.
+        kinds: all of these kinds of wrong elements must occur in most cases.
         text: the alternatives for a part of the detail of the signature, in lower case.
         function: the alternatives for a part of the name of the function of most cases, in lower case.
         min_cases, min_functions: the least number of failed cases, and of functions with failed cases. The forms of a
             function count as one function.
         min_share: the least number of failed cases relative to all cases of these functions that failed or passed.
+        max_share: the greatest such share.
         min_size: the least number of elements of the largest incorrect tensor.
-        min_correct_bits: the least number of correct leading bits of most cases.
+        min_correct_bits, max_correct_bits: the least and the greatest number of correct leading bits of most cases.
+        min_factor, max_factor: the least and the greatest factor of the relation `scaled` of most cases.
         max_smallest_size: the greatest number of elements of the largest tensor of the smallest call: large calls don't
             show whether the size matters. 0 stands for no limit.
         first_wrong: the alternatives for the number of the first wrong element of most cases, or less than
-            `NEAR` before it.
+            `NEAR` before it. If some cases have only row-major tensors, these cases decide.
+        period: the alternatives for the distance between the runs of wrong elements of most cases; likewise.
+        max_wrong: the greatest number of wrong elements in the first incorrect tensor of every case. 0 stands for no
+            limit.
+        is_saturated: whether the worst element must be the largest number of its type in most cases.
         is_place_fixed: whether the worst element of tensors of equal shapes must have the same index in several cases.
     """
 
@@ -60,16 +69,25 @@ class Conditions:
     trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    not_family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     region: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    kinds: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     text: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     function: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     min_cases: int = field(default=1, metadata=_OPTIONAL)
     min_functions: int = field(default=1, metadata=_OPTIONAL)
     min_share: float = field(default=0.0, metadata=_OPTIONAL)
+    max_share: float = field(default=1.0, metadata=_OPTIONAL)
     min_size: int = field(default=0, metadata=_OPTIONAL)
     min_correct_bits: float = field(default=0.0, metadata=_OPTIONAL)
+    max_correct_bits: float = field(default=math.inf, metadata=_OPTIONAL)
+    min_factor: float = field(default=-math.inf, metadata=_OPTIONAL)
+    max_factor: float = field(default=math.inf, metadata=_OPTIONAL)
     max_smallest_size: int = field(default=0, metadata=_OPTIONAL)
     first_wrong: Sequence[int] = field(default=(), metadata=_OPTIONAL)
+    period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
+    max_wrong: int = field(default=0, metadata=_OPTIONAL)
+    is_saturated: bool = field(default=False, metadata=_OPTIONAL)
     is_place_fixed: bool = field(default=False, metadata=_OPTIONAL)
 
 
@@ -84,7 +102,8 @@ class Diagnosis:
         look_at: where to look for the defect, as a sentence.
         explanation: why the defect has this signature, in some sentences.
         when: the alternatives for the conditions.
-        mutants: the kinds of mutants that have this defect, with which the diagnosis is measured.
+        mutants: the kinds of mutants that have this defect, with which the diagnosis is measured. Each has the reason
+            why the diagnosis describes it and leads to the right place.
     """
 
     id: str
@@ -92,7 +111,7 @@ class Diagnosis:
     look_at: str
     explanation: str
     when: Sequence[Conditions]
-    mutants: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    mutants: Mapping[str, str] = field(default_factory=dict, metadata=_OPTIONAL)
 
 
 @cache
@@ -112,33 +131,61 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
     of_signature = ("symptom", "relation", "pattern", "state", "trait")
     if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
         return False
-    if not _are_enough(when, group) or (when.is_place_fixed and not _is_place_fixed(findings)):
+    if not all((_are_enough(when, group), _are_errors_expected(when, findings), _are_places_expected(when, findings))):
         return False
     if when.text and not any(part in signature.detail.lower() for part in when.text):
         return False
+    families = [{family_of(finding.record.function)} for finding in findings]
     functions = [finding.record.function.lower() for finding in findings] if when.function else []
     return (
         _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
-        and _holds_for_most([{family_of(finding.record.function)} for finding in findings], when.family)
+        and _holds_for_most(families, when.family)
+        and not (when.not_family and _holds_for_most(families, when.not_family))
         and _holds_for_most([_conditions(finding) for finding in findings], when.region)
+        and all(_holds_for_most([_kinds(finding) for finding in findings], [kind]) for kind in when.kinds)
         and _holds_for_most([{part for part in when.function if part in name} for name in functions], when.function)
     )
 
 
 def _are_enough(when: Conditions, group: CaseGroup) -> bool:
     """Return whether enough cases of enough functions fail, with large enough tensors."""
-    findings = group.findings
-    accurate = sum((finding.correct_bits or 0.0) >= when.min_correct_bits for finding in findings)
-    late = sum(any(0 <= finding.first_wrong - first < NEAR for first in when.first_wrong) for finding in findings)
+    findings, total = group.findings, len(group.findings) + group.passed
     return (
         len(findings) >= when.min_cases
         and len({base_function(finding.record.function) for finding in findings}) >= when.min_functions
-        and len(findings) >= when.min_share * (len(findings) + group.passed)
+        and when.min_share * total <= len(findings) <= when.max_share * total
         and max(finding.size for finding in findings) >= when.min_size
-        and (when.min_correct_bits == 0.0 or accurate >= MIN_SHARE * len(findings))
-        and (not when.first_wrong or late >= MIN_SHARE * len(findings))
         and (not when.max_smallest_size or min(finding.call_size for finding in findings) <= when.max_smallest_size)
     )
+
+
+def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
+    """Return whether the errors of most cases are as large as a diagnosis expects."""
+    accuracies = [finding.correct_bits or 0.0 for finding in findings]
+    accurate = sum(when.min_correct_bits <= bits <= when.max_correct_bits for bits in accuracies)
+    scaled = [finding.deviation for finding in findings if finding.deviation and finding.relation == "scaled"]
+    factors = [deviation.value for deviation in scaled if deviation.value is not None]
+    expected = sum(when.min_factor <= factor <= when.max_factor for factor in factors)
+    return accurate >= MIN_SHARE * len(findings) and expected >= MIN_SHARE * len(factors)
+
+
+def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
+    """Return whether the wrong elements of most cases are where a diagnosis expects them."""
+    row_major = [finding for finding in findings if not _NOT_ROW_MAJOR & finding.traits] or findings
+    late = sum(any(0 <= finding.first_wrong - first < NEAR for first in when.first_wrong) for finding in row_major)
+    periodic = sum(finding.period in when.period for finding in row_major)
+    saturated = sum(finding.is_saturated for finding in findings)
+    return (
+        (not when.first_wrong or late >= MIN_SHARE * len(row_major))
+        and (not when.period or periodic >= MIN_SHARE * len(row_major))
+        and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
+        and (not when.is_saturated or saturated >= MIN_SHARE * len(findings))
+        and (not when.is_place_fixed or _is_place_fixed(findings))
+    )
+
+
+_NOT_ROW_MAJOR = frozenset({"not_row_major", "result_not_row_major", "layout"})
+"""Traits of cases in which the number of an element is not its place in memory."""
 
 
 def _is_place_fixed(findings: Sequence[Finding]) -> bool:
@@ -164,6 +211,11 @@ def _holds_for_most(values: Sequence[Collection[str]], alternatives: Sequence[st
         return True
     counts = Counter(bool(set(alternatives).intersection(entry)) for entry in values)
     return counts[True] >= MIN_SHARE * len(values)
+
+
+def _kinds(finding: Finding) -> Collection[str]:
+    """Return the kinds of wrong elements of the first incorrect tensor of a case."""
+    return finding.deviation.kinds if finding.deviation else ()
 
 
 def _conditions(finding: Finding) -> set[str]:

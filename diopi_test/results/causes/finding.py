@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference, PatternKind
 from diopi_test.execution.verdict import PROCESS_LOST, CheckResult, Verdict
 from diopi_test.results.causes.former_logs import deviation_of
-from diopi_test.results.causes.precision import count_correct_bits
+from diopi_test.results.causes.precision import LARGEST, count_correct_bits
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import largest_size, traits_of_case
 from diopi_test.results.pooling import CHECK as POOLED
@@ -43,7 +44,10 @@ class Finding:
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
         call_size: the number of elements of the largest tensor of the call; 0 if it is not known.
         correct_bits: of rounding errors, the number of correct leading bits; None if it is not known.
+        wrong_count: the number of wrong elements of the first incorrect tensor; 0 if it is not known.
+        is_saturated: whether the worst element of the first incorrect tensor is the largest number of its type.
         first_wrong: the number of the first wrong element if a pattern states it; else 0.
+        period: the distance between the runs of wrong elements if a pattern states it; else 0.
         place: the shape of the first incorrect tensor and the index of its worst element; None if they are not known.
     """
 
@@ -58,7 +62,10 @@ class Finding:
     size: int = 0
     call_size: int = 0
     correct_bits: float | None = None
+    wrong_count: int = 0
+    is_saturated: bool = False
     first_wrong: int = 0
+    period: int = 0
     place: tuple[str, tuple[int, ...]] | None = None
 
     @property
@@ -110,7 +117,10 @@ def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) 
         deviation=deviation,
         size=max(difference.total for difference in check.differences),
         call_size=largest_size(first.arguments),
-        first_wrong=_first_wrong(first),
+        wrong_count=first.wrong_count,
+        is_saturated=_is_saturated(first),
+        first_wrong=_number_in_patterns(first, _FIRST),
+        period=_number_in_patterns(first, _PERIOD),
         place=_place(first),
         correct_bits=count_correct_bits(first, deviation) if symptom == DeviationKind.rounding else None,
     )
@@ -141,8 +151,28 @@ def _symptoms(check: CheckResult) -> Sequence[str]:
 
 
 def _main_kind(deviation: Deviation) -> str:
-    """Return the kind that most wrong elements have; of equally frequent kinds, the first one."""
-    return max(deviation.kinds, key=lambda kind: deviation.kinds[kind])
+    """Return the kind that most wrong elements have; of equally frequent kinds, the first one.
+
+    Minor kinds beside others don't count. If a considerable part of the elements are wrong numbers, these don't follow
+    from rounding errors or lost special values, and are the main kind.
+    """
+    kinds = {kind: number for kind, number in deviation.kinds.items() if kind not in _MINOR_KINDS} or deviation.kinds
+    main = max(kinds, key=lambda kind: kinds[kind])
+    wrong = kinds.get(DeviationKind.wrong_value.value, 0)
+    is_wrong = main in _SPECIFIC_KINDS and wrong >= MIN_SHARE_WRONG * (wrong + kinds[main])
+    return DeviationKind.wrong_value.value if is_wrong else main
+
+
+_SPECIFIC_KINDS = frozenset(
+    {DeviationKind.rounding.value, DeviationKind.lost_nan.value, DeviationKind.lost_infinity.value}
+)
+"""Kinds with specific reasons, which don't explain wrong numbers in the same tensor."""
+
+_MINOR_KINDS = frozenset({DeviationKind.sign_of_zero.value, DeviationKind.flushed.value})
+"""Kinds that say little beside others."""
+
+MIN_SHARE_WRONG = 0.25
+"""Share of wrong numbers, among them and the elements of a specific kind, from which on they are the main kind."""
 
 
 # Relations and patterns
@@ -179,11 +209,29 @@ _PLACES = (
 
 _FIRST = re.compile(r"from number (\d+) on")
 
+_PERIOD = re.compile(r"of every (\d+) elements")
 
-def _first_wrong(difference: Difference) -> int:
-    """Return the number of the first wrong element if a pattern states that all elements before it are correct."""
-    matches = (_FIRST.search(pattern.text) for pattern in difference.patterns if pattern.kind in _PLACES)
+
+def _number_in_patterns(difference: Difference, expression: re.Pattern[str]) -> int:
+    """Return the number that the text of a pattern of places states; 0 if none states it."""
+    matches = (expression.search(pattern.text) for pattern in difference.patterns if pattern.kind in _PLACES)
     return max((int(match[1]) for match in matches if match), default=0)
+
+
+def _is_saturated(difference: Difference) -> bool:
+    """Return whether the worst element is the largest or smallest finite number of its floating-point type."""
+    dtype = difference.arguments.get(difference.tensor, "").partition(" ")[0]
+    if dtype not in LARGEST:
+        return False
+    try:
+        parts = complex(difference.actual)
+    except ValueError:
+        return False
+    return any(math.isclose(abs(part), LARGEST[dtype], rel_tol=_TEXT_PRECISION) for part in (parts.real, parts.imag))
+
+
+_TEXT_PRECISION = 1e-3
+"""The relative precision of numbers in text: numbers of narrow types have few digits."""
 
 
 _SHAPE = re.compile(r"^\w+ (\([\d, ]*\))")

@@ -22,6 +22,12 @@ PRECISION: Mapping[str, int] = {
 }
 """Significant bits by element type; of complex types, those of their parts."""
 
+LARGEST: Mapping[str, float] = {
+    **{dtype.name: number_format.largest for dtype, number_format in FORMATS.items()},
+    **{dtype.name: FORMATS[component].largest for dtype, component in COMPONENT.items()},
+}
+"""The largest finite number by element type; of complex types, that of their parts."""
+
 NARROW_TYPES: Mapping[str, tuple[float, float]] = {
     Dtype.float32.name: (-2.0, 8.0),
     Dtype.float16.name: (-2.0, 6.0),

@@ -72,6 +72,8 @@ RELATIONS: Mapping[str, str] = {
     "negated": "results have the opposite sign",
     "scaled": "results are scaled by a constant factor",
     "shifted": "results are shifted by a constant",
+    "wrapped": "results of elements that are 32,768 or 65,536 places away",
+    "partly_unchanged": "elements are as they were before the call",
     "misplaced": "results of other elements",
     "bfloat16": "results have only the precision of bfloat16",
     "float16": "results have only the precision of float16",

@@ -92,6 +92,46 @@ def test_relations_of_floating_point_numbers(actual: Any, relation: ValueRelatio
     assert found.value == (None if value is None else pytest.approx(value, rel=1e-6))
 
 
+def test_integers_at_the_ends_of_their_range_are_saturated() -> None:
+    expected = np.arange(-600, 600, 40)
+    wrapped = expected.astype(np.int8)
+    found = deviation(np.clip(expected, -128, 127), wrapped, Dtype.int8, budget=None)
+    assert found.relation is ValueRelation.saturated
+    few = deviation([127, 5, 6], [-100, 5, 6], Dtype.int8, budget=None)
+    assert few.relation is not ValueRelation.saturated
+
+
+LONG = GENERATOR.normal(size=70_001)
+
+
+@pytest.mark.parametrize("limit", [2**15, 2**16])
+def test_elements_at_wrapped_offsets_are_recognized(limit: int) -> None:
+    offsets = np.arange(LONG.size) % limit
+    written = np.zeros_like(LONG)
+    written[offsets] = LONG
+    assert deviation(LONG[offsets], LONG).relation is ValueRelation.wrapped
+    assert deviation(written, LONG).relation is ValueRelation.wrapped
+
+
+def test_moved_elements_are_not_at_wrapped_offsets() -> None:
+    assert deviation(np.roll(LONG, 5000), LONG).relation is ValueRelation.misplaced
+
+
+def test_wrong_elements_with_their_former_values_are_partly_unchanged() -> None:
+    before, expected = GENERATOR.normal(size=(2, 40)).astype(np.float32)
+    actual = np.where(np.arange(40) < 30, expected, before)
+    incorrect = IncorrectTensor(
+        is_wrong=actual != expected,
+        actual=actual,
+        expected=expected,
+        dtype=Dtype.float32,
+        budget=np.full(40, 1e-6),
+        before=before,
+        inputs={},
+    )
+    assert derive_deviation(incorrect).relation is ValueRelation.partly_unchanged
+
+
 TRUTHS = (np.arange(35) * 7919 % 13 < 6).reshape(5, 7)
 
 

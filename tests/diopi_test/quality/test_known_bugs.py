@@ -108,9 +108,33 @@ def test_sign_of_nan_of_onnx_runtime_has_no_diagnosis() -> None:
     assert [cause.diagnosis for cause in found] == [""]
 
 
-def test_relu_gradient_of_onednn_loses_the_sign_of_zero() -> None:
-    found = causes_with("diopiThresholdBackward", lambda result, case: np.where(result == 0, 0, result))
-    assert [(cause.diagnosis, cause.severity) for cause in found] == [("negative-zero-lost", Severity.minor)]
+def test_relu_gradient_of_onednn_multiplies_by_zero() -> None:
+    def multiplied(result: Array, case: BaselineCase) -> Array:
+        passes = tensor(case) > np.asarray(case.plain_arguments()["threshold"])
+        return np.asarray(tensor(case, "grad_output") * passes)
+
+    found = causes_with("diopiThresholdBackward", multiplied)
+    assert found[0].diagnosis == "masked-by-multiplication"
+
+
+def test_products_of_integers_of_onednn_saturate() -> None:
+    def saturated(result: Array, case: BaselineCase) -> Array:
+        if case.dtype is not Dtype.int8:
+            return result
+        exact = tensor(case).astype(np.int64) * tensor(case, "other")
+        return np.clip(exact, -128, 127)
+
+    found = causes_with("diopiMul", saturated)
+    assert [cause.diagnosis for cause in found] == ["integers-saturate"]
+
+
+def test_logarithm_of_onednn_has_too_few_digits() -> None:
+    def inaccurate(result: Array, case: BaselineCase) -> Array:
+        noise = np.random.default_rng(3).normal(size=result.shape) * 2.0**-20
+        return result + noise if case.dtype is Dtype.float32 else result
+
+    found = causes_with("diopiLog", inaccurate)
+    assert found[0].diagnosis == "inaccurate-approximation"
 
 
 @pytest.mark.parametrize(("dtype", "lost"), [(Dtype.float16, 2.0**-6), (Dtype.bfloat16, 2.0**-2)])
