@@ -158,9 +158,9 @@ def _main_kind(deviation: Deviation) -> str:
     """
     kinds = {kind: number for kind, number in deviation.kinds.items() if kind not in _MINOR_KINDS} or deviation.kinds
     main = max(kinds, key=lambda kind: kinds[kind])
-    wrong = kinds.get(DeviationKind.wrong_value.value, 0)
-    is_wrong = main in _SPECIFIC_KINDS and wrong >= MIN_SHARE_WRONG * (wrong + kinds[main])
-    return DeviationKind.wrong_value.value if is_wrong else main
+    number = kinds.get(DeviationKind.wrong_value.value, 0)
+    has_wrong_values = main in _SPECIFIC_KINDS and number >= MIN_SHARE_OF_WRONG_VALUES * (number + kinds[main])
+    return DeviationKind.wrong_value.value if has_wrong_values else main
 
 
 _SPECIFIC_KINDS = frozenset(
@@ -171,7 +171,7 @@ _SPECIFIC_KINDS = frozenset(
 _MINOR_KINDS = frozenset({DeviationKind.sign_of_zero.value, DeviationKind.flushed.value})
 """Kinds that say little beside others."""
 
-MIN_SHARE_WRONG = 0.25
+MIN_SHARE_OF_WRONG_VALUES = 0.25
 """Share of wrong numbers, among them and the elements of a specific kind, from which on they are the main kind."""
 
 

@@ -97,8 +97,8 @@ def test_integers_at_the_ends_of_their_range_are_saturated() -> None:
     wrapped = expected.astype(np.int8)
     found = deviation(np.clip(expected, -128, 127), wrapped, Dtype.int8, budget=None)
     assert found.relation is ValueRelation.saturated
-    few = deviation([127, 5, 6], [-100, 5, 6], Dtype.int8, budget=None)
-    assert few.relation is not ValueRelation.saturated
+    single = deviation([127, 5, 6], [-100, 5, 6], Dtype.int8, budget=None)
+    assert single.relation is not ValueRelation.saturated
 
 
 LONG = GENERATOR.normal(size=70_001)
