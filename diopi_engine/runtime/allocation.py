@@ -29,7 +29,7 @@ class Allocation:
         group: the name of the group.
         devices: the physical device of each virtual device.
         lanes: the lanes of each engine of the group.
-        taken: masks of the allocated cores, by physical device.
+        core_masks: masks of the allocated cores, by physical device.
         contexts: the numbers of the engines of the group that have an execution context.
     """
 

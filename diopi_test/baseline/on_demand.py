@@ -45,7 +45,7 @@ class ComputationOutcome:
 
     Attributes:
         cases: The number of cases with results.
-        refused: A line for each case that the reference rejects, with the reason.
+        rejected: A line for each case that the reference rejects, with the reason.
         errors: A line for each case that ended with an internal error.
     """
 

@@ -48,7 +48,7 @@ class Rotated:
         centers: the least and the largest coordinate of a centre, in sizes of the features.
         extent: the least and the largest side of a region, in elements a bin.
         angles: where angles are drawn from.
-        given: the regions themselves, if they are not drawn.
+        fixed: the regions themselves, if they are not drawn.
         features: where the maps are drawn from.
     """
 

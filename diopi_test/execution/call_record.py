@@ -137,7 +137,7 @@ class CallRecord:
         damage: guard zones that were written to, known once the tensors are released.
         generators: the generators that the call used.
         again: the same call from the same generator state; None if the call draws no numbers.
-        others: calls that must draw other numbers, by a description of the difference.
+        other_draws: calls that must draw other numbers, by a description of the difference.
         late: results whose memory still changed after it had been read, if that was checked.
     """
 

@@ -70,7 +70,7 @@ class Meaning:
 
     Attributes:
         prototype: The function, in its plain form if it has one.
-        renamed: The prototype's names of arguments, by original names that differ.
+        argument_names: The prototype's names of arguments, by original names that differ.
         constants: The arguments that the original name implies.
     """
 

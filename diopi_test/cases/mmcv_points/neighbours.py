@@ -32,7 +32,7 @@ class Ball:
     Attributes:
         B, N, npoint, sample_num, min_radius, max_radius: as the function has them.
         points, centers: where the coordinates are drawn from.
-        own: whether the centres are the first of the points.
+        is_own_center: whether the centres are the first of the points.
     """
 
     B: int = 2

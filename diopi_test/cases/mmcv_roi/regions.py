@@ -29,7 +29,7 @@ class Regions(Pooling):
     Attributes:
         mode: pool_mode.
         features: where the maps are drawn from.
-        given: the regions themselves, if they are not drawn.
+        fixed: the regions themselves, if they are not drawn.
         argmax_given: whether the mean, too, gets tensors for the places of maxima.
         gamma: of DeformRoiPool.
         offset: where its offsets are drawn from; None where it has none.
