@@ -7,7 +7,7 @@ import numpy as np
 from diopi_test.cases.data import widen
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult
-from diopi_test.oracle.validators import CompletedCall, find_validator
+from diopi_test.oracle.validators import CompletedCall, Problems, Validator, find_validator
 
 
 def check(run: CallRecord) -> CheckResult | None:
@@ -21,8 +21,15 @@ def check(run: CallRecord) -> CheckResult | None:
         if record.values.size != expected.values.size
     ]
     with np.errstate(all="ignore"):  # wrong answers may be anything
-        problems = problems or list(find_validator(run.prototype)(_completed_call(run)))
+        problems = problems or list(_problems_of_draws(find_validator(run.prototype), _completed_call(run)))
     return CheckResult(check="validity", passed=not problems, message="; ".join(problems))
+
+
+def _problems_of_draws(validator: Validator, call: CompletedCall) -> Problems:
+    """Yield the problems of a call's results, and those of the calls that draw other numbers for the same arguments."""
+    yield from validator(call)
+    for description, redraw in call.redraws.items():
+        yield from (f"{description}: {problem}" for problem in validator(redraw))
 
 
 def _completed_call(run: CallRecord) -> CompletedCall:

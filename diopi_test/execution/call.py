@@ -27,6 +27,12 @@ from lib_rt.errors import GuardError
 OFFSET_INCREASE = 2**20
 """The distance by which the offset of a generator is increased to get another state."""
 
+FURTHER_DRAWS = 7
+"""The number of further calls of a random function, from the state that the previous call leaves.
+
+The suite tests the numbers of all of them together, so that smaller deviations from the distribution are significant.
+"""
+
 SETTLING_SECONDS = 0.005
 """Seconds after which a function that does not wait for its own work has usually finished it."""
 
@@ -102,18 +108,21 @@ class Call:
         return replace(run, other_draws=other_draws, again=self._run_once())
 
     def _run_other_draws(self) -> dict[str, CallRecord]:
-        """Call the function with another state of its generators and return the record by its description.
+        """Call the function with other states of its generators and return the records by their descriptions.
 
-        The state is the one after the first call. Gradients do not advance generators, so their offset is increased.
+        The state of a call is the one after the previous call. Gradients do not advance generators, so their offset is
+        increased. A function that only draws is called more often than a function that also computes something.
 
         Returns:
-            The record, by what the call is.
+            The records, by what the calls are.
         """
-        if not self.prototype.is_gradient:
-            return {"the next call": self._run_once()}
-        for generator in self._generators.values():
-            generator.offset += OFFSET_INCREASE
-        return {"a later state": self._run_once()}
+        if self.prototype.is_gradient:
+            for generator in self._generators.values():
+                generator.offset += OFFSET_INCREASE
+            return {"a later state": self._run_once()}
+        count = FURTHER_DRAWS if self.prototype.guarantee == "random" else 1
+        names = ["the next call", *(f"call {number}" for number in range(3, count + 2))]
+        return {name: self._run_once() for name in names}
 
     def run_rejected(self) -> tuple[Error, str, CallRecord]:
         """Call the function once, expecting an error; return the error code, the last error and the record."""

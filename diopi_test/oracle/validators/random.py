@@ -23,12 +23,17 @@ from diopi_test.oracle.validators.statistics import (
     check_distribution,
     check_independence,
     check_permutation,
+    check_repeated_positions,
     check_standard_normal,
     check_uniform_integers,
+    pool_draws,
     score_redraws,
 )
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import format_of, ulp
+
+ALL_RESULTS = "the results of all calls"
+"""The name of the numbers that a call and its repetitions with other states draw."""
 
 
 def _result_name(call: CompletedCall) -> str:
@@ -100,6 +105,9 @@ def random(call: CompletedCall) -> Problems:
     is_valid = (sample >= low) & (sample <= last) & (np.mod(sample, 1) == 0 if sample.dtype.kind == "f" else True)
     problems = list(check_elements("the result", is_valid, sample, f"integers from {low} to {last}"))
     yield from problems or check_uniform_integers("the result", sample.astype(np.int64), low, last - low + 1)
+    if call.redraws and not problems:
+        drawn = pool_draws(call, lambda draw: draw.result.astype(np.int64))
+        yield from check_uniform_integers(ALL_RESULTS, drawn, low, last - low + 1)
     yield from check_independence("the result", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
@@ -116,8 +124,13 @@ def uniform(call: CompletedCall) -> Problems:
     inside = (sample >= low) & (sample < high)
     problems = list(check_elements("the result", inside, sample, f"numbers in [{low}, {high})"))
     slack = format_of(_result_dtype(call)).epsilon * max(abs(low), abs(high))
-    places, room = (sample - low) / (high - low), slack / (high - low)
-    yield from problems or check_distribution("the result", np.maximum(places - room, 0), np.minimum(places + room, 1))
+    samples = {} if problems else {"the result": sample}
+    if call.redraws and not problems:
+        samples[ALL_RESULTS] = pool_draws(call, lambda draw: draw.result)
+    yield from problems
+    for name, numbers in samples.items():
+        places, room = (numbers - low) / (high - low), slack / (high - low)
+        yield from check_distribution(name, np.clip(places - room, 0, 1), np.clip(places + room, 0, 1))
     yield from check_independence("the result", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
@@ -136,9 +149,12 @@ def normal(call: CompletedCall) -> Problems:
     expected = "finite numbers, and the mean where std is 0 or the mean is not finite"
     problems = list(check_elements("the result", is_valid, sample, expected))
     if not problems:
-        z = _standard_scores(sample, mean, std)
-        slack = format_of(_result_dtype(call)).epsilon * (np.abs(mean[is_random]) / std[is_random] + np.abs(z) + 1)
-        problems = list(check_standard_normal("the result", z, slack))
+        samples = {"the result": _standard_scores(sample, mean, std)}
+        if call.redraws:
+            samples[ALL_RESULTS] = pool_draws(call, lambda draw: _standard_scores(draw.result, mean, std))
+        relative_mean, epsilon = np.abs(mean[is_random]) / std[is_random], format_of(_result_dtype(call)).epsilon
+        for name, z in samples.items():
+            problems += check_standard_normal(name, z, epsilon * (relative_mean + np.abs(z) + 1))
     redraws = score_redraws(call, lambda redraw: special.ndtr(_standard_scores(redraw.result, mean, std)))
     yield from problems or check_independence("the result", special.ndtr(_standard_scores(sample, mean, std)), redraws)
 
@@ -167,6 +183,7 @@ def randperm(call: CompletedCall) -> Problems:
     problems = problems or list(check_distinct_positions("out", sample, sample.size, 0))
     problems = problems or list(check_elements("out", np.isin(sample, np.arange(sample.size)), sample, "integers"))
     yield from problems or check_permutation("out", sample)
+    yield from problems or check_repeated_positions("out", pool_draws(call, lambda draw: draw.result))
     yield from check_independence("out", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
@@ -178,9 +195,11 @@ def multinomial(call: CompletedCall) -> Problems:
     inside = (rows >= 0) & (rows < weights.shape[1])
     problems = list(check_elements("out", inside, rows, f"positions from 0 to {weights.shape[1] - 1}"))
     replacement = call.arguments["replacement"]
-    yield from problems or (
-        _check_with_replacement(weights, rows) if replacement else _check_without_replacement(weights, rows)
-    )
+    check_rows = _check_with_replacement if replacement else _check_without_replacement
+    yield from problems or check_rows(weights, rows)
+    if call.redraws and not problems:
+        drawn = pool_draws(call, lambda draw: np.atleast_2d(draw.result))
+        yield from check_rows(np.concatenate([weights] * len(drawn)), np.concatenate(drawn))
     means = weights @ np.arange(weights.shape[1]) / weights.sum(1)
     independent_part = slice(None if replacement else 1)  # without replacement, later draws depend on the first
 

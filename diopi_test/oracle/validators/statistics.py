@@ -6,6 +6,7 @@ correlations. Intervals account for rounding: the sampled number lay in [low, hi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ FALSE_ALARM = 1e-9
 
 LEVEL = FALSE_ALARM / 1000
 """Significance level of a single test: a case has less than a hundred tests, and approximations get a factor of ten."""
+
+MAX_SHIFTED = 2**20
+"""Largest number of elements that a test of correlation takes: more elements would only take more time."""
 
 MIN_ELEMENTS = 200
 """Smallest number of elements for a test of correlation: with fewer elements it is not normally distributed."""
@@ -42,10 +46,10 @@ def check_counts(name: str, hits: Any, trials: Any, probabilities: Any) -> Probl
 def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) -> Problems:
     """Check that elements 0 or 1 are independent, of each other and of other calls, and 1 with probability p."""
     p = np.broadcast_to(p, heads.shape)
-    values, groups = np.unique(p, return_inverse=True)
-    hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
-    trials = np.bincount(groups.reshape(-1), minlength=len(values))
-    yield from check_counts(f"{name}: ones", hits, trials, values)
+    yield from check_ones(name, heads, p)
+    if redraws:
+        drawn = np.stack([heads, *redraws.values()])
+        yield from check_ones(f"{name} of {len(drawn)} calls", drawn, np.broadcast_to(p, drawn.shape))
     deviations, variance = heads - p, p * (1 - p)
     dependence = {"elements of the same call": coincidence_bound(deviations, deviations, variance)}
     dependence |= {
@@ -54,6 +58,14 @@ def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) ->
     }
     for description, probability in dependence.items():
         yield from report_unlikely(f"{name}: elements depend on {description}", probability)
+
+
+def check_ones(name: str, heads: Array, p: Array) -> Problems:
+    """Check that the elements 0 or 1 are 1 as often as their probabilities `p`, of the same shape, say."""
+    values, groups = np.unique(p, return_inverse=True)
+    hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
+    trials = np.bincount(groups.reshape(-1), minlength=len(values))
+    yield from check_counts(f"{name}: ones", hits, trials, values)
 
 
 def check_distribution(name: str, low: Array, high: Array) -> Problems:
@@ -120,6 +132,25 @@ def check_permutation(name: str, sample: Array) -> Problems:
     )
 
 
+def check_repeated_positions(name: str, samples: Array) -> Problems:
+    """Check that no element of a permutation is the same in all of several independent permutations.
+
+    Args:
+        name: the name of the result.
+        samples: the permutations of 0 … n − 1, [permutations, n].
+
+    Yields:
+        A description of the first element that is the same in all permutations.
+    """
+    count, size = samples.shape
+    repeated = np.flatnonzero((samples == samples[0]).all(0))
+    if count > 1 and repeated.size:
+        place = int(repeated[0])
+        probability = min(1.0, size * float(size) ** (1 - count))  # of any of the elements
+        description = f"{name}: element {place} is {samples[0, place]:g} in all of {count} calls"
+        yield from report_unlikely(description, probability)
+
+
 def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> Problems:
     """Check that elements depend neither on each other nor on elements of other calls, at any distance."""
     yield from report_unlikely(
@@ -131,7 +162,12 @@ def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> P
         )
 
 
-def score_redraws(call: CompletedCall, score: Any) -> dict[str, Array]:
+def pool_draws(call: CompletedCall, score: Callable[[CompletedCall], Array]) -> Array:
+    """Return `score(call)` of a call and its repeated calls, which draw different numbers: [calls, …]."""
+    return np.stack([score(draw) for draw in (call, *call.redraws.values())])
+
+
+def score_redraws(call: CompletedCall, score: Callable[[CompletedCall], Array]) -> dict[str, Array]:
     """Return `score(call)` for each repeated call that must draw different numbers, by its description."""
     return {description: score(redraw) for description, redraw in call.redraws.items()}
 
@@ -146,7 +182,7 @@ def correlation_probability(x: Array, y: Array) -> float:
     Returns:
         The probability; 1 if there are fewer than `MIN_ELEMENTS` elements, or all elements of a sample are equal.
     """
-    a, b = _standardise(x), _standardise(y)
+    a, b = (_standardise(sample.reshape(-1)[:MAX_SHIFTED]) for sample in (x, y))
     count = a.size
     if count < MIN_ELEMENTS or count != b.size or not (a.any() and b.any()):
         return 1.0
@@ -169,7 +205,7 @@ def coincidence_bound(x: Array, y: Array, variance: Array) -> float:
     Returns:
         The bound; 1 if there are fewer than `MIN_ELEMENTS` elements.
     """
-    a, b, v = x.reshape(-1), y.reshape(-1), variance.reshape(-1)
+    a, b, v = (array.reshape(-1)[:MAX_SHIFTED] for array in (x, y, variance))
     if a.size < MIN_ELEMENTS or a.size != b.size:
         return 1.0
     shifts, rounding = _shifts(a.size, both_ways=x is not y), 1e-12 * a.size  # rounding error of the Fourier transform

@@ -168,6 +168,45 @@ def randomness_mutants(function: str) -> Iterator[Mutant]:
         yield Mutant(name="generator ignored", parameter=name, generator_key=lambda seed, offset, calls: (calls,))
         if not lookup(function).is_gradient:
             yield Mutant(name="offset not advanced", parameter=name, advance=0)
+    for prefix, mutant in _DISTRIBUTION_MUTANTS.items():
+        if function.startswith(prefix):
+            yield mutant
+
+
+def _lose_ones(call: SimulatedCall) -> Effect:
+    """Replace every eighth element by 0: ones become rarer by an eighth."""
+    results = {name: [array.copy() for array in arrays] for name, arrays in call.results.items()}
+    for array in (array for arrays in results.values() for array in arrays):
+        array.reshape(-1)[7::8] = 0
+    return call.replace_results(results)
+
+
+def _spread_numbers(call: SimulatedCall) -> Effect:
+    """Move the numbers away from their mean, as a standard deviation that is 8 % too large does."""
+    mean = np.asarray(call.case.plain_arguments()["mean"])
+    with np.errstate(all="ignore"):
+        results = {
+            name: [(mean + 1.08 * (array.astype(np.float64) - mean)).astype(array.dtype) for array in arrays]
+            for name, arrays in call.results.items()
+        }
+    return call.replace_results(results)
+
+
+def _end_with_largest(call: SimulatedCall) -> Effect:
+    """Exchange the largest number of a permutation for the last one."""
+    results = {name: [array.copy() for array in arrays] for name, arrays in call.results.items()}
+    for array in (array for arrays in results.values() for array in arrays if array.size > 1):
+        place = int(np.argmax(array))
+        array[[place, -1]] = array[[-1, place]]
+    return call.replace_results(results)
+
+
+_DISTRIBUTION_MUTANTS = {
+    "diopiBernoulli": Mutant(name="an eighth of the ones lost", corrupt=_lose_ones),
+    "diopiNormal": Mutant(name="standard deviation 8 % too large", corrupt=_spread_numbers),
+    "diopiRandperm": Mutant(name="the largest number always last", corrupt=_end_with_largest),
+}
+"""Mutants with another distribution, by the beginning of the names of the functions."""
 
 
 def draw_with(

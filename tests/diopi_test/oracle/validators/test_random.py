@@ -256,6 +256,31 @@ def test_validator_rejects_wrong_random_numbers(name: str, fault: str, words: st
     assert_refused(outcome(name, function), words)
 
 
+def permutation_with_largest_last(n: int, generator: Array) -> Any:
+    return np.append(randperm(n - 1, generator), n - 1)
+
+
+def test_validator_rejects_a_bias_that_shows_only_in_several_calls() -> None:
+    assert_refused(outcome("diopiRandperm", permutation_with_largest_last), "in all of 9 calls")
+
+    def bernoulli_off_by_a_tenth(p: float, generator: Array, *, out: Any) -> Any:
+        return rng(generator).random(out.shape) < 1.1 * p
+
+    refused = outcome("diopiBernoulliScalar", bernoulli_off_by_a_tenth)
+    assert_refused(refused, "of 9 calls: ones")
+    assert "the result: ones" not in refused.message
+
+
+def test_validator_rejects_wrong_numbers_of_a_later_call() -> None:
+    calls: list[int] = []
+
+    def bernoulli_wrong_later(p: float, generator: Array, *, out: Any) -> Any:
+        calls.append(len(calls))
+        return np.full(out.shape, 2.0) if len(calls) == 5 else rng(generator).random(out.shape) < p
+
+    assert_refused(outcome("diopiBernoulliScalar", bernoulli_wrong_later), "call 5: ")
+
+
 def replacement_ignored(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
     return multinomial(input, num_samples, True, generator)
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import chdtrc
 from scipy.stats import norm
 
+from diopi_test.cases.random import LONG_SAMPLE
 from diopi_test.oracle.validators import statistics
 
 SEEDS = range(200)
@@ -96,6 +98,35 @@ def test_wrong_moments_of_a_normal_sample_raise_an_alarm() -> None:
     assert "times its standard deviation" in words(statistics.check_standard_normal("z", 0.9 * z, none))
     assert "times its standard deviation" in words(statistics.check_standard_normal("z", 1.1 * z, none))
     assert not words(statistics.check_standard_normal("z", np.round(1.02 * z, 2), np.full(4000, 0.05)))
+
+
+POOLED = 9 * LONG_SAMPLE[0]
+"""The number of elements that the suite draws in a case of the level large."""
+
+
+def test_a_probability_that_is_off_by_half_a_percent_is_found_in_999_of_1000_runs() -> None:
+    rng, p = np.random.default_rng(6), 0.3
+    hits = rng.binomial(POOLED, [[p], [1.005 * p]], (2, 1000))
+    right, wrong = ([bool(words(statistics.check_counts("b", hit, POOLED, p))) for hit in row] for row in hits)
+    assert not any(right)
+    assert sum(wrong) >= 999
+
+
+def test_a_deviation_that_is_off_by_half_a_percent_is_found_in_999_of_1000_runs() -> None:
+    """The sum of squares of a normal sample has a chi-square distribution, so no sample has to be drawn."""
+    squares = 1.005**2 * np.random.default_rng(7).chisquare(POOLED, 1000)
+    assert np.sum(2 * chdtrc(POOLED, squares) < statistics.LEVEL) >= 999
+
+
+def test_an_element_that_all_permutations_have_in_one_place_raises_an_alarm() -> None:
+    rng = np.random.default_rng(8)
+    permutations = rng.permuted(np.tile(np.arange(300), (8, 1)), axis=1)
+    assert not words(statistics.check_repeated_positions("p", permutations))
+    for row in permutations:
+        place = int(np.argmax(row))
+        row[[place, -1]] = row[[-1, place]]
+    assert "element 299 is 299 in all of 8 calls" in words(statistics.check_repeated_positions("p", permutations))
+    assert not words(statistics.check_repeated_positions("p", permutations[:2]))
 
 
 def test_coincidence_bound_exceeds_the_probability_for_independent_coins() -> None:
