@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self, final
 
+from diopi_impl import IEEE
 from diopi_proto.interface import prototypes
 from diopi_test.cases.result_dependencies import result_dependencies
 from diopi_test.execution.runtime_cases import RUNTIME
@@ -31,11 +32,13 @@ class VendorVersion:
         library: the SHA-256 of a compiled vendor's file; empty for a vendor in Python.
         baseline: the digest of the baseline.
         sources: the sources of a vendor in Python.
+        numerics: the digest of the declared arithmetic; empty if it is unknown because the vendor does not start.
     """
 
     library: str
     baseline: str
     sources: VendorSources
+    numerics: str = IEEE.digest
 
 
 @final
@@ -92,6 +95,8 @@ def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[s
     """Return the functions that changes since a run can affect, or None for all, and the reason."""
     if log.header.baseline.digest != version.baseline:
         return None, "the baseline differs from that of the log"
+    if version.numerics and log.numerics.digest != version.numerics:
+        return None, "the declared numerics differ from those of the log"
     if log.vendor.digest != version.library:
         return None, "the vendor's library differs from that of the log"
     if version.library:

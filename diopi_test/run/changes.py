@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from diopi_impl import VendorError
+from diopi_impl import IEEE, VendorError
+from diopi_impl.numerics import read_numerics_of_library
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.cluster import ClusterError
 from diopi_test.run.affected import AffectedCases, VendorVersion
 from diopi_test.run.case_executor import executor_of
+from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.keywords import SelectionError
 from diopi_test.run.options import RunOptions
@@ -36,10 +38,13 @@ def select_affected(options: RunOptions, functions: Sequence[str], log: Path | N
         LogError: The log can't be read.
         VendorNotFoundError: There is no such vendor.
         BaselineError: The baseline is unusable.
+        NumericsError: The declaration next to a library is invalid.
     """
     check_names("--affected-by", functions, lambda: list(prototypes()))
     if log is None:
-        affected = AffectedCases.by_functions(functions, _read_sources(options))
+        description = _describe(options)
+        sources = VendorSources() if description is None else VendorSources.read(description.sources)
+        affected = AffectedCases.by_functions(functions, sources)
     else:
         content = LogContent.read(log)
         if content.header.baseline.level != options.level:
@@ -53,16 +58,22 @@ def select_affected(options: RunOptions, functions: Sequence[str], log: Path | N
 
 def _read_version(options: RunOptions) -> VendorVersion:
     """Return the version of the vendor and of the baseline of a run."""
-    library = Path(options.vendor)
-    digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
-    sources = VendorSources() if digest else _read_sources(options)
-    return VendorVersion(library=digest, baseline=options.source.collect()[0].digest, sources=sources)
+    library, baseline = Path(options.vendor), options.source.collect()[0].digest
+    if library.is_file():
+        digest = hashlib.sha256(library.read_bytes()).hexdigest()
+        numerics = options.execution.numerics or read_numerics_of_library(library) or IEEE
+        return VendorVersion(library=digest, baseline=baseline, sources=VendorSources(), numerics=numerics.digest)
+    description = _describe(options)
+    if description is None:
+        return VendorVersion(library="", baseline=baseline, sources=VendorSources(), numerics="")
+    sources = VendorSources.read(description.sources)
+    return VendorVersion(library="", baseline=baseline, sources=sources, numerics=description.numerics.digest)
 
 
-def _read_sources(options: RunOptions) -> VendorSources:
-    """Start the vendor in a worker and return its sources; they are empty if the vendor does not start."""
+def _describe(options: RunOptions) -> Description | None:
+    """Start the vendor in a worker and return its description; None if the vendor does not start."""
     try:
         with executor_of(options.vendor, options.limits, options.execution, workers=1, dask=options.dask) as executor:
-            return VendorSources.read(executor.describe().sources)
+            return executor.describe()
     except (VendorError, ForkServerError, ClusterError):
-        return VendorSources()  # the run reports why the vendor does not start
+        return None  # the run reports why the vendor does not start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,7 @@ ALL = {"diopiAdd[a]", "diopiRelu[a]", "diopiSin[a]"}
         (version(changed(activation="3")), {"diopiRelu[a]", "diopiSin[a]"}),
         (version(changed(arithmetic="3")), {"diopiAdd[a]", "diopiSin[a]"}),
         (version(SOURCES, baseline="new"), ALL),
+        (replace(version(SOURCES), numerics="other"), ALL),
         (version(VendorSources()), ALL),
         (version(VendorSources(), library="new"), ALL),
     ],

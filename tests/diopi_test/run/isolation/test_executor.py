@@ -53,8 +53,8 @@ def test_every_case_is_reported_once(scheduled: list[ScheduledCase], workers: in
 
 def test_cases_are_evaluated_for_the_arithmetic_of_the_vendor_or_of_the_options() -> None:
     options = CaseOptions(numerics=find_numerics("fast-math"))
-    expected = {("declared_vendors:tf32", None): "tf32", (STUB_VENDOR, None): "ieee"}
-    expected |= {("declared_vendors:tf32", options): "fast-math", (STUB_VENDOR, options): "fast-math"}
+    expected = {("declaring_stub:tf32", None): "tf32", (STUB_VENDOR, None): "ieee"}
+    expected |= {("declaring_stub:tf32", options): "fast-math", (STUB_VENDOR, options): "fast-math"}
     for (vendor, case_options), name in expected.items():
         with Executor(vendor, 1, Limits(), case_options or CaseOptions()) as executor:
             assert executor.describe().numerics == find_numerics(name)
