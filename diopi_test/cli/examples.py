@@ -23,6 +23,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ),
         ("run --case 'diopiAdd[float32-row]' --dump failed", "run one case and write its arrays if it fails"),
         ("run --vendor my_vendor --waivers waivers.toml --json report.json", "accept known failures; write a report"),
+        ("run --vendor my_vendor --numerics tf32", "evaluate the results for products in TF32"),
         ("run --vendor my_vendor --failed-in report.json", "repeat the cases that failed"),
         ("run --vendor my_vendor --level full --shard 2/8", "run the second of eight parts of all cases"),
         ("run --level models --model resnet50", "run the calls of a training step of a network"),

@@ -88,6 +88,11 @@ vendor = "my_vendor"
 waivers = ["waivers.toml"]
 """
 
+NUMERICS = """
+name = "my_chip"
+float32_products = "tf32"
+"""
+
 WAIVERS = """
 [[waiver]]
 pattern = "diopiAdd[float16-*]"
@@ -106,6 +111,7 @@ def prepare(folder: Path) -> None:
         "net.py": NETWORK,
         "plan.toml": PLAN,
         "waivers.toml": WAIVERS,
+        "my_chip.toml": NUMERICS,
         "trusted_keys": "",
         **dict.fromkeys(("configs.py", "diopi_configs.py"), CONFIGURATION),
         "device_configs.py": DEVICE_CONFIGURATION,

@@ -1,0 +1,74 @@
+"""Every example of docs/accelerators.md works, and its tables list the fields and declarations that exist."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from case_records import case_record, report_of
+
+from diopi_impl import Numerics, NumericsError, find_numerics
+from diopi_impl.numerics import ELEMENTARY_FUNCTIONS, read_numerics, shipped_names
+from diopi_impl.numerics.validation import values_of
+from diopi_test.results.overview import describe_conformance, describe_run
+
+PAGE = (Path(__file__).parents[2] / "docs" / "accelerators.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """Return the blocks of the page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def rows(heading: str) -> dict[str, str]:
+    """Return the rows of the table whose first column has this heading: the text of each row by its name."""
+    table = PAGE.partition(f"\n| {heading} |")[2].partition("\n\n")[0]
+    return {row[0]: row[1] for row in re.findall(r"^\| `(\w[\w-]*)` (\|.*)$", table, re.MULTILINE)}
+
+
+def test_every_declaration_of_the_page_is_valid(tmp_path: Path) -> None:
+    (text,) = blocks("toml")
+    path = tmp_path / "my_chip.toml"
+    path.write_text(text)
+    numerics = read_numerics(path)
+    assert (numerics.name, numerics.float32_products) == ("my_chip", "tf32")
+    assert set(numerics.elementary) == {"exp", "tanh", "log"} <= set(ELEMENTARY_FUNCTIONS)
+
+
+def test_the_vendor_of_the_page_declares_its_arithmetic() -> None:
+    (text,) = blocks("python")
+    path = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-c", f"{text}\nprint(vendor.numerics.name, vendor.numerics.is_ieee)"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, timeout=300)
+    assert done.stdout == "my_chip False\n", done.stderr
+
+
+def test_the_shown_message_is_that_of_an_invalid_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_chip.toml").write_text('float32_products = "fp19"')
+    with pytest.raises(NumericsError) as caught:
+        find_numerics("my_chip.toml")
+    assert f"{caught.value}\n" in blocks("text")
+
+
+def test_the_shown_report_names_the_declaration() -> None:
+    report = report_of([case_record("diopiRelu[float32-a]", "passed")], numerics=find_numerics("tf32"))
+    (lines,) = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
+    assert lines[0] == f"numerics: {dict(describe_run(report))['numerics']}"
+    assert lines[1].partition(" conform")[2] == describe_conformance(report).partition(" conforms")[2]
+
+
+def test_the_page_lists_every_declaration_that_ships() -> None:
+    assert set(rows("name")) == set(shipped_names())
+
+
+def test_the_page_lists_every_field_with_its_values() -> None:
+    table = rows("key")
+    assert list(table) == [item.name for item in fields(Numerics)]
+    for name in ("float32_products", "half_accumulation", "convolutions", "subnormals", "sum_order", "float64"):
+        assert [value for value in values_of(Numerics, name) if f"`{value}`" not in table[name]] == [], name
