@@ -106,8 +106,8 @@ def random(call: CompletedCall) -> Problems:
     problems = list(check_elements("the result", is_valid, sample, f"integers from {low} to {last}"))
     yield from problems or check_uniform_integers("the result", sample.astype(np.int64), low, last - low + 1)
     if call.redraws and not problems:
-        drawn = pool_draws(call, lambda draw: draw.result.astype(np.int64))
-        yield from check_uniform_integers(ALL_RESULTS, drawn, low, last - low + 1)
+        pooled = pool_draws(call, lambda draw: draw.result.astype(np.int64))
+        yield from check_uniform_integers(ALL_RESULTS, pooled, low, last - low + 1)
     yield from check_independence("the result", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
@@ -198,8 +198,8 @@ def multinomial(call: CompletedCall) -> Problems:
     check_rows = _check_with_replacement if replacement else _check_without_replacement
     yield from problems or check_rows(weights, rows)
     if call.redraws and not problems:
-        drawn = pool_draws(call, lambda draw: np.atleast_2d(draw.result))
-        yield from check_rows(np.concatenate([weights] * len(drawn)), np.concatenate(drawn))
+        pooled = pool_draws(call, lambda draw: np.atleast_2d(draw.result))
+        yield from check_rows(np.concatenate([weights] * len(pooled)), np.concatenate(pooled))
     means = weights @ np.arange(weights.shape[1]) / weights.sum(1)
     independent_part = slice(None if replacement else 1)  # without replacement, later draws depend on the first
 

@@ -48,8 +48,8 @@ def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) ->
     p = np.broadcast_to(p, heads.shape)
     yield from check_ones(name, heads, p)
     if redraws:
-        drawn = np.stack([heads, *redraws.values()])
-        yield from check_ones(f"{name} of {len(drawn)} calls", drawn, np.broadcast_to(p, drawn.shape))
+        pooled = np.stack([heads, *redraws.values()])
+        yield from check_ones(f"{name} of {len(pooled)} calls", pooled, np.broadcast_to(p, pooled.shape))
     deviations, variance = heads - p, p * (1 - p)
     dependence = {"elements of the same call": coincidence_bound(deviations, deviations, variance)}
     dependence |= {

@@ -107,9 +107,9 @@ POOLED = 9 * LONG_SAMPLE[0]
 def test_a_probability_that_is_off_by_half_a_percent_is_found_in_999_of_1000_runs() -> None:
     rng, p = np.random.default_rng(6), 0.3
     hits = rng.binomial(POOLED, [[p], [1.005 * p]], (2, 1000))
-    right, wrong = ([bool(words(statistics.check_counts("b", hit, POOLED, p))) for hit in row] for row in hits)
-    assert not any(right)
-    assert sum(wrong) >= 999
+    correct, biased = ([bool(words(statistics.check_counts("b", hit, POOLED, p))) for hit in row] for row in hits)
+    assert not any(correct)
+    assert sum(biased) >= 999
 
 
 def test_a_deviation_that_is_off_by_half_a_percent_is_found_in_999_of_1000_runs() -> None:
