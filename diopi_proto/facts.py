@@ -208,7 +208,7 @@ class MayAlias(Fact):
 
 
 @dataclass(frozen=True)
-class MayShare(Fact):
-    """The caller may pass the tensor of `argument` here as well, although both hold positions or lengths."""
+class Apart(Fact):
+    """The caller does not pass values of `argument` here: they would lie on a boundary, where rounding decides."""
 
     argument: str

@@ -4,8 +4,8 @@ Reading never conflicts with reading, so the values decide: they must be valid f
 
 - Floating-point and complex inputs may share their values.
 - Integers and truth values may do so in functions that compute each element of the result from the elements at the same
-  position. In all other functions, they are positions, lengths or masks, whose values depend on other arguments. The
-  fact `MayShare` declares the exceptions.
+  position. In all other functions, they are positions, lengths or masks, whose values depend on other arguments.
+- The fact `Apart` excludes inputs whose equal values have no determined result.
 - If a function has inputs that are gradients of results, one of the two inputs is such a gradient. It may have any
   value. The other inputs must match the results of the forward function.
 """
@@ -18,7 +18,7 @@ from functools import cache
 from itertools import combinations
 
 from diopi_proto.dtypes import category
-from diopi_proto.facts import MayShare, OnHost
+from diopi_proto.facts import Apart, OnHost
 from diopi_proto.parameters import Parameter, Role, SparseIn
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -59,17 +59,15 @@ def _make_pairs(prototype: Prototype, inputs: list[Parameter], gradients: frozen
     """Yield the pairs of `inputs` that may share memory; `gradients` names the inputs that are gradients."""
     for first, second in combinations(inputs, 2):
         names = (first.name, second.name)
-        if gradients and gradients.isdisjoint(names):
+        are_apart = any(fact.argument in names for p in (first, second) for fact in p.facts if isinstance(fact, Apart))
+        if are_apart or (gradients and gradients.isdisjoint(names)):
             continue
-        is_declared = any(
-            fact.argument in names for p in (first, second) for fact in p.facts if isinstance(fact, MayShare)
-        )
         sources = [name for name in reversed(names) if name not in gradients] or list(reversed(names))
         yield InputPair(
             first=names[0],
             second=names[1],
             sources=tuple(sources),
-            all_dtypes=prototype.elementwise or is_declared,
+            all_dtypes=prototype.elementwise,
         )
 
 

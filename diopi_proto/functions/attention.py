@@ -45,7 +45,7 @@ from typing import Annotated, Literal
 from diopi_proto.callers import CallForm
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import constant, floating, index, narrow, same, same_as_input, single, statistic, truth
-from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayAlias, MayShare, NeededWhere, SizesFollow
+from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayAlias, NeededWhere, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Broadcast,
@@ -72,7 +72,6 @@ from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 BroadcastMask = Annotated[In, HoldsTruth(), SizesFollow(broadcast=True)]
-QueryLengths = Annotated[In, SizesFollow(), MayShare("cum_seq_q")]
 RotatedOut = Annotated[Out, MayAlias("x")]
 SizedMutableIn = Annotated[MutableIn, SizesFollow()]
 Probability = Annotated[f32, AtLeast(0), AtMostOne()]
@@ -355,7 +354,7 @@ def diopiFlashAttentionVarLen(
     k: Sized,
     v: Sized,
     cum_seq_q: In,
-    cum_seq_kv: QueryLengths,
+    cum_seq_kv: Sized,
     alibi_slopes: Sized | None,
     max_seqlen_q: i32,
     max_seqlen_kv: i32,
@@ -392,7 +391,7 @@ def diopiFlashAttentionVarLenBackward(
     k: Sized,
     v: Sized,
     cum_seq_q: In,
-    cum_seq_kv: QueryLengths,
+    cum_seq_kv: Sized,
     alibi_slopes: Sized | None,
     attention_out: Sized,
     softmax_lse: Sized,
@@ -482,7 +481,7 @@ def diopiMultiHeadAttentionVarLen(
     k: SizedMutableIn,
     v: SizedMutableIn,
     cum_seq_q: In,
-    cum_seq_k: QueryLengths,
+    cum_seq_k: Sized,
     max_q: i64,
     max_k: i64,
     dropout_p: WideProbability,
@@ -519,7 +518,7 @@ def diopiMultiHeadAttentionVarLenBackward(
     out: Sized,
     softmax_lse: Sized,
     cum_seq_q: In,
-    cum_seq_k: QueryLengths,
+    cum_seq_k: Sized,
     max_q: i64,
     max_k: i64,
     dropout_p: WideProbability,

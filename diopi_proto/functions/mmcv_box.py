@@ -17,13 +17,14 @@ Source: the MMCV 1.x operator of the same name, unless a docstring names another
 from typing import Annotated
 
 from diopi_proto.dtypes import floating, index, index32, index64, position, position32, single, wide
-from diopi_proto.facts import HoldsTruth, OneOf, SizesFollow
+from diopi_proto.facts import Apart, HoldsTruth, OneOf, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NewOut, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 Mode = Annotated[i64, OneOf((0, 1))]
+Polygons = Annotated[In, SizesFollow(), Apart("points")]
 
 
 @prototype(dtypes=floating)
@@ -98,7 +99,7 @@ def diopiNmsRotatedMmcv(
 
 
 @prototype(dtypes=wide, guarantee="exact")
-def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: Sized):
+def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: Polygons):
     """Compute which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
 
     points: [B, 2]. polygons: [M, 8]. output: [B, M]. A point is inside if a ray from it in direction +x crosses an odd

@@ -119,6 +119,7 @@ def _second_difference(values: NDArray[Any], halfway: NDArray[Any], end: NDArray
         if values.dtype.kind not in "fc":
             same = (values == halfway.astype(values.dtype)) & (values == end.astype(values.dtype))
             return np.where(same, 0.0, np.inf)
+        halfway, end = halfway.astype(values.dtype), end.astype(values.dtype)  # truth values in a tensor of numbers
         jump = np.abs((end - halfway) - (halfway - values))
         finite = np.isfinite([values, halfway, end])
     return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))

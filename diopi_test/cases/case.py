@@ -39,6 +39,8 @@ class CaseClass(StrEnum):
     """
     aliased = "aliased"
     """One tensor passed for several parameters, or inputs whose storages overlap."""
+    concurrent = "concurrent"
+    """Calls in flight at the same time, without synchronization between them."""
     open = "open"
     """Calls that PyTorch rejects, or whose results PyTorch leaves open: only the standard defines their results."""
     negative = "negative"

@@ -39,8 +39,8 @@ def check(sequence: CallSequence) -> CheckResult | None:
     again = sequence.waited or sequence.queued
     problem, places = again.problem, again.differences
     if again.run is not None and not problem and _repeats_bits(sequence.first.run.prototype):
-        places = tuple(_bit_differences(sequence.first.run, again.run))
-        problem = "; ".join(map(_describe, places))
+        places = tuple(find_bit_differences(sequence.first.run, again.run))
+        problem = "; ".join(map(describe_bits, places))
     message = f"a second call: {problem}" if problem else ""
     return CheckResult(
         check="repeat",
@@ -56,7 +56,7 @@ def _repeats_bits(prototype: Prototype) -> bool:
     return prototype.repeats_bits
 
 
-def _bit_differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
+def find_bit_differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
     """Yield the differences between the bits of the results of two calls."""
     for (first_record, expected), (second_record, _) in zip(first.results(), again.results(), strict=True):
         if expected.needs_validator or are_bits_equal(first_record.values, second_record.values):
@@ -76,7 +76,7 @@ def _differing_elements(before: NDArray[Any], after: NDArray[Any], expected: Exp
     return differ if expected.specified is None else differ & expected.specified.reshape(differ.shape)
 
 
-def _describe(place: Difference) -> str:
+def describe_bits(place: Difference) -> str:
     """Return a description such as `out: 3 of 15 elements have other bits, the first at (0, 2): 1.25, 1.5 before`."""
     count = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
     return f"{count}, the first at {place.index}: {place.actual}, {place.expected} before{place.pattern_suffix}"

@@ -32,6 +32,7 @@ from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
 from diopi_test.run.collection import collect_level, collect_runtime
 from diopi_test.run.keywords import SelectionError
+from diopi_test.run.limits import IN_FLIGHT
 from diopi_test.run.options import known_checks, rename_check
 from diopi_test.run.output import Terminal
 from diopi_test.run.selection import NOT, FailedCases, Selection, Shard, check_names
@@ -396,6 +397,14 @@ check_options = _combine(
         click.option("--list", "only_list", is_flag=True, help="Print the IDs of the cases without running them."),
         click.option(
             "--nhwc", is_flag=True, help="Use the channels-last layout for 4-D and 5-D tensors with channels."
+        ),
+        click.option(
+            "--in-flight",
+            type=click.IntRange(min=0),
+            metavar="N",
+            default=IN_FLIGHT,
+            show_default=True,
+            help="Make chains of at most N calls without synchronization between them; 0 for no chains.",
         ),
         renamed_option(
             "--int32-indices",

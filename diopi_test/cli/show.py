@@ -99,10 +99,8 @@ def _describe_checks(loaded: LoadedCase) -> Iterator[str]:
 def _run_on_stub_vendor(loaded: LoadedCase) -> tuple[Outcome, int]:
     """Return the outcome of a case on a stub vendor, and the number of calls."""
     from diopi_impl.host_runtime import HostRuntime
-    from diopi_test.execution.negative_cases import NegativeCase
     from diopi_test.quality.stub_vendor import StubVendor
-    from diopi_test.run.run_case import run_case
-    from diopi_test.run.run_negative_case import run_negative_case
+    from diopi_test.run.session import run_loaded_case
 
     class CountingStubVendor(StubVendor):
         calls = 0
@@ -113,8 +111,5 @@ def _run_on_stub_vendor(loaded: LoadedCase) -> tuple[Outcome, int]:
 
     vendor = CountingStubVendor("stub", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device:
-        if loaded.flaw is not None:
-            outcome = run_negative_case(vendor, device, NegativeCase(loaded.case, loaded.flaw))
-        else:
-            outcome = run_case(vendor, device, loaded.case)
+        outcome = run_loaded_case(vendor, device, loaded)
     return outcome, vendor.calls

@@ -139,7 +139,7 @@ def _make_targets(prototype: Prototype) -> Iterator[tuple[str, Sharing]]:
             yield _label(prototype, pair.second, "overlaps", pair.first), Sharing(pair=pair, overlaps=True)
     for result, arguments in prototype.aliases.items():
         shared_pair = next((pair for pair in pairs if {pair.first, pair.second} <= {*arguments}), None)
-        if shared_pair is not None:
+        if shared_pair is not None and not prototype.parameter(result).is_argument:
             second_name = prototype.parameter(shared_pair.second).c_name
             label = f"{_label(prototype, result, 'is', shared_pair.first)}-and-{second_name}"
             yield label, Sharing(result=result, argument=shared_pair.first, pair=shared_pair)

@@ -12,17 +12,18 @@ from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.aliased import aliased_labels, needs_reference
 from diopi_test.execution.ignored import ignored_labels
+from diopi_test.execution.in_flight import chain_labels, suitable_labels
 from diopi_test.execution.negative_cases import negative_labels
 
 SMOKE = "smoke"
 """The name of the level with a sample of the cases."""
 
 SAMPLE_PERIOD = 16
-"""At level smoke, one of this many functions has cases for which the reference is evaluated in the run."""
+"""At level smoke, one of this many functions has cases of aliased inputs and chains, which cost the most."""
 
 
 def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
-    """Return the cases stored in a file, then cases of ignored arguments and aliasing, then negative tests.
+    """Return the cases stored in a file, then ignored arguments, aliasing and concurrency, then negative tests.
 
     Negative tests come last, so that a vendor that crashes in them has run all other cases before. No cases are derived
     at levels with generated inputs, because the smaller levels already test the same properties.
@@ -43,6 +44,11 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
             if file.level != SMOKE or not needs_reference(prototype, label) or _is_in_sample(file.function)
         ),
         *(
+            ListedCase(label=label, class_=CaseClass.concurrent, base=base)
+            for label, base in chain_labels(file.function, suitable_labels(file))
+            if file.level != SMOKE or _is_in_sample(file.function)
+        ),
+        *(
             ListedCase(label=label, class_=CaseClass.negative, base=base)
             for label, base in negative_labels(prototype, in_order)
         ),
@@ -50,7 +56,7 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
 
 
 def _is_in_sample(function: str) -> bool:
-    """Return whether level smoke has the cases of a function for which the reference is evaluated in the run."""
+    """Return whether level smoke has the aliased inputs and the chains of a function."""
     return crc32(function.encode()) % SAMPLE_PERIOD == 0
 
 

@@ -46,6 +46,10 @@ def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
 
 def _origin(loaded: LoadedCase) -> Iterator[str]:
     """Describe how the case was derived from a stored case, and the consequences."""
+    if loaded.chain is not None:
+        yield "  the first of these calls in flight at the same time, each of which has the results of its case:"
+        yield from (f"    {case.id}" for case in loaded.chain.cases)
+        return
     if loaded.base is None:
         return
     yield f"  derived from {loaded.base.id}"

@@ -13,6 +13,9 @@ TIMEOUT = 120.0
 MAX_LOST = 5
 """The default number of cases of a function that may crash or hang before the function is abandoned."""
 
+IN_FLIGHT = 4
+"""The default number of calls of a chain of calls in flight."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -38,6 +41,7 @@ class CaseOptions:
         enabled_checks: the names of the checks that decide the verdict; None for all.
         conversions: the names of conversions that are applied to each case, see `diopi_test.execution.conversions`.
         dump: the folder to which failed cases are written; None to write none.
+        in_flight: the maximum number of calls of a chain of calls in flight.
         perf: whether to time the calls of cases that pass.
         draws_inputs: whether workers generate inputs again, for which the fork server imports the references.
         numerics: the arithmetic for which cases are evaluated; None for the arithmetic that the vendor declares.
@@ -46,6 +50,7 @@ class CaseOptions:
     enabled_checks: tuple[str, ...] | None = None
     conversions: tuple[str, ...] = ()
     dump: Path | None = None
+    in_flight: int = IN_FLIGHT
     perf: bool = False
     draws_inputs: bool = False
     numerics: Numerics | None = None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import final
 
 from diopi_proto.interface import lookup
 from diopi_proto.messages import suggest
+from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.aliased import aliased_targets, make_aliased_case
 from diopi_test.execution.conversions import convert
 from diopi_test.execution.flaw import Flaw
 from diopi_test.execution.ignored import make_ignored_case
+from diopi_test.execution.in_flight import KINDS, Chain, OpenFile, choose_members
 from diopi_test.execution.negative_cases import make_negative_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected, collect_file
+from diopi_test.run.limits import IN_FLIGHT
 
 NEAR = 10
 """The maximum number of similar IDs in a message."""
@@ -29,7 +33,7 @@ class CaseLookupError(ValueError):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LoadedCase:
     """A case with its data.
 
@@ -37,25 +41,60 @@ class LoadedCase:
         case: the case.
         base: the stored case from which it is derived; None if the case itself is stored.
         flaw: the flaw of a negative test, else None.
+        chain: the calls of a case of class `concurrent`, of which `case` is the first; None for other cases.
     """
 
     case: BaselineCase
     base: BaselineCase | None = None
     flaw: Flaw | None = None
+    chain: Chain | None = None
 
 
-def load_case(file: BaselineFile, collected: Collected, conversions: Sequence[str] = ()) -> LoadedCase:
-    """Load a case from a baseline file and apply the conversions; raise BaselineError if the file is damaged."""
+def load_case(
+    file: BaselineFile,
+    collected: Collected,
+    conversions: Sequence[str] = (),
+    *,
+    in_flight: int = IN_FLIGHT,
+    open_file: OpenFile | None = None,
+) -> LoadedCase:
+    """Load a case from a baseline file and apply the conversions.
+
+    Args:
+        file: The baseline file.
+        collected: The case.
+        conversions: The names of the conversions to apply.
+        in_flight: The maximum number of calls of a chain.
+        open_file: Opens the files of other functions, for chains of several functions; by default they are next to
+            `file`.
+
+    Returns:
+        The case.
+
+    Raises:
+        BaselineError: The file is damaged.
+    """
+    if collected.case_class is CaseClass.concurrent:
+        opened = open_file or partial(_open_next_to, file)
+        members = choose_members(collected.label, file, opened, in_flight, partial(convert, names=conversions))
+        first = replace(members[0], label=collected.label, case_class=CaseClass.concurrent, smoke=False)
+        return LoadedCase(case=first, base=members[0], chain=Chain(KINDS[collected.label], members))
     stored = convert(file.case(collected.base or collected.label), conversions)
     if not collected.base:
-        return LoadedCase(stored)
+        return LoadedCase(case=stored)
     if collected.case_class is CaseClass.negative:
         negative = make_negative_case(stored, collected.label)
-        return LoadedCase(negative.case, stored, negative.flaw)
+        return LoadedCase(case=negative.case, base=stored, flaw=negative.flaw)
     prototype = lookup(stored.function)
     if collected.label in aliased_targets(prototype):
-        return LoadedCase(make_aliased_case(stored, collected.label, prototype), stored)
-    return LoadedCase(make_ignored_case(stored, collected.label), stored)
+        return LoadedCase(case=make_aliased_case(stored, collected.label, prototype), base=stored)
+    return LoadedCase(case=make_ignored_case(stored, collected.label), base=stored)
+
+
+def _open_next_to(file: BaselineFile, function: str) -> BaselineFile | None:
+    """Open the baseline file of a function at the level of another one; return None if the level has none."""
+    level = open_level_of_file(file.path)
+    return level.open(function) if function in level.functions else None
 
 
 def find_case(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:

@@ -12,7 +12,7 @@ from diopi_test.results.causes.severity import Severity
 from diopi_test.results.former_versions import current_check_name
 from diopi_test.results.log import LogWriter
 from diopi_test.results.records import BaselineInfo
-from diopi_test.run.limits import MAX_LOST, TIMEOUT, CaseOptions, Limits
+from diopi_test.run.limits import IN_FLIGHT, MAX_LOST, TIMEOUT, CaseOptions, Limits
 from diopi_test.run.origin import describe_origin
 from diopi_test.run.recorder import Header, Recorder
 from diopi_test.run.selection import NOT, Selection, check_names, is_named
@@ -23,6 +23,9 @@ EVERYTHING = Selection()
 
 NEGATIVE_CHECKS = ("refused", "untouched")
 """Checks of negative tests only."""
+
+CHAIN_CHECKS = ("in_flight",)
+"""Checks of calls in flight only."""
 
 CONVERSIONS = ("nhwc", "int32_indices")
 """The options that name a conversion of `diopi_test.execution.conversions`."""
@@ -40,7 +43,7 @@ def known_checks() -> list[str]:
     from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
 
     checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
-    return [*(check.__module__.rpartition(".")[2] for check in checks), *NEGATIVE_CHECKS]
+    return [*(check.__module__.rpartition(".")[2] for check in checks), *CHAIN_CHECKS, *NEGATIVE_CHECKS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,7 @@ class RunOptions:
         huge: whether to run the cases of the level with tensors of 4 GiB or more.
         strict: whether a vendor conforms only if no case fails, whatever its class and severity are.
         fail_on: the least severity of failed cases that affect the exit status, unless `strict` is set.
+        in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
         perf: whether to time the calls of cases that pass.
         device, driver: the device under test and the version of its driver, for the report.
         commit: the revision of the vendor's sources, for the report.
@@ -92,6 +96,7 @@ class RunOptions:
     dask: str | None = None
     huge: bool = False
     strict: bool = False
+    in_flight: int = IN_FLIGHT
     perf: bool = False
     device: str = ""
     driver: str = ""
@@ -123,6 +128,7 @@ class RunOptions:
             conversions=conversions,
             dump=self.dump,
             perf=self.perf,
+            in_flight=self.in_flight,
             draws_inputs=LEVELS[self.level].is_drawn,
             numerics=None if self.numerics is None else find_numerics(self.numerics),
         )
@@ -136,6 +142,7 @@ class RunOptions:
             selection=self.selection,
             huge=self.huge,
             int32_indices=self.int32_indices,
+            in_flight=self.in_flight,
         )
 
     def header(self, digest: str = "") -> Header:
@@ -177,6 +184,7 @@ class RunOptions:
             ("--timeout", self.timeout if self.timeout != TIMEOUT else None),
             ("--memory", self.memory),
             ("--numerics", self.numerics),
+            ("--in-flight", self.in_flight if self.in_flight != IN_FLIGHT else None),
             ("--max-crashes", self.max_lost if self.max_lost != MAX_LOST else None),
         )
         yield from ((option, str(value)) for option, value in optional if value is not None)

@@ -20,7 +20,7 @@ from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Ver
 from diopi_test.oracle.records import BaselineCase
 from lib_rt import Device
 
-_VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
+VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
 
 Observe = Callable[[Mapping[str, CallRecord]], object]
 """Takes what the calls of a case left behind, by the name of the call."""
@@ -53,7 +53,7 @@ def run_case(
     if first.run is None:
         if observe:
             observe({})
-        verdict = _VERDICT_OF_CODE.get(first.code, Verdict.failed)
+        verdict = VERDICT_OF_CODE.get(first.code, Verdict.failed)
         return Outcome(verdict=verdict, message=first.problem, error_code=first.code.name)
     sequence = (
         _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first=first)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diopi_impl import BaseVendor, Numerics
 from diopi_proto.families import load_families
+from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.call import RejectedCallError
 from diopi_test.execution.call_record import CallRecord
@@ -23,6 +24,7 @@ from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import LoadedCase, load_case
 from diopi_test.run.run_case import Observe, run_case
+from diopi_test.run.run_in_flight import run_in_flight
 from diopi_test.run.run_negative_case import run_negative_case
 from lib_rt import Device
 
@@ -75,15 +77,28 @@ class Session:
         if case.function == RUNTIME:
             return self._run_runtime_case(case.label)
         file = self._files.get(path, sha256)
-        loaded = load_case(file, case, self._options.conversions)
+        loaded = load_case(
+            file,
+            case,
+            self._options.conversions,
+            in_flight=self._options.in_flight,
+            open_file=partial(self._open_next_to, path),
+        )
         if self._declared is not None and loaded.flaw is None:
-            loaded = replace(loaded, case=self._declared.derive(loaded.case, file.digest))
+            loaded = _with_declared_budgets(loaded, partial(self._declared.derive, file_digest=file.digest))
         if self._options.dump is not None:
             outcome = self._run_and_dump(loaded, self._options.dump)
         else:
             outcome = run_loaded_case(self.vendor, self.device, loaded, self._options.enabled_checks)
-        is_timed = self._options.perf and outcome.verdict is Verdict.passed and loaded.flaw is None
+        is_timed = self._options.perf and outcome.verdict is Verdict.passed and not (loaded.flaw or loaded.chain)
         return self._timed(outcome, loaded.case) if is_timed else outcome
+
+    def _open_next_to(self, path: Path, function: str) -> BaselineFile | None:
+        """Return the baseline file of a function at the level of the file at `path`; None if the level has none."""
+        level = open_level_of_file(path)
+        if function not in level.functions:
+            return None
+        return self._files.get(level.path(function), level.sha256(function))
 
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
         """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
@@ -126,6 +141,13 @@ class Session:
         self.device.close()
 
 
+def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], BaselineCase]) -> LoadedCase:
+    """Return a valid call, or a chain of calls, with the budgets that `derive` gives each stored case."""
+    if loaded.chain is not None:
+        return replace(loaded, chain=replace(loaded.chain, cases=list(map(derive, loaded.chain.cases))))
+    return replace(loaded, case=derive(loaded.case))
+
+
 def _open_declared_cases(numerics: Numerics) -> DeclaredCases:
     """Return the cases of a declared arithmetic; import the references, so that no case spends its time limit on it."""
     from diopi_test.baseline.declared import DeclaredCases  # imports the evaluation of references
@@ -141,7 +163,9 @@ def run_loaded_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a valid call with `run_case`, or a negative test with `run_negative_case`."""
+    """Run a valid call with `run_case`, a negative test with `run_negative_case`, or a chain with `run_in_flight`."""
+    if loaded.chain is not None:
+        return run_in_flight(vendor, device, loaded.chain, enabled_checks, observe)
     if loaded.flaw is not None:
         return run_negative_case(vendor, device, NegativeCase(loaded.case, loaded.flaw), enabled_checks, observe)
     return run_case(vendor, device, loaded.case, enabled_checks, observe)

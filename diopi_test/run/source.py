@@ -15,6 +15,7 @@ from diopi_test.baseline.descriptions import is_described
 from diopi_test.baseline.level import StoredLevel, open_level
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.parallel import process_map
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.listing import list_cases
 from diopi_test.execution.runtime_cases import RUNTIME
@@ -28,6 +29,7 @@ from diopi_test.run.collection import (
 )
 from diopi_test.run.described import compute_results, with_results
 from diopi_test.run.keywords import SelectionError
+from diopi_test.run.limits import IN_FLIGHT
 from diopi_test.run.selection import Selection
 
 
@@ -42,6 +44,7 @@ class CaseSource:
         selection: the selected cases and their order.
         huge: whether to include cases with tensors of 4 GiB or more.
         int32_indices: whether cases with int32 indices count.
+        in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
     """
 
     level: str
@@ -49,6 +52,7 @@ class CaseSource:
     selection: Selection
     huge: bool
     int32_indices: bool
+    in_flight: int = IN_FLIGHT
 
     @property
     def folder(self) -> Path:
@@ -113,6 +117,8 @@ class CaseSource:
         """Return the selected cases of the level and of the runtime."""
         if self.int32_indices:
             cases = counting_int32_indices(cases, self.level)
+        if not self.in_flight:
+            cases = [case for case in cases if case.case_class is not CaseClass.concurrent]
         known = [*(collect_runtime() if self.selection.wants_function(RUNTIME) else ()), *cases]
         if absent := self.selection.absent(known):
             near = self.selection.near(functions, known)

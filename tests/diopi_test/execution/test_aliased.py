@@ -192,12 +192,23 @@ def test_values_come_from_the_input_whose_values_are_valid_for_both() -> None:
     assert ((case.arguments["input"].values >= 0) & (case.arguments["input"].values <= 1)).all()
 
 
-def test_positions_are_shared_only_where_the_standard_declares_it() -> None:
+def test_positions_are_shared_only_by_pointwise_functions() -> None:
     (pair,) = find_input_pairs(lookup("diopiGather"))
     assert (pair.accepts(Dtype.float32), pair.accepts(Dtype.int64)) == (True, False)
-    pairs = {(p.first, p.second): p for p in find_input_pairs(lookup("diopiMultiHeadAttentionVarLen"))}
-    assert pairs["cum_seq_q", "cum_seq_k"].accepts(Dtype.int64)
     assert find_input_pairs(lookup("diopiBitwiseAnd"))[0].accepts(Dtype.bool)
+
+
+def test_equal_values_on_a_boundary_are_not_tried() -> None:
+    assert not find_input_pairs(lookup("diopiPointsInPolygonsMmcv"))
+
+
+def test_truth_values_of_equal_inputs_are_specified() -> None:
+    for label in ("aliased-other-is-input", "aliased-input-is-other"):
+        function = "diopiEq" if label == "aliased-other-is-input" else "diopiEqInp"
+        case = aliased(function, label)
+        (expected,) = (entry for value in case.expected.values() for entry in expected_arrays(value))
+        assert expected.specified is None
+        assert expected.values.all()
 
 
 def test_arguments_without_a_result_are_reported() -> None:

@@ -256,7 +256,7 @@ def test_every_fact_has_a_mutation() -> None:
         facts.HoldsZeros,
         facts.Converted,
         facts.MayAlias,
-        facts.MayShare,
+        facts.Apart,
         facts.OnHost,
     }
     found: dict[type[Fact], bool] = {}

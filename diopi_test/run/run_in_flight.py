@@ -1,0 +1,104 @@
+"""Run a chain: each call on its own, then all calls in flight at the same time, in both orders."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from diopi_impl import BaseVendor
+from diopi_proto.types import Error
+from diopi_test.checks import guards, in_flight
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.in_flight import Chain, ChainKind, run_chain
+from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.run_case import VERDICT_OF_CODE, Observe, derive_outcome
+from lib_rt import Device
+
+SERIAL = ChainKind(1)
+"""The kind of a chain with a single call."""
+
+
+@final
+@dataclass(frozen=True)
+class _SerialCall:
+    """A call that passes on its own, with its record."""
+
+    case: BaselineCase
+    record: CallRecord
+
+
+def run_in_flight(
+    vendor: BaseVendor,
+    device: Device,
+    chain: Chain,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Run a chain and check its calls; nothing stays allocated.
+
+    Calls that are not implemented, that return an error or that fail a check on their own are left out, because their
+    own cases report them.
+
+    Args:
+        vendor: The vendor.
+        device: The vendor's open device.
+        chain: The calls.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives the records of the calls, by the name of the call.
+
+    Returns:
+        The outcome of the chain. If fewer than two calls pass on their own, it is the reason why the first call can't
+        be made, or passed with a message.
+    """
+    codes: list[Error] = []
+    calls: list[_SerialCall] = []
+    for case in chain.cases:
+        result = _call_serially(vendor, device, case)
+        if isinstance(result, Error):
+            codes.append(result)
+        elif result is not None:
+            calls.append(_SerialCall(case, result))
+    if len(calls) < 2:
+        return _without_chain(chain, codes, len(calls))
+    findings: list[CheckResult] = []
+    for order in (calls, calls[::-1]):
+        findings = _run_order(vendor, device, chain.kind, order, observe)
+        if not all(finding.passed for finding in findings):
+            break
+    return derive_outcome(findings, enabled_checks)
+
+
+def _call_serially(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | Error | None:
+    """Return the record of a call on its own; its error code; or None if a check of the call fails."""
+    if not vendor.has(case.function):
+        return Error.NoImplement
+    (record,), damage = run_chain(vendor, device, Chain(SERIAL, [case]))
+    if isinstance(record, Error):
+        return record
+    return None if damage or in_flight.find_failures(record) else record
+
+
+def _without_chain(chain: Chain, codes: Sequence[Error], passed: int) -> Outcome:
+    """Return the outcome of a chain of which fewer than two calls pass on their own."""
+    message = f"not checked: {passed} of {len(chain.cases)} calls pass on their own"
+    verdicts = {VERDICT_OF_CODE.get(code) for code in codes}
+    if not passed and len(codes) == len(chain.cases) and len(verdicts) == 1 and None not in verdicts:
+        return Outcome(verdict=VERDICT_OF_CODE[codes[0]], message=message)
+    return Outcome(verdict=Verdict.passed, check_results=[CheckResult(check="in_flight", passed=True, message=message)])
+
+
+def _run_order(
+    vendor: BaseVendor, device: Device, kind: ChainKind, calls: Sequence[_SerialCall], observe: Observe | None
+) -> list[CheckResult]:
+    """Make the calls in this order and return the results of the checks."""
+    records, damage = run_chain(vendor, device, Chain(kind, [call.case for call in calls]))
+    successful = {
+        f"call-{number}": record for number, record in enumerate(records, 1) if isinstance(record, CallRecord)
+    }
+    if observe:
+        observe(successful)
+    last_error = vendor.last_error() if len(successful) < len(calls) else ""
+    checked = in_flight.check([call.record for call in calls], records, last_error)
+    return [checked, guards.describe_damage(damage)]
