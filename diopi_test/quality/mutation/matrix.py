@@ -11,12 +11,15 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import LEVELS, select_cases
+from diopi_test.execution import aliased, in_flight
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
+from diopi_test.quality.mutation.aliasing import aliasing_mutants, derive_aliased_cases
 from diopi_test.quality.mutation.arguments import argument_mutants
 from diopi_test.quality.mutation.caching import CACHING_KINDS, caching_mutants
 from diopi_test.quality.mutation.formula import formula_mutants
+from diopi_test.quality.mutation.in_flight import QUEUE_KINDS, make_chains, run_queue_mutant
 from diopi_test.quality.mutation.memory import memory_mutants
 from diopi_test.quality.mutation.mutant import Effect, Mutant
 from diopi_test.quality.mutation.numbers import number_mutants
@@ -32,6 +35,10 @@ from diopi_test.run.run_case import run_case
 
 class MutationTestError(Exception):
     """A case fails its own expected results, so mutation tests of the function would be meaningless."""
+
+
+DERIVED = (aliased.PREFIX, in_flight.PREFIX)
+"""The prefixes of the labels of cases that are derived when they run, and so are not selected for level smoke."""
 
 
 @final
@@ -95,7 +102,7 @@ class MutationReport:
     def smoke_selection(self) -> list[str]:
         """The labels of the cases that kill further mutants than the basic cases, and of their earlier calls."""
         needed = {label for t in self.results if t.killed_by for label in (t.killed_by[0], t.earlier) if label}
-        return sorted(needed - set(self.basic))
+        return sorted(label for label in needed - set(self.basic) if not label.startswith(DERIVED))
 
     @property
     def parameters_without_effect(self) -> dict[str, tuple[int, int]]:
@@ -174,7 +181,27 @@ def run_mutation_tests(function: str, level: str = "full") -> MutationReport:
             continue
         report.results.append(run_mutant(mutant, [*basic, *remaining]))
         _move_to_front(remaining, report.results[-1])
+    if not LEVELS[level].is_drawn:
+        report.results.extend(run_derived_mutants(function, cases))
     return report
+
+
+def run_derived_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[MutantResult]:
+    """Run the mutants that only derived cases can kill: those of aliasing and of calls in flight.
+
+    Args:
+        function: the name of the function.
+        cases: its stored cases.
+
+    Yields:
+        The result of every mutant.
+    """
+    derived = derive_aliased_cases(function, cases)
+    yield from (run_mutant(mutant, derived) for mutant in aliasing_mutants(function))
+    chains = make_chains(cases)
+    for kind in QUEUE_KINDS:
+        effects, killed_by = run_queue_mutant(kind, chains)
+        yield MutantResult(mutant=kind, kind=kind, parameter=None, effects=effects, killed_by=killed_by)
 
 
 def _count_elements(case: BaselineCase) -> int:

@@ -34,6 +34,9 @@ Some mutants cache a value of an earlier call under an incomplete key and use it
 element types, strides or the order of tensors by shapes, the kind of a scalar by its value, and results by everything
 but the data. For these mutants, the cases run in the order of their file, as in a run. The cases of the smoke level run
 first without the others.
+
+Some mutants are wrong only if parameters of a call share memory, or if calls are in flight at the same time. The cases
+of the classes `aliased` and `concurrent`, which are derived from the stored cases, run against them.
 """
 
 WITHOUT_EFFECT = """## Parameters without effect

@@ -78,8 +78,8 @@ class MutantVendor(BaseVendor):
                 self._write_result(context, parameter, value, call)
         if self._mutant.corrupt_memory is not None:
             values = [value for p, value in pairs if p.role is Role.input and p.annotation is not Workspace]
-            inputs = [tensor for value in values for tensor in _dense_tensors(value)]
-            results = [t for p, value in pairs if p.is_result for t in _dense_tensors(value)]
+            inputs = [tensor for value in values for tensor in dense_tensors(value)]
+            results = [t for p, value in pairs if p.is_result for t in dense_tensors(value)]
             self._record_effect(self._mutant.corrupt_memory(inputs, results))
         return Error.Success
 
@@ -94,9 +94,9 @@ class MutantVendor(BaseVendor):
         boxes = [box for box in (target if isinstance(target, list) else [target]) if isinstance(box, Box)]
         if boxes:
             for box, array in zip(boxes, arrays, strict=bool(arrays)):
-                _fill_box(context, parameter, box, array, call)
+                fill_box(context, parameter, box, array, call)
             return
-        for tensor, array in zip(_dense_tensors(target), arrays, strict=True):
+        for tensor, array in zip(dense_tensors(target), arrays, strict=True):
             values, view = array.reshape(tensor.shape), tensor.view()
             if self._mutant.writes_late:
                 self._record_effect(changed_if(view.tobytes() != values.tobytes()))
@@ -139,7 +139,7 @@ class MutantVendor(BaseVendor):
         return Device(replace(self._runtime, stream_sync=self._synchronize), host_addressable=True)
 
 
-def _fill_box(context: Context, parameter: Parameter, box: Box, array: Array, call: SimulatedCall) -> None:
+def fill_box(context: Context, parameter: Parameter, box: Box, array: Array, call: SimulatedCall) -> None:
     """Store a number, or a new tensor, in the box that the call returns it through."""
     if parameter.annotation in OUT_VALUES:
         box.value = array.item()
@@ -154,7 +154,7 @@ def _create_tensor(context: Context, array: Array, layout: Layout) -> Tensor:
     return tensor
 
 
-def _dense_tensors(value: Any) -> list[Tensor]:
+def dense_tensors(value: Any) -> list[Tensor]:
     """Return the dense tensors in a value, including the parts of sparse tensors."""
     tensors = [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, Tensor)]
     return [part for tensor in tensors for part in (tensor.parts if tensor.is_sparse else [tensor])]

@@ -1,0 +1,86 @@
+"""Mutants of aliasing: wrong only if parameters of a call share memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from diopi_proto.interface import lookup
+from diopi_test.execution.aliased import aliased_labels, aliased_targets, make_aliased_case
+from diopi_test.execution.evaluated import DerivationError
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
+
+SHORTCUT = "shortcut for one tensor as two inputs"
+EARLY = "result written before a shared input is read"
+OFFSET = "offset of an overlapping input ignored"
+
+_SUBSTITUTES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.ones_like, lambda array: array[::-1].copy())
+"""What a mutant reads instead of a shared input; the first one that changes a result is used."""
+
+
+def derive_aliased_cases(function: str, cases: Sequence[BaselineCase]) -> list[BaselineCase]:
+    """Return the cases of aliasing of a function, derived from its stored cases."""
+    prototype, by_label = lookup(function), {case.label: case for case in cases}
+    derived = []
+    for label, base in aliased_labels(prototype, cases):
+        try:
+            derived.append(make_aliased_case(by_label[base], label, prototype))
+        except DerivationError:
+            continue
+    return derived
+
+
+def aliasing_mutants(function: str) -> Iterator[Mutant]:
+    """Yield the mutants of the parameters of a function that may share memory."""
+    sharings = aliased_targets(lookup(function)).values()
+    pairs = dict.fromkeys((s.pair.first, s.pair.second) for s in sharings if s.pair is not None and not s.overlaps)
+    for first, second in pairs:
+        yield Mutant(name=f"{SHORTCUT}: {first}, {second}", kind=SHORTCUT, corrupt=_take_shortcut(first, second))
+    if any(sharing.result for sharing in sharings):
+        yield Mutant(name=EARLY, corrupt=_overwrite_early)
+    if any(sharing.overlaps for sharing in sharings):
+        yield Mutant(name=OFFSET, corrupt=_ignore_offset)
+
+
+def _take_shortcut(first: str, second: str) -> Callable[[SimulatedCall], Effect]:
+    """Return a corruption that misreads the second of two inputs if both are one tensor."""
+
+    def corrupt(call: SimulatedCall) -> Effect:
+        """Replace the second input if it is the tensor of the first one."""
+        return _misread(call, second) if call.case.aliases.get(second) == first else Effect.not_applicable
+
+    return corrupt
+
+
+def _overwrite_early(call: SimulatedCall) -> Effect:
+    """Replace an argument whose tensor is also the result, as if the result were cleared before it is read."""
+    aliases = call.case.aliases
+    for name, argument in aliases.items():
+        if name in call.results:
+            return _misread(call, argument)
+        if argument in call.results and "." not in name:
+            return _misread(call, name)
+    return Effect.not_applicable
+
+
+def _misread(call: SimulatedCall, name: str) -> Effect:
+    """Recompute a call with substitutes for an argument until a result changes; return the latest effect."""
+    array, effect = call.case.plain_arguments()[name], Effect.not_applicable
+    for substitute in _SUBSTITUTES if array.ndim else _SUBSTITUTES[:2]:
+        effect = call.recompute(**{name: substitute(array)})
+        if effect is Effect.changed:
+            break
+    return effect
+
+
+def _ignore_offset(call: SimulatedCall) -> Effect:
+    """Read the second of two overlapping inputs from the beginning of the storage."""
+    overlap = call.case.overlap
+    if overlap is None:
+        return Effect.not_applicable
+    plain = call.case.plain_arguments()
+    first, second = plain[overlap.first], plain[overlap.second]
+    storage = overlap.join(first, second)
+    return call.recompute(**{overlap.second: storage[: second.size].reshape(second.shape)})

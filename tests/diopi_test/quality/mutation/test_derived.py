@@ -1,0 +1,42 @@
+"""Mutants that only derived cases can kill: shared memory, and calls in flight."""
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.quality.mutation.aliasing import EARLY, OFFSET, SHORTCUT
+from diopi_test.quality.mutation.in_flight import PLAN, SCRATCH, STAGING
+from diopi_test.quality.mutation.matrix import MutationReport, run_derived_mutants
+
+
+def stored_cases(function: str) -> list[BaselineCase]:
+    return [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
+
+
+@pytest.mark.parametrize(
+    ("function", "kinds"),
+    [
+        ("diopiMul", {SHORTCUT, EARLY, OFFSET, SCRATCH, STAGING, PLAN}),
+        ("diopiMulInp", {SHORTCUT, EARLY, SCRATCH, STAGING, PLAN}),
+        ("diopiMm", {OFFSET, SCRATCH, STAGING, PLAN}),
+        ("diopiSoftmax", {SCRATCH, STAGING, PLAN}),
+    ],
+)
+def test_derived_cases_kill_every_mutant(function: str, kinds: set[str]) -> None:
+    report = MutationReport(function, list(run_derived_mutants(function, stored_cases(function))))
+    assert {result.kind for result in report.applicable} == kinds
+    assert not report.survivors
+
+
+def test_scratch_memory_is_shared_only_by_different_streams() -> None:
+    results = {result.kind: result for result in run_derived_mutants("diopiMul", stored_cases("diopiMul"))}
+    labels = {kind: killed_by[0] for kind, result in results.items() if (killed_by := result.killed_by)}
+    assert labels[SCRATCH] == "in-flight-two-streams"
+    assert labels[STAGING] == labels[PLAN] == "in-flight-one-stream"
+
+
+def test_derived_cases_are_not_selected_for_level_smoke() -> None:
+    report = MutationReport("diopiMul", list(run_derived_mutants("diopiMul", stored_cases("diopiMul"))))
+    assert report.smoke_selection == []
