@@ -1,20 +1,24 @@
-"""Translation of the sentences of causes. Texts of vendors, such as error messages, stay as they are."""
+"""Translation of the sentences and diagnoses of causes. Texts of vendors, such as error messages, stay as they are."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from diopi_test.reporting.html.page import asset
 from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.diagnosis import catalogue
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
 from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.causes.traits import TRAITS
 
 FILE = "causes.json"
 """The translations of the phrases that sentences consist of."""
+
+DIAGNOSES_FILE = "diagnoses.json"
+"""The translations of the probable defect and of the place to look at, by diagnosis."""
 
 _FACTOR = re.compile(r"(?P<text>.*), up to (?P<factor>\S+) times the limit", re.DOTALL)
 
@@ -33,6 +37,25 @@ def translate_sentence(cause: Cause, language: str) -> str:
     """
     sentence = sentence_of(cause)
     return sentence if language == "en" else _translate(sentence) or sentence
+
+
+def translate_diagnosis(cause: Cause, language: str) -> tuple[str, str] | None:
+    """Return the probable defect of a cause and where to look for it, in a language.
+
+    Args:
+        cause: the cause.
+        language: `en` or `zh`.
+
+    Returns:
+        Both texts; None without a diagnosis, or if the report has texts of another version, which have no translation.
+    """
+    texts = (cause.likely, cause.look_at)
+    if language == "en":
+        return texts if cause.diagnosis else None
+    known = next((entry for entry in catalogue() if entry.id == cause.diagnosis), None)
+    if known is None or texts != (known.likely, known.look_at):
+        return None
+    return _translated_diagnoses().get(cause.diagnosis)
 
 
 def _translate(sentence: str) -> str:
@@ -81,3 +104,10 @@ def _translations() -> Mapping[str, str]:
     """Return the Chinese translations of the sentences."""
     translations: Mapping[str, str] = json.loads(asset(FILE))
     return translations
+
+
+@cache
+def _translated_diagnoses() -> Mapping[str, tuple[str, str]]:
+    """Return the Chinese texts of the diagnoses by ID."""
+    translations: Mapping[str, Sequence[str]] = json.loads(asset(DIAGNOSES_FILE))
+    return {name: (likely, place) for name, (likely, place) in translations.items()}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from diopi_test.execution.verdict import UNSUCCESSFUL
-from diopi_test.reporting.html.cause_sentences import translate_sentence
+from diopi_test.reporting.html.cause_sentences import translate_diagnosis, translate_sentence
 from diopi_test.reporting.html.markup import Content, Markup, name_list, tag
 from diopi_test.reporting.html.texts import Texts
 from diopi_test.results.causes.cause import Cause
@@ -111,9 +111,12 @@ def _diagnosis(cause: Cause, texts: Texts, docs: str) -> Content:
         if docs
         else tag("span", texts("definition-page", page=page), class_="hint")
     )
+    translated = translate_diagnosis(cause, texts.language)
+    likely, look_at = translated or (cause.likely, cause.look_at)
+    language = texts.language if translated else "en"
     return [
-        tag("p", f"{texts('likely')} ", tag("span", cause.likely, lang="en")),
-        tag("p", cause.look_at, lang="en"),
+        tag("p", f"{texts('likely')} ", tag("span", likely, lang=language)),
+        tag("p", look_at, lang=language),
         tag("p", place),
     ]
 

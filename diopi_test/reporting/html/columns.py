@@ -11,7 +11,7 @@ from typing import Any, final
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
-from diopi_test.reporting.html.cause_sentences import translate_sentence
+from diopi_test.reporting.html.cause_sentences import translate_diagnosis, translate_sentence
 from diopi_test.reporting.html.cause_summary import diagnosis_page
 from diopi_test.reporting.html.definitions import describe_functions
 from diopi_test.reporting.html.texts import LANGUAGES
@@ -75,9 +75,10 @@ def build_columns(report: Report) -> Mapping[str, Any]:
 
 
 def _cause(cause: Cause) -> Mapping[str, Any]:
-    """Return the sentences of a cause in all languages and its documentation page."""
+    """Return the sentences and the diagnosis of a cause in all languages and its documentation page."""
     sentences = [translate_sentence(cause, language) for language in LANGUAGES]
-    return {"sentences": sentences, "page": diagnosis_page(cause)}
+    diagnoses = [translate_diagnosis(cause, language) for language in LANGUAGES]
+    return {"sentences": sentences, "diagnoses": diagnoses, "page": diagnosis_page(cause)}
 
 
 @final

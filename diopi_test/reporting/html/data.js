@@ -57,6 +57,11 @@ const BY_FUNCTION = grouped(ALL, functionOf);
 const BY_CAUSE = grouped(ALL, causeOf);
 /** The sentence of a cause in the reader's language. */
 const sentenceOf = (cause) => cause.sentences[Object.keys(LANGUAGES).indexOf(language)];
+/** The probable defect of a cause and where to look, in the reader's language if it is translated, else in English. */
+function diagnosisOf(cause) {
+  const translated = cause.diagnoses[Object.keys(LANGUAGES).indexOf(language)];
+  return translated ?? [said(cause.likely), said(cause.look_at)];
+}
 
 const CAUSES = REPORT.causes.map((cause, place) => ({ ...cause, ...DATA.causes[place], number: place + 1 }));
 

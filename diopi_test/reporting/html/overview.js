@@ -90,6 +90,7 @@ function minorLine() {
 
 function causeEntry(cause) {
   const names = Object.keys(cause.functions);
+  const [likely, place] = diagnosisOf(cause);
   const size = t("cause-size", { cases: number(cause.cases), functions: number(names.length) });
   return h(
     "details",
@@ -104,8 +105,8 @@ function causeEntry(cause) {
       " ",
       h("small", {}, size, !cause.counts && ` ${t("does-not-count")}`),
     ),
-    cause.likely && h("p", {}, t("likely"), " ", said(cause.likely)),
-    cause.look_at && h("p", {}, said(cause.look_at)),
+    cause.likely && h("p", {}, t("likely"), " ", likely),
+    cause.look_at && h("p", {}, place),
     cause.page && h("p", {}, diagnosisLink(cause)),
     h("p", {}, nameList(names)),
     command(cause.command),

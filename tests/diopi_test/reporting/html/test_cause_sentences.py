@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from case_records import case_record, report_of
 
-from diopi_test.reporting.html.cause_sentences import translate_sentence
+from diopi_test.reporting.html.cause_sentences import translate_diagnosis, translate_sentence
 from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import TRAITS
 
@@ -58,3 +59,22 @@ def test_every_phrase_has_a_translation() -> None:
 def test_an_unknown_sentence_stays_in_english() -> None:
     cause = replace(cause_with(Signature(symptom="inputs")), sentence="gremlins in diopiAdd")
     assert translate_sentence(cause, "zh") == "gremlins in diopiAdd"
+
+
+def with_diagnosis(diagnosis: Diagnosis) -> Cause:
+    cause = cause_with(Signature(symptom="inputs"))
+    return replace(cause, diagnosis=diagnosis.id, likely=diagnosis.likely, look_at=diagnosis.look_at)
+
+
+@pytest.mark.parametrize("diagnosis", catalogue(), ids=lambda diagnosis: diagnosis.id)
+def test_every_diagnosis_has_a_translation(diagnosis: Diagnosis) -> None:
+    cause = with_diagnosis(diagnosis)
+    assert translate_diagnosis(cause, "en") == (diagnosis.likely, diagnosis.look_at)
+    translated = translate_diagnosis(cause, "zh")
+    assert translated is not None and not any(text.isascii() for text in translated)
+
+
+def test_the_diagnosis_of_another_version_is_not_translated() -> None:
+    cause = replace(with_diagnosis(catalogue()[0]), likely="a kernel of another version is wrong")
+    assert translate_diagnosis(cause, "zh") is None
+    assert translate_diagnosis(cause_with(Signature(symptom="inputs")), "en") is None
