@@ -42,6 +42,8 @@ class Waiver:
         link: a page with more information.
         expires: the last day on which the waiver applies; None if it does not expire.
         cause: the ID of a cause in a report; if it is not empty, the waiver applies only to cases with this cause.
+        case: the ID of a case that has this cause. Only a run that executes this case can show that the waiver is not
+            needed any more.
     """
 
     pattern: str
@@ -52,6 +54,7 @@ class Waiver:
     link: str = ""
     expires: date | None = None
     cause: str = field(default="", metadata={"omit_default": True})
+    case: str = field(default="", metadata={"omit_default": True})
 
     def matches(self, case_id: str) -> bool:
         """Return whether the waiver applies to the case."""

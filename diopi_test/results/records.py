@@ -235,7 +235,7 @@ class WaiverState(Enum):
     expired = "it would have waived cases, but it has expired"
     exceeded = "it matches failed cases, but all of them end worse than it allows"
     matched_nothing = "no case that was run matches its pattern"
-    not_tried = "no case of its functions was run"
+    not_tried = "no case of its functions was run, or not the case that shows its cause"
 
 
 @dataclass(frozen=True, kw_only=True)

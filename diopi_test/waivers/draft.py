@@ -85,12 +85,19 @@ def draft_cause(report: Report, cause: str, reason: str, known: Collection[Waive
             of_function[case.function].append(case)
     covered = {waiver.pattern for waiver in known if waiver.cause == cause}
     sentences = [_comment(f"cause {cause}: {found.sentence}") for found in report.causes if found.id == cause]
+    examples = {found.smallest_case for found in report.causes}
     entries = []
     for function, cases in sorted(of_function.items()):
         pattern, verdict = f"{function}[*]", max((case.verdict for case in cases), key=lambda name: BADNESS[name])
         if pattern in covered:
             continue
-        table = ["[[waiver]]", f"pattern = {_text(pattern)}", f"cause = {_text(cause)}"]
+        case = min(cases, key=lambda case: (case.id not in examples, len(case.id), case.id))
+        table = [
+            "[[waiver]]",
+            f"pattern = {_text(pattern)}",
+            f"cause = {_text(cause)}",
+            f"case = {_text(case.id)}",
+        ]
         if BADNESS[verdict] > BADNESS["failed"]:
             table.append(f"verdict = {_text(str(verdict))}")
         comments = (*sentences, _describe(cases))

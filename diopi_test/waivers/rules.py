@@ -129,7 +129,8 @@ class Waivers:
         tallies = [_Tally() for _ in self.entries]
         for record in records:
             for number in self._matching(record.id):
-                tallies[number].executed += record.verdict in EXECUTED
+                case = self.entries[number].waiver.case
+                tallies[number].executed += record.verdict in EXECUTED and case in ("", record.id)
             applying = self._applying(record)
             taking = next((number for number in applying if self._takes(self.entries[number], record)), None)
             for number in applying:
@@ -182,11 +183,13 @@ class Waivers:
         if not matched and is_tried:
             state = WaiverState.not_needed
         elif not matched:
-            state = WaiverState.not_tried if _is_elsewhere(entry.waiver, functions) else WaiverState.matched_nothing
+            is_untried = entry.waiver.case or _is_elsewhere(entry.waiver, functions)
+            state = WaiverState.not_tried if is_untried else WaiverState.matched_nothing
         elif tally.waived:
             state = WaiverState.used
         elif not tally.left:
-            state = WaiverState.not_needed
+            is_tried = bool(tally.executed) or not entry.waiver.case
+            state = WaiverState.not_needed if is_tried else WaiverState.not_tried
         else:
             state = WaiverState.expired if self._is_expired(entry.waiver) else WaiverState.exceeded
         return WaiverUse(
@@ -204,7 +207,8 @@ class _Tally:
     """The outcomes of the cases that a rule matches.
 
     Attributes:
-        executed: the number of executed cases that the pattern matches, whatever their cause is.
+        executed: the number of executed cases that the pattern matches, whatever their cause is. If the rule names a
+            case of its cause, only this case counts.
         verdicts: the number of cases that the rule matches, by verdict.
         waived: the number of cases that this rule waives.
         left: the number of cases that did not pass and that no rule waives.
@@ -233,6 +237,8 @@ def waiver_problems(waiver: Waiver) -> Iterator[str]:
         yield f"verdict: expected one of {', '.join(WAIVABLE)}, found {waiver.verdict!r}"
     if waiver.cause and not _CAUSE_ID.fullmatch(waiver.cause):
         yield f"cause: expected an ID of {ID_DIGITS} hexadecimal digits such as 'e92a6042', found {waiver.cause!r}"
+    if waiver.case and not (waiver.cause and waiver.matches(waiver.case)):
+        yield f"case: expected a case with the cause of the waiver that its pattern matches, found {waiver.case!r}"
     ratio = waiver.max_ratio
     if ratio is not None and not 1 < ratio < math.inf:
         yield f"max_ratio: expected a number above 1 (a case with a ratio up to 1 passes), found {ratio!r}"

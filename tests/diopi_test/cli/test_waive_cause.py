@@ -54,7 +54,7 @@ def test_each_function_with_the_cause_gets_a_waiver(report: Path) -> None:
     done = waive(report, "--cause", cause, "--reason", 'no "engine"\n')
     assert done.exit_code == 0, done.output
     assert tomllib.loads(done.output)["waiver"] == [
-        {"pattern": f"{function}[*]", "cause": cause, "reason": 'no "engine"\n'}
+        {"pattern": f"{function}[*]", "cause": cause, "case": f"{function}[float32-a]", "reason": 'no "engine"\n'}
         for function in ("diopiAdd", "diopiCos")
     ]
     assert f"# cause {cause}: the call returns an error" in done.output
@@ -92,7 +92,10 @@ def test_waivers_without_a_reason_are_comments(report: Path, tmp_path: Path, rea
     assert done.output == f"2 drafts without a reason for cause {cause} added to {path}\n"
     assert Waivers.read([path]).entries == ()
     text = path.read_text("utf-8")
-    assert f'# [[waiver]]\n# pattern = "diopiAdd[*]"\n# cause = "{cause}"\n# reason = ' in text
+    assert (
+        f'# [[waiver]]\n# pattern = "diopiAdd[*]"\n# cause = "{cause}"\n# case = "diopiAdd[float32-a]"\n# reason = '
+        in text
+    )
     assert "remove `# `" in text
 
 

@@ -291,6 +291,26 @@ def test_the_state_of_a_waiver_of_a_cause() -> None:
     assert "expired on 2026-05-31" in expired.apply(failed).message
 
 
+def test_only_a_run_of_the_case_of_a_waiver_shows_that_it_is_not_needed() -> None:
+    failed = case_record("diopiAdd[float32-a]", "failed", ENGINE)
+    waivers = make_waivers(Waiver("diopiAdd[*]", "no engine", cause=cause_of(failed), case=failed.id))
+    passed, small = case_record(failed.id, "passed"), case_record("diopiAdd[float32-b]", "passed")
+    assert state_of(waivers, small) is WaiverState.not_tried, "a partial run"
+    assert state_of(waivers, case_record(failed.id, "not_run"), small) is WaiverState.not_tried
+    assert state_of(waivers, small, passed) is WaiverState.not_needed
+    assert state_of(waivers, small, failed) is WaiverState.used
+    assert state_of(waivers, small, case_record("diopiAdd[float32-c]", "failed", ENGINE)) is WaiverState.used
+
+
+def test_the_case_of_a_waiver_must_have_its_cause_and_match_its_pattern() -> None:
+    for waiver in (
+        Waiver("diopiAdd[*]", "why", case="diopiAdd[a]"),
+        Waiver("diopiAdd[*]", "why", cause="e92a6042", case="diopiSub[a]"),
+    ):
+        with pytest.raises(TableError, match="case: expected a case with the cause"):
+            Waivers.from_vendor("small", [waiver])
+
+
 def test_waivers_without_a_cause_still_cover_all_causes() -> None:
     failed = case_record("diopiAdd[float32-a]", "failed", ENGINE)
     by_cause = Waiver("diopiAdd[*]", "by cause", cause=cause_of(failed))
