@@ -69,8 +69,23 @@ def link(
         n: _place_engine(n, engines, plan, modes)
         for n in sorted(range(len(engines)), key=lambda n: -_core_count(engines[n]))
     }
-    groups = _memory_groups([placed[n] for n in range(len(engines))])
-    scheme = tuple(
+    scheme = _control_scheme(engines, [placed[n] for n in range(len(engines))])
+    group = sha256("".join([*(engine.manifest.group for engine in engines), repr(scheme)]).encode())
+    return [
+        replace(engine, manifest=replace(engine.manifest, group=group, engine=n, scheme=scheme))
+        for n, engine in enumerate(engines)
+    ]
+
+
+def _control_scheme(engines: Sequence[Engine], placed: Sequence[Sequence[_PlannedCore]]) -> tuple[Control, ...]:
+    """Return the control data of all engines of a group.
+
+    Args:
+        engines: the engines.
+        placed: the cores of each engine.
+    """
+    groups = _memory_groups(placed)
+    return tuple(
         replace(
             engine.manifest.control,
             virtual_device=placed[n][0].device,
@@ -79,11 +94,6 @@ def link(
         )
         for n, engine in enumerate(engines)
     )
-    group = sha256("".join([*(engine.manifest.group for engine in engines), repr(scheme)]).encode())
-    return [
-        replace(engine, manifest=replace(engine.manifest, group=group, engine=n, scheme=scheme))
-        for n, engine in enumerate(engines)
-    ]
 
 
 def _core_count(engine: Engine) -> int:
