@@ -144,8 +144,21 @@ def keeps_plans() -> Corruption:
     return corrupt
 
 
+def accepts_one_shape() -> Corruption:
+    """Fail for every input whose shape or element type differs from those of the first call in the process."""
+    first: list[tuple[tuple[int, ...], str]] = []
+
+    def corrupt(arguments: dict[str, Any]) -> Error | None:
+        view = arguments["input"].view()
+        first.extend([] if first else [(view.shape, view.dtype.str)])
+        return None if (view.shape, view.dtype.str) == first[0] else Error.ErrorOccurred
+
+    return corrupt
+
+
 crashing = FaultyVendor("crashing", crashes)
 hanging = FaultyVendor("hanging", hangs)
 failing = FaultyVendor("failing", fails)
 keeping = FaultyVendor("keeping", keeps_plans())
 declining = FaultyVendor("declining", declines)
+stubborn = FaultyVendor("stubborn", accepts_one_shape())

@@ -119,6 +119,31 @@ def test_a_run_on_a_cluster_has_the_verdicts_of_a_single_machine(
     assert not reports[1]["summary"]["incomplete"]
 
 
+def test_a_run_on_a_cluster_stops_after_identical_failures(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    words = ("run", "--data", data, "--vendor", "faulty:failing", "--dask", cluster.address, "--json", file)
+    done = diopi_test(*words, "--stop-after-identical", 3)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "3 calls in a row failed in the same way" in done.stdout
+    report = read_report(file)
+    assert report["summary"]["incomplete"] and report["summary"]["not_run"] > 0
+    assert "not_run" in {case["verdict"] for case in report["cases"]}
+
+
+def test_workers_confirm_only_failures_that_count(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
+    waivers = tmp_path / "waivers.toml"
+    waivers.write_text('[[waiver]]\npattern = "diopiSqrt*"\nreason = "only one shape works"\n')
+    words = ("run", "--data", data, "--vendor", "faulty:stubborn", "--dask", cluster.address, "-k", "diopiSqrt")
+    verdicts = []
+    for name, options in (("counts", ()), ("waived", ("--waivers", waivers))):
+        file = tmp_path / f"{name}.json"
+        diopi_test(*words, "--json", file, *options)
+        verdicts.append({case["verdict"] for case in read_report(file)["cases"]})
+    counted, waived = verdicts
+    assert "flaky" in counted, "a repetition in a new process passes"
+    assert "waived" in waived and "flaky" not in waived, "the waivers reach the workers, which repeat nothing"
+
+
 def test_functions_run_on_workers_and_their_exceptions_propagate(cluster: LocalCluster, tmp_path: Path) -> None:
     generated = diopi_test("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
     assert generated.returncode == 0, generated.stdout + generated.stderr
