@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import jax
@@ -117,7 +117,6 @@ def compile(
     max_batch = max_batch if has_batch else 1
     patch = min(patch, max_batch) if is_divisible else max_batch
     together = cores if mode == "weight_split" else 1
-    memory = _required_memory(exported, arrays, bindings, patch, together)
     control = Control(
         name=name,
         virtual_device=0,
@@ -125,36 +124,57 @@ def compile(
         mode=mode,
         cores_per_batch=together,
         core_mask=(1 << cores) - 1,
-        memory=memory,
+        memory=_required_memory(exported, arrays, bindings, patch, together),
     )
-    manifest = EngineManifest(
-        format=FORMAT,
-        compiler=COMPILER,
-        name=name,
-        bindings=bindings,
-        max_batch=max_batch,
-        patch=patch,
-        is_divisible=is_divisible,
-        platforms=tuple(platforms),
-        group="",
-        engine=0,
-        scheme=(control,),
-        weights=(),
-        members={},
-    )
-    engine = _assemble_engine(
-        manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True))
-    )
+    batch = BatchDivision(size=max_batch, patch=patch, is_divisible=is_divisible)
+    serialized, weights = bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True))
+    engine = _assemble_engine(serialized, weights, bindings, batch, platforms, control)
     if not is_divisible:
         _check_samples(engine)
     return Engine.from_bytes(engine.to_bytes())
 
 
-def _assemble_engine(manifest: EngineManifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
-    """Return an engine after computing the weight descriptions and the group name that its manifest lacks."""
-    group = sha256(network + b"".join(sha256(array.tobytes()).encode() for array in weights.values()))
-    described = tuple(Weight(name, str(array.dtype), array.shape) for name, array in weights.items())
-    return Engine(replace(manifest, group=group, weights=described), network, [*weights.values()])
+@final
+@dataclass(frozen=True, kw_only=True)
+class BatchDivision:
+    """How an engine computes a batch.
+
+    Attributes:
+        size: the largest batch of one execution.
+        patch: the largest part of a batch that is computed at a time.
+        is_divisible: whether the samples are proved to be independent.
+    """
+
+    size: int
+    patch: int
+    is_divisible: bool
+
+
+def _assemble_engine(
+    network: bytes,
+    weights: Mapping[str, Array],
+    bindings: Sequence[Binding],
+    batch: BatchDivision,
+    platforms: Sequence[str],
+    control: Control,
+) -> Engine:
+    """Return an engine that forms a group by itself, named by a digest of the network and the weights."""
+    manifest = EngineManifest(
+        format=FORMAT,
+        compiler=COMPILER,
+        name=control.name,
+        bindings=tuple(bindings),
+        max_batch=batch.size,
+        patch=batch.patch,
+        is_divisible=batch.is_divisible,
+        platforms=tuple(platforms),
+        group=sha256(network + b"".join(sha256(array.tobytes()).encode() for array in weights.values())),
+        engine=0,
+        scheme=(control,),
+        weights=tuple(Weight(name, str(array.dtype), array.shape) for name, array in weights.items()),
+        members={},
+    )
+    return Engine(manifest, network, [*weights.values()])
 
 
 def _check_arguments(inputs: Sequence[Input], mode: str, cores: int) -> None:

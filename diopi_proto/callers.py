@@ -13,7 +13,7 @@ NO_BREAK = "\u00a0"
 class CallForm:
     """How one program passes some arguments of a function.
 
-    Cases (`diopi_test.cases.callers`) and a sentence of the docstring are derived from it.
+    Cases (`diopi_test.cases.selection.callers`) and a sentence of the docstring are derived from it.
 
     Attributes:
         name: name of the form, unique within the function; the labels of the derived cases contain it.

@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from diopi_proto.prototype import Prototype, PrototypeError, prototype
+from diopi_proto.declaration import prototype
+from diopi_proto.prototype import Prototype, PrototypeError
 
 AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
 """The usual letters for one, two and three spatial axes, by their number."""

@@ -9,6 +9,7 @@ in PyTorch (torch.Tensor.stride, storage_offset, crow_indices, col_indices, valu
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.parameters import (
     Context,
     Generator,
@@ -20,7 +21,6 @@ from diopi_proto.parameters import (
     Text,
     i64,
 )
-from diopi_proto.prototype import prototype
 
 AddressOut = Annotated[object, "void**"]
 ConstAddressOut = Annotated[object, "const void**"]

@@ -24,18 +24,11 @@ from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.conjugation import call_materialized, receives_lazy_bits
 from diopi_torch.fallback import check_on_cpu, fall_back, operator_name
+from diopi_torch.forms import describe_form, describe_sharing, find_shared_memory
 from diopi_torch.functions import CallFailedError, UnsupportedCallError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
 from diopi_torch.overlap import find_overlap
-from diopi_torch.plans import (
-    Plan,
-    PlanBuilder,
-    UnsupportedForm,
-    cache_plan,
-    describe_form,
-    describe_sharing,
-    find_shared_memory,
-)
+from diopi_torch.plans import Plan, PlanBuilder, UnsupportedForm, cache_plan
 from diopi_torch.preconditions import PRECONDITIONS, Precondition
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD

@@ -1,9 +1,7 @@
 """Plans: the steps of an operator's calls, determined once for all calls of the same form.
 
-The form of a call consists of everything that decides which functions implement it: element types, shapes and strides
-of tensors, which of them share memory if the operator writes some, and the values of other arguments. Floating-point
-numbers in lists are excluded, because optimizers change them in each step. In a plan, slots represent tensors. If a
-number was read from memory to build a plan, the plan is valid for one call only.
+`diopi_torch.forms` describes the form of a call. In a plan, slots represent tensors. If a number was read from memory
+to build a plan, the plan is valid for one call only.
 """
 
 from __future__ import annotations
@@ -37,70 +35,10 @@ MAX_CACHED_PLANS = 4096
 Values = MutableSequence[Any]
 """The tensors and generators of a call: arguments, results, and those created for functions."""
 
-_PLACEHOLDERS, _LISTS = (TensorSlot, PlaceholderValue), (list, tuple)
-
-_Tensor = torch.Tensor
+_PLACEHOLDERS = (TensorSlot, PlaceholderValue)
 
 ValueFactory = Callable[[Values], Any]
 """A function that creates the next value from those before it."""
-
-
-def describe_form(values: Iterable[Any], call_values: list[Any], of_list: bool = False) -> list[Hashable]:
-    """Return the form of a call with these arguments, and collect the values that are not part of the form.
-
-    The values 1, 1.0 and True differ, and so do 0.0 and -0.0. A tensor has several entries, because wrapping them in a
-    tuple would take time in each call.
-
-    Args:
-        values: the arguments.
-        call_values: a list to which the values that are not part of the form are appended: tensors, generators, and
-            floating-point numbers in lists.
-        of_list: whether `values` are the entries of a list.
-
-    Returns:
-        Hashable entries that are equal for calls of the same form.
-    """
-    forms: list[Hashable] = []
-    for value in values:
-        if isinstance(value, _Tensor):
-            call_values.append(value)
-            forms += value.dtype, value.shape, value.stride(), value.is_cpu
-        elif of_list and isinstance(value, float):
-            call_values.append(value)
-            forms.append(float)
-        else:
-            forms.append(_non_tensor_form(value, call_values))
-    return forms
-
-
-def _non_tensor_form(value: Any, call_values: list[Any]) -> Hashable:
-    """Return the form of a value that is not a tensor."""
-    if isinstance(value, _LISTS):
-        return type(value), *describe_form(value, call_values, of_list=True)
-    if isinstance(value, torch.Generator):
-        call_values.append(value)
-        return torch.Generator
-    return type(value), repr(value) if isinstance(value, float) else value
-
-
-def find_shared_memory(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return, for each tensor, the position of the first tensor in the same memory; for others, their own position."""
-    first: dict[int, int] = {}
-    return tuple(
-        [
-            first.setdefault(value.untyped_storage().data_ptr(), number) if isinstance(value, torch.Tensor) else number
-            for number, value in enumerate(values)
-        ]
-    )
-
-
-def describe_sharing(values: Sequence[Any]) -> Hashable:
-    """Return how tensors share memory: the result of `find_shared_memory`, and the distances of those that share it."""
-    memory = find_shared_memory(values)
-    if memory == tuple(range(len(memory))):
-        return memory
-    addresses = [value.data_ptr() if isinstance(value, torch.Tensor) else 0 for value in values]
-    return memory, *(address - addresses[first] for address, first in zip(addresses, memory, strict=True))
 
 
 @final
@@ -353,14 +291,7 @@ class PlanBuilder:
             UnsupportedCallError: if the standard or the vendor does not support the call.
         """
         self._dtype = next((slot.layout.torch_dtype for slot in results if isinstance(slot, TensorSlot)), None)
-        try:
-            calls = function_calls(operator, row, results)
-        except NotMappedError as error:
-            raise UnsupportedCallError(str(error)) from None
-        vendor = backend().vendor
-        for call in calls:
-            if not vendor.has(call.function):
-                raise UnsupportedCallError(f"{vendor.name} has no {call.function}")
+        calls = _supported_calls(operator, row, results)
         first_separate = self._next_number
         steps: list[_PlanStep] = []
         for call in calls:
@@ -426,6 +357,19 @@ Returned = Callable[[Sequence[PlaceholderValue]], Any]
 def _seeded_generator(generator: torch.Generator) -> Generator:
     """Return a generator of the device, seeded with a number drawn from PyTorch's generator."""
     return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=generator)))
+
+
+def _supported_calls(operator: AtenOperator, row: Row, results: Sequence[Any]) -> Sequence[FunctionCall]:
+    """Return the calls for an operator; raise UnsupportedCallError if the standard or the vendor lacks a function."""
+    try:
+        calls = function_calls(operator, row, results)
+    except NotMappedError as error:
+        raise UnsupportedCallError(str(error)) from None
+    vendor = backend().vendor
+    for call in calls:
+        if not vendor.has(call.function):
+            raise UnsupportedCallError(f"{vendor.name} has no {call.function}")
+    return calls
 
 
 def _make_step(call: FunctionCall, number: int, inplace: bool) -> _PlanStep:

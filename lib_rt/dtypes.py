@@ -62,6 +62,14 @@ def from_numpy(numpy_type: np.dtype[Any]) -> Dtype:
         ) from None
 
 
+def integer_range(dtype: Dtype) -> tuple[int, int]:
+    """Return the smallest and largest value of an integer type; 0 and 1 for bool."""
+    if dtype is Dtype.bool:
+        return 0, 1
+    limits = np.iinfo(to_numpy(dtype))
+    return int(limits.min), int(limits.max)
+
+
 _LARGEST_WORD = 8
 """Size in bytes of the largest integers that are compared at once; a complex128 consists of two of them."""
 

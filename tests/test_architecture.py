@@ -178,7 +178,7 @@ def test_reading_a_stored_file_imports_no_reference(reader: str) -> None:
     code = f"import sys, diopi_test.baseline.{reader}; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert f"diopi_test.baseline.{reader}" in loaded
-    light = {"diopi_test.oracle", "diopi_test.oracle.budget", "diopi_test.oracle.records"}
+    light = {"diopi_test.oracle", "diopi_test.oracle.budget", "diopi_test.oracle.data", "diopi_test.oracle.records"}
     assert {name for name in loaded if name.startswith("diopi_test.oracle")} <= light
     assert "scipy" not in loaded
 

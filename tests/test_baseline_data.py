@@ -12,9 +12,9 @@ from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.store import BaselineFile, baseline_file
-from diopi_test.cases.data import widen
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineTensor
 from lib_rt.formats import is_inexact, ulp

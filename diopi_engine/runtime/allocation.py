@@ -77,10 +77,7 @@ def allocate(
     Raises:
         InterfaceError: HG_ERROR_CORES_UNAVAILABLE or HG_ERROR_OUT_OF_MEMORY; then nothing is allocated.
     """
-    for control in manifest.scheme:
-        if control.memory > device.local_memory:
-            needed = f"engine {control.name!r} needs {control.memory} bytes of local memory"
-            raise InterfaceError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
+    _check_memory(manifest, device)
     virtual_device = manifest.control.virtual_device
     virtual_others = sorted({control.virtual_device for control in manifest.scheme} - {virtual_device})
     free = [mapped_device for mapped_device in devices if mapped_device is not device]
@@ -97,6 +94,14 @@ def allocate(
             except InterfaceError as error:
                 reason = str(error)
     raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, reason)
+
+
+def _check_memory(manifest: EngineManifest, device: DeviceDescription) -> None:
+    """Raise InterfaceError if an engine of the group needs more memory than a core of the device has."""
+    for control in manifest.scheme:
+        if control.memory > device.local_memory:
+            needed = f"engine {control.name!r} needs {control.memory} bytes of local memory"
+            raise InterfaceError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
 
 
 def _reserve_cores(

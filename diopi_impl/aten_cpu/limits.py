@@ -1,7 +1,7 @@
 """Cases that PyTorch supports, but not with its CPU kernels.
 
 The suite still demands these cases, because other devices of PyTorch support them. Calls that PyTorch rejects on every
-device are not listed here: they are in the class `open` (`diopi_test.cases.open_calls`). Kernel defects that
+device are not listed here: they are in the class `open` (`diopi_test.cases.selection.open_calls`). Kernel defects that
 `torch_cpu` shares are among the waivers of `torch_cpu`.
 """
 

@@ -13,7 +13,7 @@ from jax.extend.random import threefry_2x32
 from diopi_impl.jax_cpu.registration import implements_random
 from diopi_proto.dtypes import is_floating
 from diopi_proto.types import Dtype
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import integer_range, to_numpy
 
 
 def derive_key(generator: Array) -> Array:
@@ -58,22 +58,19 @@ def random(from_, to, generator, *, out):
 
 def _count_integers(from_: int, to: int | None, dtype: Dtype) -> int:
     """Return the number of integers in [from, to); raise ValueError if `dtype` can't represent all of them."""
-    low, high = _integer_range(dtype)
+    low, high = _exact_integers(dtype)
     last = high if to is None else to - 1
     if not low <= from_ <= last <= high:
         raise ValueError(f"from is {from_} and to {to}, expected from < to and numbers that {dtype.name} represents")
     return last - from_ + 1
 
 
-def _integer_range(dtype: Dtype) -> tuple[int, int]:
+def _exact_integers(dtype: Dtype) -> tuple[int, int]:
     """Return the smallest and largest of the consecutive integers that `dtype` represents exactly."""
-    if dtype is Dtype.bool:
-        return 0, 1
-    if is_floating(dtype):
-        last = 2 ** (jnp.finfo(to_numpy(dtype)).nmant + 1)
-        return -last, last
-    limits = np.iinfo(to_numpy(dtype))
-    return int(limits.min), int(limits.max)
+    if not is_floating(dtype):
+        return integer_range(dtype)
+    last = 2 ** (jnp.finfo(to_numpy(dtype)).nmant + 1)
+    return -last, last
 
 
 @implements_random("diopiUniformInp")

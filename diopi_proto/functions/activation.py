@@ -13,9 +13,9 @@ Source: the PyTorch function of the same name; gradient functions name the ATen 
 
 from typing import Literal
 
+from diopi_proto.declaration import elementwise
 from diopi_proto.dtypes import complexes, floating, numeric, promoted_to_floating, real
 from diopi_proto.parameters import Axis, Context, ConvertedScalar, In, Out, Scalar, boolean
-from diopi_proto.prototype import elementwise
 
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiReluInp")
@@ -42,7 +42,7 @@ def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input:
 
 @elementwise(dtypes=floating, inplace="diopiHardswishInp", backward="diopiHardswishBackward")
 def diopiHardswish(ctx: Context, out: Out, input: In):
-    """input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
+    """Input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
 
     Source: torch.nn.functional.hardswish.
     """
@@ -95,7 +95,7 @@ def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In,
 
 @elementwise(dtypes=floating, inplace="diopiLeakyReluInp", backward="diopiLeakyReluBackward")
 def diopiLeakyRelu(ctx: Context, out: Out, input: In, negative_slope: Scalar):
-    """input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu."""
+    """Input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu."""
 
 
 @elementwise(dtypes=floating)

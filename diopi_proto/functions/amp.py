@@ -8,10 +8,10 @@ P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, single
 from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, Count, In, InOut, InOuts, f64, i32
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 ScaleFactor = Annotated[f64, ExcludesNumbers(("zero", "negative"), "a scale is positive")]

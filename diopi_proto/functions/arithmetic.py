@@ -23,6 +23,7 @@ Source: the PyTorch function of the same name.
 
 from typing import Annotated
 
+from diopi_proto.declaration import arithmetic, elementwise, prototype
 from diopi_proto.dtypes import (
     all_dtypes,
     boolean,
@@ -37,7 +38,6 @@ from diopi_proto.dtypes import (
 )
 from diopi_proto.facts import ExcludesNumbers, Exponent
 from diopi_proto.parameters import Context, Count, Factor, In, Ins, Out, OutBool, Outs, Scalar, const_In
-from diopi_proto.prototype import arithmetic, elementwise, prototype
 from diopi_proto.types import RoundMode
 
 AddFactor = Annotated[
@@ -138,12 +138,12 @@ def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
 
 @arithmetic(dtypes=(*numeric, *complexes), result=promoted, inplace="diopiAddcmulInp")
 def diopiAddcmul(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Factor):
-    """input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul."""
+    """Input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul."""
 
 
 @arithmetic(dtypes=(*floating, *complexes), result=promoted, inplace="diopiAddcdivInp")
 def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Factor):
-    """input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv."""
+    """Input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv."""
 
 
 @elementwise(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
@@ -243,7 +243,7 @@ def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
     dtypes=all_dtypes, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar"
 )
 def diopiEq(ctx: Context, out: Out, input: In, other: In):
-    """input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+    """Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
 
     The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
     """
@@ -253,7 +253,7 @@ def diopiEq(ctx: Context, out: Out, input: In, other: In):
     dtypes=all_dtypes, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar"
 )
 def diopiNe(ctx: Context, out: Out, input: In, other: In):
-    """input ≠ other, compared in their common type, as bool; true for NaN.
+    """Input ≠ other, compared in their common type, as bool; true for NaN.
 
     The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
     """
@@ -261,7 +261,7 @@ def diopiNe(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiGeInp", scalar="diopiGeScalar", inplace_scalar="diopiGeInpScalar")
 def diopiGe(ctx: Context, out: Out, input: In, other: In):
-    """input ≥ other, compared in their common type, as bool; false for NaN.
+    """Input ≥ other, compared in their common type, as bool; false for NaN.
 
     The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
     """
@@ -269,7 +269,7 @@ def diopiGe(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiGtInp", scalar="diopiGtScalar", inplace_scalar="diopiGtInpScalar")
 def diopiGt(ctx: Context, out: Out, input: In, other: In):
-    """input > other, compared in their common type, as bool; false for NaN.
+    """Input > other, compared in their common type, as bool; false for NaN.
 
     The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
     """
@@ -277,7 +277,7 @@ def diopiGt(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiLeInp", scalar="diopiLeScalar", inplace_scalar="diopiLeInpScalar")
 def diopiLe(ctx: Context, out: Out, input: In, other: In):
-    """input ≤ other, compared in their common type, as bool; false for NaN.
+    """Input ≤ other, compared in their common type, as bool; false for NaN.
 
     The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
     """
@@ -285,7 +285,7 @@ def diopiLe(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiLtInp", scalar="diopiLtScalar", inplace_scalar="diopiLtInpScalar")
 def diopiLt(ctx: Context, out: Out, input: In, other: In):
-    """input < other, compared in their common type, as bool; false for NaN.
+    """Input < other, compared in their common type, as bool; false for NaN.
 
     The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
     """

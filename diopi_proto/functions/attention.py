@@ -43,6 +43,7 @@ Test Long" (2022, ALiBi); torch.nn.functional.scaled_dot_product_attention.
 from typing import Annotated, Literal
 
 from diopi_proto.callers import CallForm
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import constant, floating, index, narrow, same, same_as_input, single, statistic, truth
 from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayAlias, NeededWhere, SizesFollow
@@ -68,7 +69,6 @@ from diopi_proto.parameters import (
     i32,
     i64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 BroadcastMask = Annotated[In, HoldsTruth(), SizesFollow(broadcast=True)]

@@ -6,9 +6,9 @@ except `diopiPolar` preserve NaN, infinities and the sign of zeros in the real a
 
 from collections.abc import Sequence
 
+from diopi_proto.declaration import elementwise
 from diopi_proto.dtypes import COMPONENT, all_dtypes, complexes, component, wide
 from diopi_proto.parameters import Context, In, Out
-from diopi_proto.prototype import elementwise
 from diopi_proto.types import Dtype
 
 

@@ -12,10 +12,10 @@ gradients with respect to the forward inputs, each in the shape of the correspon
 NULL are skipped, and the others are computed.
 """
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import complexes, floating
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtent, PositiveExtents, Size, Sized, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.ranks import prototype_per_rank
 
 BIAS_SIZES = Ignored(("bias_sizes",), "whether grad_bias is NULL determines whether it is computed", read=Read.value)

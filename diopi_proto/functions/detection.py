@@ -6,10 +6,10 @@ and areas are computed in the precision of the boxes, but at least in float32.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, position
 from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, In, NewOut, Out, boolean, f64, i64
-from diopi_proto.prototype import prototype
 
 Overlap = Annotated[f64, ExcludesNumbers(("negative",), "an overlap is never negative")]
 SpatialScale = Annotated[

@@ -12,6 +12,7 @@ types wrap negative integers around.
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, floating, index, index32, position, promote
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.facts import ExcludesNumbers
@@ -36,7 +37,6 @@ from diopi_proto.parameters import (
     f64,
     i64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 MaxNorm = Annotated[f64, ExcludesNumbers(("negative",), "a norm is never negative")]
@@ -192,7 +192,7 @@ def diopiSliceScatter(
     scalar_arguments=("value",),
 )
 def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: StoredIn):
-    """value where mask is true, input elsewhere.
+    """Value where mask is true, input elsewhere.
 
     input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
     of higher rank. Source: torch.Tensor.masked_fill.
@@ -297,7 +297,7 @@ def diopiScatterScalar(
     dtypes=all_dtypes, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, guarantee="exact"
 )
 def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
-    """input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
+    """Input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
 
     out has the common type of input and other. Source: torch.where.
     """

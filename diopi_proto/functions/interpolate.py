@@ -13,9 +13,9 @@ element are summed.
 
 from typing import Literal
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating
 from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, boolean
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 

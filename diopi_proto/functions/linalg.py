@@ -14,11 +14,11 @@ PyTorch function of the same name.
 
 from typing import Annotated, Literal
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import complexes, constant, floating, numeric, same, wide
 from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NonNegative, Out, Scalar, boolean, f64, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 ForwardOrder = Annotated[f64, ExcludesNumbers(("negative",), "the forward function rejects it")]
@@ -41,7 +41,7 @@ def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
 
 @prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], inplace="diopiBaddbmmInp", multiplies_matrices=True)
 def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta: f64, alpha: f64):
-    """beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
+    """Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
 
     `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
     torch.baddbmm.
@@ -50,7 +50,7 @@ def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta
 
 @prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], multiplies_matrices=True)
 def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scalar, alpha: Scalar):
-    """beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
+    """Beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
 
     Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
     """

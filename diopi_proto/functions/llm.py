@@ -18,6 +18,7 @@ Sources: LightLLM, token attention; Kwon et al., "PagedAttention" (2023).
 from typing import Annotated, Literal
 
 from diopi_proto.callers import CallForm
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import floating, index, narrow, real
 from diopi_proto.facts import HoldsTruth, SizesFollow
@@ -35,7 +36,6 @@ from diopi_proto.parameters import (
     c_int,
     i64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 int32 = (Dtype.int32,)

@@ -32,6 +32,7 @@ Sources: LMDeploy's TurboMind and FasterTransformer; Touvron et al., "LLaMA" (20
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, constant, index, narrow, same, same_as_input, single, truth
 from diopi_proto.dtypes import boolean as flags
 from diopi_proto.facts import AtLeast, Below, CountsEntries, HoldsTruth, OneOf, SizeOf, SizesFollow
@@ -53,7 +54,6 @@ from diopi_proto.parameters import (
     f32,
     i64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 SizedMutableIn = Annotated[MutableIn, SizesFollow()]

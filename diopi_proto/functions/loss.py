@@ -13,11 +13,11 @@ the latter case the result is unspecified.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index, index32, numeric, promoted, real, same_as_input, wide
 from diopi_proto.facts import AtLeast, AtMostOne, Below, ExcludesNumbers, LengthsWithin, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegative, Out, Sized, boolean, f32, f64, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype, Reduction
 
 Focus = Annotated[f32, ExcludesNumbers(("negative",), "focal loss is defined for γ ≥ 0")]

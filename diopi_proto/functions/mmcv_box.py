@@ -16,11 +16,11 @@ Source: the MMCV 1.x operator of the same name, unless a docstring names another
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index, index32, index64, position, position32, single, wide
 from diopi_proto.facts import Apart, HoldsTruth, OneOf, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NewOut, Out, Sized, boolean, f32, f64, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 Mode = Annotated[i64, OneOf((0, 1))]

@@ -18,11 +18,11 @@ Source: the MMCV 1.x operator of the same name, unless a docstring names another
 from collections.abc import Sequence
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, is_floating, position, position32, wide
 from diopi_proto.facts import OneOf
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, InOut, Out, Sized, SizedInOut, f32, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 ZEROS = "zeros on entry"

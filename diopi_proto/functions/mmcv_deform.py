@@ -26,6 +26,7 @@ operators.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index64
 from diopi_proto.facts import AtLeast, HasShape, HoldsZeros
 from diopi_proto.ignored import Ignored, Read
@@ -44,7 +45,6 @@ from diopi_proto.parameters import (
     f32,
     i64,
 )
-from diopi_proto.prototype import prototype
 
 ConstPositive = Annotated[const_i64, AtLeast(1)]
 

@@ -11,10 +11,10 @@ NaN gives NaN. A call is rejected if its shapes do not match.
 Source: T.-Y. Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017; the MMCV 1.x operators.
 """
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, index64, position32, same
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, Out, Sized, SizedInOut, Workspace, f32
-from diopi_proto.prototype import prototype
 
 
 @prototype(dtypes=floating, argument_dtypes={"target": index64}, backward="diopiSigmoidFocalLossBackwardMmcv")

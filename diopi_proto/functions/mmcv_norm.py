@@ -10,11 +10,11 @@ Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
 from collections.abc import Sequence
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import constant, floating, narrow, single
 from diopi_proto.facts import OneOf
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NewOut, Out, Sized, SizedInOut, f32, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 float32 = constant(Dtype.float32)

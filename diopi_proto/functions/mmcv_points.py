@@ -16,11 +16,11 @@ another one.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, index64, position32, same, single, wide
 from diopi_proto.facts import HasShape, HoldsZeros
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, InOut, Out, PositiveExtent, Workspace, f32, i64
-from diopi_proto.prototype import prototype
 
 AGGREGATE = Ignored(("aggregate",), "it is always the sum", read=Read.value)
 

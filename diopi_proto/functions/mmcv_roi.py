@@ -21,11 +21,11 @@ Source: the MMCV 1.x operator of the same name, unless a docstring names another
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, position32, same, single
 from diopi_proto.facts import HasShape, HoldsZeros
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, InOut, Out, PositiveExtent, Sized, ZerosInOut, boolean, f32, i64
-from diopi_proto.prototype import prototype
 
 
 @prototype(dtypes=floating, backward="diopiRoiAlignBackwardMmcv")

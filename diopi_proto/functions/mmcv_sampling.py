@@ -13,10 +13,10 @@ Source: the MMCV 1.x operator of the same name, unless a docstring names another
 from typing import Annotated
 
 from diopi_proto.callers import CallForm
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, index64, single
 from diopi_proto.facts import HasShape, HoldsZeros, OneOf
 from diopi_proto.parameters import Context, In, InOut, NewOut, Out, PositiveExtent, Workspace, i64
-from diopi_proto.prototype import prototype
 
 
 @prototype(dtypes=floating, backward="diopiCarafeBackwardMmcv")

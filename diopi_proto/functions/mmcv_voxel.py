@@ -26,6 +26,7 @@ the MMCV 1.x operators.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, position, position32, same, single
 from diopi_proto.facts import HasShape, HoldsZeros, OneOf, SizeOf
 from diopi_proto.ignored import Ignored, Read
@@ -43,7 +44,6 @@ from diopi_proto.parameters import (
     const_i64,
     i64,
 )
-from diopi_proto.prototype import prototype
 
 PAIRS = {"indicePairs": index32, "indiceNum": index32}
 GRID = {"voxel_size": single, "coors_range": single}

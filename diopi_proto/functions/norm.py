@@ -13,6 +13,7 @@ twice is an error.
 from collections.abc import Sequence
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, same, statistic
 from diopi_proto.facts import ExcludesNumbers, NormOrder, ShapeOf
 from diopi_proto.ignored import Ignored, Read
@@ -37,7 +38,6 @@ from diopi_proto.parameters import (
     f32,
     f64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 UnusedEpsilon = Annotated[f32, ExcludesNumbers(("zero", "negative"), "it does not affect the results")]

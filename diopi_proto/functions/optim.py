@@ -7,6 +7,7 @@ State that a call does not use may be NULL and is not changed.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating
 from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.ignored import Ignored, Read
@@ -24,7 +25,6 @@ from diopi_proto.parameters import (
     f64,
     i64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 NOT_NEGATIVE = ExcludesNumbers(("negative",), "torch.optim rejects negative numbers")

@@ -5,6 +5,7 @@ has the shape of `input`. NaN gives NaN. Floating input gives a result of the sa
 number from integer or bool input give float32. Source: the PyTorch function of the same name.
 """
 
+from diopi_proto.declaration import elementwise
 from diopi_proto.dtypes import (
     all_dtypes,
     boolean,
@@ -18,7 +19,6 @@ from diopi_proto.dtypes import (
     truth,
 )
 from diopi_proto.parameters import Context, In, Out
-from diopi_proto.prototype import elementwise
 
 
 @elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, guarantee="exact", inplace="diopiAbsInp")

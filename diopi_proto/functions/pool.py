@@ -30,10 +30,10 @@ Half precision is accumulated in float32 and rounded once.
 
 from typing import Literal
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index, index32, position, same
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, Size, boolean, const_boolean, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.ranks import prototype_per_rank
 
 WINDOWS = ("stride", "padding", "dilation", "ceil_mode")

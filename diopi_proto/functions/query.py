@@ -4,7 +4,7 @@ The text is NUL-terminated UTF-8 and never NULL. It belongs to the library: the 
 call these functions before it initialises the library, and from any thread.
 """
 
-from diopi_proto.prototype import prototype
+from diopi_proto.declaration import prototype
 
 
 @prototype(returns="const char*")

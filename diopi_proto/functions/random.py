@@ -9,10 +9,10 @@ dtype.
 
 from typing import Annotated
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import caller_chosen, floating, integer, position, real, same, truth
 from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, Generator, In, InOut, Out, boolean, f64, i64
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 Probability = Annotated[f64, ExcludesNumbers(("negative",), "a probability is not negative")]

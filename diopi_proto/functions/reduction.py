@@ -17,10 +17,10 @@ converted to the dtype of `out` as by `diopiCastDtype`, and the function is comp
 the PyTorch function of the same name.
 """
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, complexes, component, floating, numeric, position, real, same, summed, truth
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axes, Axis, Context, In, Out, Scalar, boolean
-from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 KEEPDIM = Ignored(("keepdim",), "the shape of the result says it", read=Read.value)

@@ -9,6 +9,7 @@ take the dtype of their result from the tensor that the caller allocates.
 
 from typing import Annotated, Literal
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, caller_chosen, floating, numeric, position, promoted
 from diopi_proto.facts import ExcludesNumbers, Margins, StepBetween, Stored, WithinAxis
 from diopi_proto.ignored import Ignored, Read
@@ -37,7 +38,6 @@ from diopi_proto.parameters import (
     f64,
     i64,
 )
-from diopi_proto.prototype import prototype
 from diopi_proto.types import MemoryFormat
 
 Step = Annotated[Scalar, StepBetween("start", "end"), ExcludesNumbers(("zero",), "a range with step 0 never ends")]

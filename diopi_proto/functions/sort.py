@@ -5,10 +5,10 @@ as one element, and its dim is 0 or −1. NaN is larger than every number, inclu
 Index results are int64, or int32 if the caller passes an int32 tensor. Source: the PyTorch function of the same name.
 """
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import complexes, floating, index, numeric, position, real, same
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axis, Context, Extent, Extents, In, NewOut, Out, boolean
-from diopi_proto.prototype import prototype
 
 STABLE = "any order of equal elements is accepted"
 
@@ -23,7 +23,7 @@ STABLE = "any order of equal elements is accepted"
 def diopiSort(
     ctx: Context, values: Out, indices: Out, input: In, dim: Axis, descending: boolean, pStable: boolean | None
 ):
-    """input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
+    """Input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
 
     values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is true, equal elements keep their order in the input,
     even in descending order. If it is false or NULL, their order is unspecified. Source: torch.sort.

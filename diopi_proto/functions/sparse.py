@@ -1,8 +1,8 @@
 """Products with sparse matrices."""
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import single
 from diopi_proto.parameters import Context, Out, Sized, SparseIn
-from diopi_proto.prototype import prototype
 
 
 @prototype(dtypes=single)

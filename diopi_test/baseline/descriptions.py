@@ -22,9 +22,9 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file
+from diopi_test.baseline.named_domains import DescribedDomain
 from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
 from diopi_test.cases.layouts import contiguous, layout_named
-from diopi_test.cases.named_domains import DescribedDomain
 
 FOLDER = "described"
 """The folder with the descriptions, next to the folders of the levels."""
@@ -231,7 +231,7 @@ def resolve_shapes(function: str, case: Case) -> Case:
     Raises:
         ValueError: The reference of the forward function rejects the arguments.
     """
-    from diopi_test.cases.data import materialize, plain_values
+    from diopi_test.oracle.data import materialize, plain_values
     from diopi_test.oracle.evaluation import compute_result  # imports the references
 
     for name, value in case.arguments.items():

@@ -124,13 +124,7 @@ def generate(
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     manifest = ManifestWriter(folder, level, list_cases)
-    up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}
-    for function in up_to_date:
-        manifest.add_file(function)  # the list of its cases depends on sources that its key does not cover
-        progress(function, 0)
-    manifest.remove_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
-    manifest.save()
-    total, pending = 0, [function for function in functions if function not in up_to_date]
+    total, pending = 0, _keep_current_files(functions, level, manifest, progress)
     work = partial(generate_function, level=level, folder=folder, seed=seed)
     for function, count in parallel_map(work, shuffle_by_seed(pending, seed)) if pending else ():
         manifest.add_file(function)
@@ -138,3 +132,16 @@ def generate(
         total += count
         progress(function, count)
     return total
+
+
+def _keep_current_files(
+    functions: Sequence[str], level: str, manifest: ManifestWriter, progress: Progress
+) -> Sequence[str]:
+    """Enter the files that are up to date in the manifest, and return the functions of the others."""
+    up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}
+    for function in up_to_date:
+        manifest.add_file(function)  # the list of its cases depends on sources that its key does not cover
+        progress(function, 0)
+    manifest.remove_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
+    manifest.save()
+    return [function for function in functions if function not in up_to_date]

@@ -20,7 +20,7 @@ from diopi_test.baseline.manifest_writer import CaseLister, ManifestWriter
 from diopi_test.baseline.parallel import ParallelMap
 from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.case import Case, CaseClass
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays
 from diopi_test.oracle.reference import find_reference

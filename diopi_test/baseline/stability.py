@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import random_generator
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays

@@ -14,7 +14,7 @@ from diopi_proto.dtypes import all_dtypes, floating, half, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
-from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
+from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import (
     Domain,
     avoid_points,
@@ -27,11 +27,13 @@ from diopi_test.cases.domains import (
     special_except,
     uniform,
 )
-from diopi_test.cases.elementwise import UNIFORM, Domains, Labelled, elementwise_cases, pattern, vary_argument
+from diopi_test.cases.elementwise import UNIFORM, Elementwise, Operands, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 from lib_rt.formats import format_of
+
+Shape = tuple[int, ...]
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
@@ -55,7 +57,9 @@ NEIGHBOURS = choice([2**62 + i for i in range(12)])
 NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 
 
-def with_all_patterns(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate[Any]]:
+def with_all_patterns(
+    domains: Mapping[str, Domain], label: str = "", arguments: Arguments | None = None
+) -> list[CaseTemplate[Operands]]:
     """A template for every pattern."""
     return [shapes.with_domains(domains, label, arguments) for shapes in ALL]
 
@@ -82,25 +86,25 @@ def _around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return (uniform(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
 
 
-def _beside(bounds: Mapping[str, float]) -> Domains:
+def _beside(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
     return {"grad_output": normal(), "input": avoid_points([*bounds.values()], normal(2))}
 
 
 CUTS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
 
-FORMULAS: Labelled = {name: {"approximate": name} for name in ("none", "tanh")}
+FORMULAS: Mapping[str, Arguments] = {name: {"approximate": name} for name in ("none", "tanh")}
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
 OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
 ONE_SIGN = "with a positive slope, input and result have the same sign"
 
-NORMAL: Domains = {"grad_output": normal(), "input": normal()}
-JUMPING: Domains = {"grad_output": special, "input": KINKS}
-WHOLE: Domains = {"grad_output": full_range, "input": integer_values(-2, 2)}
-JUMPS: Domains = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
+NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
+JUMPING: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
+WHOLE: Mapping[str, Domain] = {"grad_output": full_range, "input": integer_values(-2, 2)}
+JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
 """Rounding does not move what lies where the slope of hardswish jumps."""
 
-ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
+ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiRelu": [*with_all_patterns({"input": full_range}), SPECIAL.with_domains({"input": special})],
     "diopiHardtanh": [
         *with_all_patterns({"input": _around_limits}, arguments=_limits(1.0)),
@@ -224,7 +228,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
 
 @cases_for(*ELEMENTWISE)
 def activation(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, ELEMENTWISE[prototype.base])
+    return Elementwise(prototype).cases(ELEMENTWISE[prototype.base])
 
 
 # Softmax
@@ -249,15 +253,15 @@ MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 
 
 def _on_axis(
-    call: CaseTemplate[Any],
+    call: CaseTemplate[Axes],
     label: str | None = None,
     domain: Domain | None = None,
     gradient: Domain | None = None,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """A template whose input, of a gradient that of the function before, is drawn from `domain`."""
     inputs = domain or normal(2)
-    usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None, "level": call.level}
+    usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None, "large": call.large}
     return CaseTemplate(
         call.label if label is None else label,
         call.sizes.shape,
@@ -283,13 +287,13 @@ def _one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rows
 
 
-def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate[Any]:
+def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate[Shape]:
     """A result wider than the input."""
     arguments: Arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
     return CaseTemplate(f"of-{narrow.name}", (), arguments, dtypes=[wide], results={"out": ResultOverride(wide)})
 
 
-def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Any]:
+def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Shape]:
     """A narrower result, to whose type the input is converted first."""
     near = choice([512 * (1 + 0.45 * format_of(target).epsilon), 512.0, 510.0])
     return CaseTemplate(
@@ -304,7 +308,7 @@ def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Any]:
 
 
 ATTENTION = Axes.template(
-    "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), level=LARGE
+    "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), large=True
 )
 
 LOG_SOFTMAX = (
@@ -323,9 +327,9 @@ LOG_SOFTMAX = (
     _ordered(Dtype.float64, Dtype.float32),
     _ordered(Dtype.float32, Dtype.float16),
     *map(_on_axis, OTHER_AXES),
-    _on_axis(Axes.template("vocabulary", (7, 32_003), (1,), level=LARGE)),
-    _on_axis(Axes.template("many-rows", (70_001, 3), (-1,), level=LARGE)),
-    _on_axis(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, level=LARGE)),
+    _on_axis(Axes.template("vocabulary", (7, 32_003), (1,), large=True)),
+    _on_axis(Axes.template("many-rows", (70_001, 3), (-1,), large=True)),
+    _on_axis(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, large=True)),
     _on_axis(ATTENTION, dtypes=(Dtype.float16,)),
 )
 SOFTMAX = (
@@ -336,7 +340,7 @@ SOFTMAX = (
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL)
 def softmax(prototype: Prototype) -> Iterator[Case]:
-    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {"input": tensor(*template.sizes, layout=template.layout)}
 
     return expand(prototype, SOFTMAX if prototype.base == "diopiSoftmax" else LOG_SOFTMAX, tensors)
@@ -349,10 +353,10 @@ GRADIENTS = (
     _on_axis(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
     _on_axis(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
     *map(_on_axis, OTHER_AXES),
-    _on_axis(Axes.template("vocabulary", (3, 32_003), (1,), level=LARGE)),
-    _on_axis(Axes.template("many-rows", (70_001, 3), (1,), level=LARGE)),
+    _on_axis(Axes.template("vocabulary", (3, 32_003), (1,), large=True)),
+    _on_axis(Axes.template("many-rows", (70_001, 3), (1,), large=True)),
     _on_axis(
-        Axes.template("attention", (30, 67, 129), (1,), layout=strides(19_973, 263, 2), level=LARGE),
+        Axes.template("attention", (30, 67, 129), (1,), layout=strides(19_973, 263, 2), large=True),
         dtypes=(Dtype.float16,),
     ),
 )
@@ -362,7 +366,7 @@ GRADIENTS = (
 def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 
-    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {
             "_input": tensor(*template.sizes),
             "grad_output": tensor(*template.sizes, layout=template.layout),

@@ -9,7 +9,6 @@ import numpy as np
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, log_uniform, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.template import (
@@ -72,14 +71,10 @@ def unscaling(
     Returns:
         The template.
     """
+    domains, dtypes = {**dict.fromkeys(range(len(shapes)), domain), **(unusual or {})}, {0: None}
     grads = [
-        tensor(
-            *shape,
-            domain=(unusual or {}).get(number, domain),
-            layout=gradient_layout,
-            dtype=remaining_dtype if number else None,
-        )
-        for number, shape in enumerate(shapes)
+        tensor(*shape, domain=domains[i], layout=gradient_layout, dtype=dtypes.get(i, remaining_dtype))
+        for i, shape in enumerate(shapes)
     ]
     arguments: Arguments = {
         "scaled_grads": grads,
@@ -118,8 +113,8 @@ UNSCALINGS = (
         "infinite-in-last-of-many", shapes=MANY_SHAPES, unusual={149: _last_is(np.inf)}, non_discriminating=FOUND
     ),
     unscaling("infinite-at-the-end", shapes=((7,), (1031,)), unusual={1: _last_is(np.inf)}, non_discriminating=FOUND),
-    unscaling("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), level=LARGE),
-    unscaling("half-far-apart", dtypes=(F16,), non_discriminating=FOUND, level=LARGE).replace(
+    unscaling("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), large=True),
+    unscaling("half-far-apart", dtypes=(F16,), non_discriminating=FOUND, large=True).replace(
         arguments={
             "scaled_grads": [
                 tensor(509, domain=ORDINARY),

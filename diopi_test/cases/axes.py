@@ -72,7 +72,7 @@ class Axes:
         tested = {
             (len(template.sizes.shape), template.sizes.axis)
             for template in templates
-            if template.sizes.axis is not None and not template.is_large
+            if template.sizes.axis is not None and not template.large
         }
         return [
             cls.template(label, shape, (axis,), keepdim=axis % 2 == 0) for label, shape, axis in untested_axes(tested)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, Number
 from diopi_test.cases.domains import Domain, normal
 from diopi_test.cases.layouts import Layout, contiguous
 from lib_rt.dtypes import to_numpy
@@ -136,12 +136,6 @@ class ResultOverride:
 _HUGE = 2**31
 """Bytes of a storage that 32-bit offsets cannot address."""
 
-_FULL = "full"
-"""The level of the cases with small tensors, which the baseline stores."""
-
-LARGE = "large"
-"""The level of the cases with the sizes of models."""
-
 
 @dataclass(frozen=True)
 class Case:
@@ -157,10 +151,10 @@ class Case:
         smoke: Whether the case belongs to the smoke level. Smoke cases are called more than once.
         exact: Whether every intermediate value is exactly representable, so that no result has a rounding error; or the
             names of the results of which this is true.
-        case_class: The class; `basic` if `diopi_test.cases.classes` derives it.
+        case_class: The class; `basic` if `diopi_test.cases.selection.classes` derives it.
         non_discriminating: The reason why the case must be as it is although a wrong result could pass it; empty
             for all other cases (`diopi_test.quality.non_discriminating`).
-        level: The level that the case belongs to: `_FULL`, of which the smoke cases are a part, or `LARGE`.
+        large: Whether the case belongs to the level with the sizes of models instead of the full level.
     """
 
     label: str
@@ -172,13 +166,19 @@ class Case:
     exact: bool | Collection[str] = False
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
-    level: str = _FULL
+    large: bool = False
 
     @property
     def is_huge(self) -> bool:
         """Return whether a tensor lies in a storage that 32-bit offsets cannot address."""
         values = [value for name, value in self.arguments.items() if not name.startswith("_")]
         return any(spec.storage_bytes > _HUGE for value in values for spec in TensorSpec.all_in(value))
+
+    def operands(self, prototype: Prototype) -> tuple[list[TensorSpec], list[Number]]:
+        """Return the tensors and the numbers that take part in type promotion."""
+        values = [self.arguments[p.name] for p in prototype.operands if self.arguments[p.name] is not None]
+        tensors = [value for value in values if isinstance(value, TensorSpec)]
+        return tensors, [value for value in values if not isinstance(value, TensorSpec)]
 
     def is_exact(self, result: str) -> bool:
         """Return whether the data make a result free of rounding errors."""
@@ -224,10 +224,10 @@ def _none(prototype: Prototype) -> Iterable[Case]:
     return ()
 
 
-def registered_cases(prototype: Prototype, level: str = _FULL) -> tuple[Case, ...]:
-    """Return the cases of a level that a function's registered maker yields; none without a maker."""
+def registered_cases(prototype: Prototype, *, large: bool = False) -> tuple[Case, ...]:
+    """Return the large, or all other, cases that a function's registered maker yields; none without a maker."""
     maker, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
-    return tuple(_with_reason(case, reasons) for case in maker(prototype) if case.level == level)
+    return tuple(_with_reason(case, reasons) for case in maker(prototype) if case.large is large)
 
 
 def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:

@@ -8,16 +8,17 @@ from diopi_proto.dtypes import complexes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import any_value, log_uniform, uniform
-from diopi_test.cases.elementwise import BROADCAST, MATRIX, UNIFORM, Elementwise, elementwise_cases
+from diopi_test.cases.elementwise import BROADCAST, UNIFORM, Elementwise
 from diopi_test.cases.template import DtypeSelection
 
+MATRIX = UNIFORM[0]
 ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in (*UNIFORM, *BROADCAST)]
 
 
 @cases_for("diopiComplex")
 def complex_(prototype: Prototype) -> Iterator[Case]:
     templates = [shapes.with_domains({"real": any_value, "imag": any_value}) for shapes in ALL]
-    return elementwise_cases(prototype, [*templates, *Elementwise(prototype).special_value_pairs()])
+    return Elementwise(prototype).cases([*templates, *Elementwise(prototype).special_value_pairs()])
 
 
 @cases_for("diopiPolar")
@@ -26,7 +27,7 @@ def polar(prototype: Prototype) -> Iterator[Case]:
     small = MATRIX.with_domains(
         {"abs": log_uniform(-8, 8), "angle": log_uniform(-20, 2)}, "magnitudes", dtypes=DtypeSelection.all
     )
-    return elementwise_cases(prototype, [*templates, small, *Elementwise(prototype).special_value_pairs()])
+    return Elementwise(prototype).cases([*templates, small, *Elementwise(prototype).special_value_pairs()])
 
 
 @cases_for("diopiConj", "diopiReal", "diopiImag")
@@ -43,4 +44,4 @@ def parts(prototype: Prototype) -> Iterator[Case]:
             )
             for dtype in complexes
         ]
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)

@@ -11,13 +11,13 @@ import numpy as np
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
+from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, integer_values, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
-from diopi_test.cases.windows import WINDOWS, WINDOWS_PER_AXIS
+from diopi_test.cases.windows import WINDOWS
 
 Sizes = tuple[int, ...]
 
@@ -217,7 +217,7 @@ GROUPED = (
 def windowed(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
     """Convolutions with all the windows; transposed ones are given what the others make."""
     for label, window in WINDOWS.items():
-        size = WINDOWS_PER_AXIS if is_transposed else window.lengths
+        size = window.COUNTS if is_transposed else window.lengths
         yield CaseTemplate(label, Convolution(**window.attributes, input=size, channels=(2, 3), batch=1))
 
 
@@ -301,7 +301,7 @@ def _more(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
     """Further attributes that convolutions and their gradients share."""
     yield from (*windowed(_is_transposed(prototype)), *GROUPED)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
-        yield template.replace(level=LARGE)
+        yield template.replace(large=True)
 
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
@@ -374,7 +374,7 @@ PATCHES_FEW = also_in(
 
 
 LARGE_PATCHES = Convolution(input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7))
-LARGE_IMAGE_OF_PATCHES = CaseTemplate("images", LARGE_PATCHES, level=LARGE)
+LARGE_IMAGE_OF_PATCHES = CaseTemplate("images", LARGE_PATCHES, large=True)
 HALF_IMAGE = LARGE_IMAGE_OF_PATCHES.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
 LARGE_IMAGES = (
     LARGE_IMAGE_OF_PATCHES,

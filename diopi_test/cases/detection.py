@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Values
+from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, distinct, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.template import (
@@ -78,8 +78,8 @@ SUPPRESSIONS = (
     boxes("long", 120, 0.37, dtypes=(F32, F64)),
     one_half("not-above", 0.5),
     one_half("just-above", 0.499),
-    boxes("many", 2053, 0.37, domains=SCATTERED, level=LARGE),
-    boxes("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), level=LARGE),
+    boxes("many", 2053, 0.37, domains=SCATTERED, large=True),
+    boxes("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), large=True),
 )
 
 ALL_KEPT = {
@@ -211,12 +211,12 @@ POOLINGS = (
         regions_of_interest=EDGES,
         **EXACT,
     ),
-    pooling("pyramid", Pooling(shape=(2, 37, 29, 31), bins=(7, 7), regions=67), level=LARGE),
+    pooling("pyramid", Pooling(shape=(2, 37, 29, 31), bins=(7, 7), regions=67), large=True),
     pooling(
         "half-unaligned",
         Pooling(shape=(3, 131, 13, 11), bins=(3, 5), regions=41, scale=0.25, aligned=False),
         dtypes=(F16,),
-        level=LARGE,
+        large=True,
     ),
 )
 

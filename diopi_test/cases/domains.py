@@ -6,28 +6,27 @@ A domain takes a random generator, a number of elements and the element type. It
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT, is_complex, is_floating
 from diopi_proto.types import Dtype
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of, is_subnormal
 
 Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
 
 
-def integer_range(dtype: Dtype) -> tuple[int, int]:
-    """Return the smallest and largest value of an integer type; 0 and 1 for bool."""
-    if dtype is Dtype.bool:
-        return 0, 1
-    limits = np.iinfo(to_numpy(dtype))
-    return int(limits.min), int(limits.max)
+def random_generator(*key: str) -> Generator:
+    """Return a counter-based random generator seeded only by the words of `key` (Philox, Salmon et al. 2011)."""
+    digest = hashlib.sha256("\0".join(key).encode()).digest()
+    return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 def _random_integers(rng: Generator, count: int, low: float, high: float, dtype: Dtype) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -19,20 +19,15 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import leading_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, special_values
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 Operands = tuple[TensorTemplate, ...]
 """The tensor arguments in order; the last operand repeats."""
-
-Labelled = Mapping[str, Arguments]
-"""Sets of arguments by case label."""
-
-Domains = Mapping[str, Domain]
 
 
 def pattern(
@@ -101,33 +96,6 @@ HUGE = pattern("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
 """Rows so far apart that they span more than 2^31 bytes."""
 
 
-def elementwise_cases(
-    prototype: Prototype,
-    templates: Iterable[CaseTemplate[Operands]],
-    *,
-    large: bool = True,
-) -> Iterator[Case]:
-    """Yield the cases of all templates that are applicable to the prototype, and of large tensors.
-
-    Args:
-        prototype: The prototype of the function.
-        templates: The templates of the small cases.
-        large: Whether there are large cases.
-
-    Returns:
-        The cases.
-    """
-    names = Elementwise(prototype).tensor_names()
-
-    def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
-        return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
-
-    suitable = [_drop_numbers(template, names) for template in templates if is_applicable(prototype, template)]
-    grown = _large_templates(prototype, suitable) if large else ()
-    cases = expand(prototype, [*_drop_duplicates(suitable), *grown], operands)
-    return (case for case in cases if case.level != LARGE or not reason_open(prototype, case))
-
-
 def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
     """Return float16, or the function's last type if it does not accept float16."""
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
@@ -183,7 +151,9 @@ def _drop_duplicates(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[Ca
             yield template
 
 
-def vary_argument(label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any) -> Labelled:
+def vary_argument(
+    label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any
+) -> Mapping[str, Arguments]:
     """Return sets of arguments for `CaseTemplate.variants` that differ in one number, labelled by its name or value."""
     named = values if isinstance(values, Mapping) else {str(value): value for value in values}
     return {"-".join(filter(None, [label, name])): {**fixed, argument: value} for name, value in named.items()}
@@ -235,14 +205,6 @@ INPLACE_PAIRS = (
 )
 """Pairs of element types in one call whose common type is of the first type's category."""
 
-PROMOTED_PAIRS = (
-    (Dtype.int32, Dtype.float16),
-    (Dtype.int16, Dtype.bfloat16),
-    (Dtype.int32, Dtype.float32),
-    (Dtype.int64, Dtype.float64),
-)
-"""Integer types with the floating type that they are promoted to."""
-
 
 @dataclass(frozen=True)
 class Elementwise:
@@ -253,6 +215,34 @@ class Elementwise:
     """
 
     prototype: Prototype
+
+    PROMOTED_PAIRS: ClassVar[Sequence[tuple[Dtype, Dtype]]] = (
+        (Dtype.int32, Dtype.float16),
+        (Dtype.int16, Dtype.bfloat16),
+        (Dtype.int32, Dtype.float32),
+        (Dtype.int64, Dtype.float64),
+    )
+    """Integer types with the floating type that they are promoted to."""
+
+    def cases(self, templates: Iterable[CaseTemplate[Operands]], *, large: bool = True) -> Iterator[Case]:
+        """Return the cases of all templates that are applicable to the prototype, and of large tensors.
+
+        Args:
+            templates: The templates of the small cases.
+            large: Whether there are large cases.
+
+        Returns:
+            The cases.
+        """
+        names = self.tensor_names()
+
+        def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
+            return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
+
+        suitable = [_drop_numbers(template, names) for template in templates if is_applicable(self.prototype, template)]
+        grown = _large_templates(self.prototype, suitable) if large else ()
+        cases = expand(self.prototype, [*_drop_duplicates(suitable), *grown], operands)
+        return (case for case in cases if not case.large or not reason_open(self.prototype, case))
 
     def tensor_names(self) -> list[str]:
         """Return the names of the tensor arguments in order."""
@@ -270,11 +260,11 @@ class Elementwise:
             (_narrow_type(self.prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
         ):
             if is_applicable(self.prototype, shapes):
-                yield shapes.replace(dtypes=[dtype], level=LARGE)
+                yield shapes.replace(dtypes=[dtype], large=True)
 
     def distribute(
         self,
-        domains: Domains,
+        domains: Mapping[str, Domain],
         arguments: Arguments | None = None,
         dtypes: Sequence[Dtype] | None = None,
     ) -> Iterator[CaseTemplate[Operands]]:
@@ -309,7 +299,7 @@ class Elementwise:
 
     def mixed_types(
         self,
-        domains: Domains,
+        domains: Mapping[str, Domain],
         arguments: Arguments | None = None,
         pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
         include_bool: bool = True,
@@ -318,7 +308,7 @@ class Elementwise:
         """Yield templates in which the first tensor has one element type and the others another type.
 
         Args:
-            domains: Domains by argument name.
+            domains: Mapping[str, Domain] by argument name.
             arguments: Other arguments by name.
             pairs: Pairs of element types; None for the defaults.
             include_bool: Whether the first tensor may be bool.
@@ -341,7 +331,7 @@ class Elementwise:
                 )
 
     def wider_scalar_tensor(
-        self, domains: Domains, arguments: Arguments | None = None, **attributes: Any
+        self, domains: Mapping[str, Domain], arguments: Arguments | None = None, **attributes: Any
     ) -> Iterator[CaseTemplate[Operands]]:
         """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
         first_dtype, second_dtype = Dtype.float16, Dtype.float32
@@ -352,10 +342,10 @@ class Elementwise:
 
     def promoted(
         self,
-        domains: Callable[[Dtype], Domains],
+        domains: Callable[[Dtype], Mapping[str, Domain]],
         arguments: Arguments | None = None,
         floats_first: bool | None = None,
-    ) -> Iterator[CaseTemplate[Any]]:
+    ) -> Iterator[CaseTemplate[Operands]]:
         """Yield exact templates in which the first tensor holds integers and the others floats, or the reverse.
 
         Forms without other tensors have none.
@@ -370,7 +360,7 @@ class Elementwise:
             One template per pair of types.
         """
         floats_first_now = self.prototype.is_inplace if floats_first is None else floats_first
-        for whole, floating in PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():
+        for whole, floating in self.PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():
             first_dtype, second_dtype = (floating, whole) if floats_first_now else (whole, floating)
             yield _operands_of_two_types("meets", first_dtype, second_dtype, 20).with_domains(
                 domains(floating), "", arguments, exact=True

@@ -26,7 +26,7 @@ class NumberChoice:
 
     Attributes:
         parameter: The parameter.
-        property: The region or kind (`diopi_test.cases.numbers`).
+        property: The region or kind (`diopi_test.cases.selection.numbers`).
         number: The number.
         non_discriminating: The reason if no wrong result can fail the case.
     """
@@ -56,7 +56,7 @@ class CaseFacts:
     """Facts about a function and the forms derived from it.
 
     Attributes:
-        further_cases: Makers of cases that follow the function's own cases, see `diopi_test.cases.repeated`.
+        further_cases: Makers of cases that follow the function's own cases, see `diopi_test.cases.selection.repeated`.
         attribute_changes: By label of a case, other attributes that its tensors allow and that no other case has.
         number_choices: Numbers to test instead of the defaults.
         open_calls: Calls that a vendor need not support.

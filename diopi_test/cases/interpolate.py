@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, ResultOverride, TensorSpec, Values, cases_for
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values, normal, special, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
@@ -100,10 +100,10 @@ NEAREST = (
     resize("no-samples", (0, 2, 3, 3), (2, 4)),
     resize("long", (2, 32, 3, 4), (4, 3)),
     resize("wide", (1, 2, 2, 131), (3, 200)),
-    resize("doubled", (2, 37, 29, 31), (58, 62), level=LARGE),
-    resize("many-images", (263, 257, 3, 2), (3, 1), level=LARGE),
-    resize("line", (3, 37, 1031), (4_124,), level=LARGE),
-    resize("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, level=LARGE),
+    resize("doubled", (2, 37, 29, 31), (58, 62), large=True),
+    resize("many-images", (263, 257, 3, 2), (3, 1), large=True),
+    resize("line", (3, 37, 1031), (4_124,), large=True),
+    resize("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, large=True),
 )
 """Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly.
 
@@ -164,10 +164,10 @@ LINEAR = (
     resize("wide", (1, 2, 2, 131), (3, 200)),
     resize("few-infinite", (1, 2, 6, 7), (11, 10), domain=choice([nan, inf, -inf, *[0.75, -1.5, 2.25, 3.0] * 9])),
     UNDEFINED,
-    resize("up", (2, 13, 29, 31), (67, 59), level=LARGE),
-    resize("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), level=LARGE),
-    resize("line", (3, 5, 4097), (5_003,), level=LARGE),
-    resize("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, level=LARGE),
+    resize("up", (2, 13, 29, 31), (67, 59), large=True),
+    resize("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), large=True),
+    resize("line", (3, 5, 4097), (5_003,), large=True),
+    resize("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
 )
 
 EXACT: Mapping[str, tuple[Shape, Shape]] = {
@@ -285,8 +285,8 @@ SAMPLINGS = (
     given_points("exact", "nearest", HALVES, dtypes=DtypeSelection.all),
     given_points("far-outside", "bilinear", FAR_OUTSIDE),
     given_points("far-outside", "nearest", FAR_OUTSIDE),
-    *sampling("images", (3, 37, 29, 31), (31, 23), level=LARGE),
-    *sampling("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, level=LARGE),
+    *sampling("images", (3, 37, 29, 31), (31, 23), large=True),
+    *sampling("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, large=True),
 )
 
 register("diopiGridSample", templates=SAMPLINGS)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, non_integers, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -160,7 +159,7 @@ CONVOLUTIONS = (
         shifts=choice([-0.5, 0.5]),
     ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _rising), dtypes=half),
 )
-MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(level=LARGE)
+MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(large=True)
 GROUPS = MANY_CHANNELS.with_sizes("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1))
 
 ALONE = {
@@ -261,7 +260,7 @@ ATTENTION = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
 ATTEND = ATTENTION.replace(dtypes=DtypeSelection.leading, smoke=False)
 MANY_QUERIES = ATTEND.with_sizes(
     "many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3
-).replace(level=LARGE)
+).replace(large=True)
 WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer_values(-2, 2))
 
 ATTENTIONS = (

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOf, Values
+from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.template import (
@@ -88,8 +88,8 @@ SIGMOID = (
     sigmoid("no-rows", (0, 4), weights=WEIGHTS),
     sigmoid("no-classes", (4, 0), target=integer_values(0, 0)),
     sigmoid("large", (300, 40), weights=WEIGHTS),
-    sigmoid("many", (811, 83), weights=WEIGHTS, level=LARGE),
-    sigmoid("background", (1021, 79), gamma=1.5, layout=strided, level=LARGE),
+    sigmoid("many", (811, 83), weights=WEIGHTS, large=True),
+    sigmoid("background", (1021, 79), gamma=1.5, layout=strided, large=True),
     sigmoid("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
 )
 
@@ -155,8 +155,8 @@ SOFTMAX = (
     softmax("one-row", (1, 9), weights=WEIGHTS),
     softmax("no-rows", (0, 4), weights=WEIGHTS),
     softmax("large", (300, 40), weights=WEIGHTS),
-    softmax("many", (811, 83), weights=WEIGHTS, level=LARGE),
-    softmax("no-target", (70_001, 3), low=-1, level=LARGE),
+    softmax("many", (811, 83), weights=WEIGHTS, large=True),
+    softmax("no-target", (70_001, 3), low=-1, large=True),
 )
 
 register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX)
@@ -224,8 +224,8 @@ POINTS = (
     points("long", 1, 90, 110),
     points("many-batches", 17, 3, 4),
     points("no-batches", 0, 3, 4),
-    points("many", 2, 701, 503, level=LARGE),
-    points("many-batches", 3001, 11, 13, level=LARGE),
+    points("many", 2, 701, 503, large=True),
+    points("many-batches", 3001, 11, 13, large=True),
 )
 
 register("diopiChamferDistanceMmcv", templates=POINTS)

@@ -7,7 +7,6 @@ from math import inf, nan
 from typing import Any, Unpack
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.template import (
@@ -69,8 +68,8 @@ BATCHES = (
     batch("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch("no-channels", (2, 0, 4)),
-    batch("many", (5, 67, 229), level=LARGE),
-    batch("channels-last", (3, 131, 197), layout=channels_last, level=LARGE),
+    batch("many", (5, 67, 229), large=True),
+    batch("channels-last", (3, 131, 197), layout=channels_last, large=True),
 )
 
 EXACT: Mapping[str, Any] = {
@@ -158,8 +157,8 @@ OUTPUTS = (
     output("long", (4, 2, 300)),
     output("undefined", (2, 3, 4), choice([nan, inf, -inf, 0.5, 1.5, -2.0])),
     output("no-channels", (2, 0, 4)),
-    output("many", (5, 67, 229), group_size=8, level=LARGE),
-    output("alone", (7, 3, 4099), affine=False, running=False, level=LARGE),
+    output("many", (5, 67, 229), group_size=8, large=True),
+    output("alone", (7, 3, 4099), affine=False, running=False, large=True),
     output("exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=DtypeSelection.all),
 )
 
@@ -226,8 +225,8 @@ ACTIVATIONS = (
     activation("one-channel", (9, 1, 3)),
     activation("large", (3, 40, 70)),
     activation("no-samples", (0, 3, 4)),
-    activation("many", (3, 129, 13, 17), level=LARGE),
-    activation("gradient", (11, 67, 101), grad=1, bias=False, layout=channels_last, level=LARGE),
+    activation("many", (3, 129, 13, 17), large=True),
+    activation("gradient", (11, 67, 101), grad=1, bias=False, layout=channels_last, large=True),
     activation("exact", (4, 5, 3), integer_values(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=DtypeSelection.all),
 )
 

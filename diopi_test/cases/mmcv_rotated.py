@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Values
+from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, normal, uniform
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
 from diopi_test.cases.template import (
@@ -155,7 +155,7 @@ ROTATIONS = (
     ROTATION.replace("transposed", layout=transposed, result_layout=strided),
     ROTATION.with_sizes("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
     ROTATION.with_sizes("no-regions", regions=0),
-    ROTATION.with_sizes("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41).replace(level=LARGE),
+    ROTATION.with_sizes("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41).replace(large=True),
 )
 
 register(
@@ -233,7 +233,7 @@ ALIGNMENTS = (
     ALIGNED.with_sizes("long", shape=(1, 5, 13, 14)),
     ALIGNED.with_sizes("no-images", shape=(0, 2, 3, 4)),
     ALIGNED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
-    ALIGNED.with_sizes("every-place", shape=(1, 67, 33, 31)).replace(level=LARGE),
+    ALIGNED.with_sizes("every-place", shape=(1, 67, 33, 31)).replace(large=True),
 )
 
 register("diopiRotatedFeatureAlignMmcv", "diopiRotatedFeatureAlignBackwardMmcv", templates=ALIGNMENTS, derive=aligned)
@@ -293,7 +293,7 @@ FILTERS = (
     FILTERED.with_sizes("long", shape=(5, 7, 4, 3, 3), rotations=8),
     FILTERED.with_sizes("no-filters", shape=(0, 3, 2, 2, 3)),
     FILTERED.with_sizes("no-channels", shape=(2, 0, 2, 2, 3)),
-    FILTERED.with_sizes("many-filters", shape=(37, 29, 8, 3, 3), rotations=8).replace(level=LARGE),
+    FILTERED.with_sizes("many-filters", shape=(37, 29, 8, 3, 3), rotations=8).replace(large=True),
 )
 
 register(

@@ -10,7 +10,7 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOf
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -137,7 +137,7 @@ FEW_POINTS = {
 }
 
 MANY_POINTS = VOXELIZE.with_sizes("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007).replace(
-    level=LARGE
+    large=True
 )
 LARGE_POINTS = (
     MANY_POINTS,
@@ -255,11 +255,11 @@ REDUCTIONS = (
     MEANS.with_sizes("one-row", grid=(1, 1), outside=False).replace(**LEADING),
     MEANS.replace("undefined", domains={"feats": half_nan}, **LEADING),
     LARGEST.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(**LEADING),
-    SUMMED.with_sizes("sum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, level=LARGE),
+    SUMMED.with_sizes("sum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
     MEANS.with_sizes("half-mean", points=20_011, channels=67, grid=(5, 7, 11)).replace(
-        dtypes=(F16,), smoke=False, layout=strided, level=LARGE
+        dtypes=(F16,), smoke=False, layout=strided, large=True
     ),
-    LARGEST.with_sizes("maximum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, level=LARGE),
+    LARGEST.with_sizes("maximum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
 )
 NONE_KEPT = SUMMED.with_sizes("none-kept", points=5).replace(
     arguments={"coors": literal(np.full((5, 3), -1), I32)}, smoke=False
@@ -336,7 +336,7 @@ def convolved(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]
 
 CONVOLVED = CaseTemplate("plain", Sparse(), **SMOKE_IN_ALL_DTYPES)
 CONVOLVE = CONVOLVED.replace(**LEADING)
-CUBE = CONVOLVE.with_sizes(kernel=(3, 3, 3)).replace(level=LARGE)
+CUBE = CONVOLVE.with_sizes(kernel=(3, 3, 3)).replace(large=True)
 WHOLE = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
 
 CONVOLUTIONS = (

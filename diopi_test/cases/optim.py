@@ -16,11 +16,13 @@ import numpy as np
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, cases_for
+from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
+
+Shape = tuple[int, ...]
 
 F16, BF16, F32, F64 = floating
 
@@ -45,29 +47,29 @@ PATTERNS = (
 
 FAR_APART = strides(1031, 2)
 LARGE_PATTERNS = (
-    CaseTemplate("layer", (263, 257), dtypes=(F32,), level=LARGE),
+    CaseTemplate("layer", (263, 257), dtypes=(F32,), large=True),
     CaseTemplate(
-        "half-far-apart", (131, 517), {"param": tensor(131, 517, layout=FAR_APART)}, dtypes=(F16,), level=LARGE
+        "half-far-apart", (131, 517), {"param": tensor(131, 517, layout=FAR_APART)}, dtypes=(F16,), large=True
     ),
 )
 
 
 def step(
     label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """A step with these numbers; a state that is not in `states` is NULL. Usual rates are too small to show much."""
     return CaseTemplate(
         label, arguments=numbers, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
     )
 
 
-def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Any]]) -> Iterator[Case]:
+def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> Iterator[Case]:
     """Return the cases of the first step in all patterns, and of the other steps with matrices."""
     first, *other_steps = steps
     templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)]
     templates += [_shaped(step, MATRIX) for step in other_steps]
 
-    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
+    def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
         domains = {"param": normal(), "grad": GRADIENT, **template.domains}
         return {
             p.name: tensor(*template.sizes, domain=domains[p.name], layout=template.layout)
@@ -80,17 +82,17 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Any]]) -> Iter
     return expand(prototype, templates, tensors)
 
 
-def _shaped(template: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def _shaped(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """Return a step with tensors of a pattern."""
-    label = pattern.label if pattern.level == LARGE else f"{template.label}-{pattern.label}"
-    shaped = template.replace(label, pattern.arguments, layout=pattern.layout, level=pattern.level)
+    label = pattern.label if pattern.large else f"{template.label}-{pattern.label}"
+    shaped = template.replace(label, pattern.arguments, layout=pattern.layout, large=pattern.large)
     return replace(shaped, sizes=pattern.sizes)
 
 
 # Steps with a state for each parameter
 
 
-def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate[Any]:
+def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate[Shape]:
     """`numbers` are those that differ from the plain step's."""
     plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
     return step(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
@@ -120,7 +122,7 @@ def sgd(prototype: Prototype) -> Iterator[Case]:
 
 def adam_step(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """`largest`: with the largest second moment; `zero`: with moments of zero, as they begin."""
     plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
     moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
@@ -150,7 +152,9 @@ def adam(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, ADAM)
 
 
-def adadelta_step(label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any) -> CaseTemplate[Any]:
+def adadelta_step(
+    label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any
+) -> CaseTemplate[Shape]:
     """Return a template of a step of Adadelta; the states are drawn from `states`."""
     return step(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
 
@@ -175,7 +179,7 @@ RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": nor
 
 def rmsprop_step(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """`mean`, `velocity`: with the state that centering, and momentum, need."""
     plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
     is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
@@ -221,7 +225,7 @@ def fused_step(
     counter: TensorTemplate = COUNTER,
     arguments: Mapping[str, Any] | None = None,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Sequence[tuple[int, ...]]]:
     """Parameters of these shapes after these numbers of steps, each counted in a tensor as `counter`."""
     counters = [replace(counter, domain=choice([number])) for number in steps]
     numbers = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
@@ -273,20 +277,20 @@ FUSED = (
     fused_step("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD),
     fused_step("usual", arguments={**USUAL, "lr": 0.001}, dtypes=floating),
     fused_step("long", ((1031,), (7,)), (2, 3), **AMSGRAD),
-    fused_step("model", LAYERS, level=LARGE),
+    fused_step("model", LAYERS, large=True),
     fused_step(
         "half-far-apart",
         arguments=dict.fromkeys(FUSED_DOMAINS, HALF_LAYERS),
         domains=FUSED_DOMAINS,
         dtypes=(F16,),
-        level=LARGE,
+        large=True,
     ),
 )
 
 
 @cases_for("diopiFusedAdamW")
 def fused_adamw(prototype: Prototype) -> Iterator[Case]:
-    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
             for name, domain in {**FUSED_DOMAINS, **template.domains}.items()
@@ -329,7 +333,7 @@ def clip(
     remaining_dtype: Dtype | None = None,
     strict: bool = False,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """Return a template with gradients of these shapes; `remaining_dtype` is the type of all except the first."""
     grads = [
         tensor(*shape, domain=domain, layout=layout, dtype=remaining_dtype if number else None)
@@ -384,8 +388,8 @@ CLIPS = (
     clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
     clip("very-many", 1.0, 2.0, ((2,),) * 150, integer_values(-4, 4)),
     clip("many", 1.0, 2.0, ((3,),) * 12, integer_values(-4, 4)),
-    clip("model", shapes=LAYERS, level=LARGE),
-    clip("half-far-apart", dtypes=(F16,), domains={"grads": GRADIENT}, level=LARGE).replace(
+    clip("model", shapes=LAYERS, large=True),
+    clip("half-far-apart", dtypes=(F16,), domains={"grads": GRADIENT}, large=True).replace(
         arguments={"grads": HALF_LAYERS}
     ),
     *(clip(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),

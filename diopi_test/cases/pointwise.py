@@ -25,7 +25,7 @@ from diopi_test.cases.domains import (
     special,
     uniform,
 )
-from diopi_test.cases.elementwise import UNIFORM, Elementwise, elementwise_cases, pattern
+from diopi_test.cases.elementwise import UNIFORM, Elementwise, pattern
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.template import DtypeSelection
 from lib_rt.formats import format_of
@@ -128,7 +128,7 @@ def unary(prototype: Prototype) -> Iterator[Case]:
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
     usual = (shapes.with_domains({"input": DOMAINS[prototype.base]}) for shapes in ALL)
-    cases = elementwise_cases(prototype, [*usual, *Elementwise(prototype).special_value_pairs(), *further])
+    cases = Elementwise(prototype).cases([*usual, *Elementwise(prototype).special_value_pairs(), *further])
     return (_annotate(prototype.base, case) for case in cases)
 
 
@@ -161,7 +161,7 @@ TANH_BACKWARD = (
 
 @cases_for("diopiTanhBackward")
 def tanh_backward(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, TANH_BACKWARD)
+    return Elementwise(prototype).cases(TANH_BACKWARD)
 
 
 CaseFacts(huge_form="plain").declare("diopiAbs")

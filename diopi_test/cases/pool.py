@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, distinct, integer_values, normal, uniform, with_value_in_middle
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
@@ -311,15 +311,15 @@ KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "AdaptiveAvgPool": (*ADAPTIVE, TOO_LARGE, EXACT_SUMS, *FURTHER_SIZES),
 }
 
-WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), level=LARGE)
-LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), level=LARGE)
+WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True)
+LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
 HALF = CaseTemplate(
     "half-channels-last",
     Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading=(7, 131)),
     layout=channels_last,
     dtypes=(Dtype.float16,),
     domains={"input": normal()},
-    level=LARGE,
+    large=True,
 )
 WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
 LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}

@@ -15,12 +15,13 @@ import numpy as np
 from diopi_proto.dtypes import floating, half, is_floating, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, ResultOverride
-from diopi_test.cases.domains import Domain, choice, integer_range
+from diopi_test.cases.case import Case, ResultOverride
+from diopi_test.cases.domains import Domain, choice
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
+from lib_rt.dtypes import integer_range
 
 Shape = tuple[int, ...]
 Numbers = Mapping[str, Any]
@@ -53,27 +54,27 @@ FORMS: Mapping[str, tuple[Shape, Layout]] = {
 """Shapes and layouts of results."""
 
 
-def seeded(template: Template) -> Iterator[CaseTemplate[Any]]:
+def seeded(template: Template) -> Iterator[CaseTemplate]:
     """All that a generator can be."""
     return (template(label, seed=seed) for label, seed in GENERATORS.items())
 
 
-def samples(template: Template) -> Iterator[CaseTemplate[Any]]:
+def samples(template: Template) -> Iterator[CaseTemplate]:
     """Yield a sample in every element type, small ones of every form, all kinds of generators, and a large one."""
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *form) for label, form in FORMS.items())
     yield from seeded(template)
-    yield template("plane", PLANE, level=LARGE)
-    yield template("long", LONG_SAMPLE, level=LARGE)
+    yield template("plane", PLANE, large=True)
+    yield template("long", LONG_SAMPLE, large=True)
 
 
 # Tensors filled
 
 
-def filled_samples(numbers: Numbers) -> Iterator[CaseTemplate[Any]]:
+def filled_samples(numbers: Numbers) -> Iterator[CaseTemplate]:
     """Yield the samples of a function that fills a tensor, with these numbers."""
     yield from samples(partial(filled, numbers=numbers))
-    yield filled("half", (70_001,), numbers=numbers, dtypes=(F16,), level=LARGE)
+    yield filled("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
 
 
 def filled(
@@ -84,7 +85,7 @@ def filled(
     numbers: Numbers,
     seed: Seed = SEED,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """A call that fills a tensor of the type under test, with these numbers."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     results = dict.fromkeys(("out", "inout"), result)
@@ -161,7 +162,7 @@ register(
 
 def permutation(
     label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """A permutation of this many numbers, or as many as follow from the element type."""
     count = length if callable(length) else lambda dtype: length
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, (count(dtype),)))
@@ -182,8 +183,8 @@ register(
         *(permutation(f"n-{n}", n, dtypes=(Dtype.int64, F32)) for n in (0, 1, 2)),
         permutation("strided", 300, strided, dtypes=(Dtype.int64, F32)),
         permutation("long", 70_001),
-        permutation("long", 131_101, level=LARGE),
-        permutation("int32", 70_001, dtypes=(Dtype.int32,), level=LARGE),
+        permutation("long", 131_101, large=True),
+        permutation("int32", 70_001, dtypes=(Dtype.int32,), large=True),
         *seeded(permutation),
     ),
 )
@@ -199,7 +200,7 @@ PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 
 def sampled(
     label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """A call with tensors of this shape where `arguments` has domains; of `layouts`, the last is that of the result."""
     first, *_, last = layouts * 2 or (contiguous, contiguous)
     specs = {n: tensor(*shape, domain=v, layout=first) if callable(v) else v for n, v in arguments.items()}
@@ -213,7 +214,7 @@ def _probable(domain: Domain) -> Numbers:
 bernoulli = partial(sampled, arguments=_probable(PROBABILITIES))
 BERNOULLI = (
     *samples(bernoulli),
-    bernoulli("half-far-apart", *FAR_APART, dtypes=(F16,), level=LARGE),
+    bernoulli("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
     sampled("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
 
@@ -233,11 +234,11 @@ DEVIATIONS = choice([0.0, 0.5, 2.0])
 SOME_DEVIATION = choice([0.5, 2.0])
 
 
-def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate[Any], ...]:
+def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
     """Domains of tensors, or numbers; the deviation is once `point`. In the last, layouts differ."""
     draw = partial(sampled, arguments={"mean": mean, "std": std})
     at_points = sampled("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
-    large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), level=LARGE)
+    large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
     return (*samples(draw), large, at_points, draw("mixed", SAMPLE, strided, transposed))
 
 
@@ -252,9 +253,7 @@ register(
 register("diopiNormalScalarTensor", templates=normals(-2.5, DEVIATIONS, choice([0.0])))
 
 
-def two_tensors(
-    label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any
-) -> CaseTemplate[Any]:
+def two_tensors(label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any) -> CaseTemplate:
     """Return a template with means and deviations of these shapes; the deviations have type `std_dtype`."""
     domain = DEVIATIONS if std_dtype else SOME_DEVIATION
     tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=std_dtype)}
@@ -287,7 +286,7 @@ POSITIVE = choice([0.5, 2.0, 3.0])
 
 def dropped(
     label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """As `drawn`, `form` being shape and layouts."""
     return sampled(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
 
@@ -301,7 +300,7 @@ UNUSUAL = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
 
 DROPOUTS = (
     *samples(dropped),
-    dropped("half-far-apart", *FAR_APART, dtypes=(F16,), level=LARGE),
+    dropped("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
     dropped("byte-mask", p=0.8, results=BYTE_MASK, dtypes=DtypeSelection.all),
     dropped("no-mask", p=0.6, results=NO_MASK, dtypes=DtypeSelection.all),
     dropped("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=DtypeSelection.all),
@@ -343,7 +342,7 @@ def weighted(
     *layouts: Layout,
     replacement: bool = False,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Every row a permutation of the weights that is turned by its number, modulo three."""
     turned = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
     domain = fixed_values(turned if turned.size else [0.0])
@@ -381,8 +380,8 @@ WEIGHTED = (
     replaced("single", [0.25], 3),
     weighted("no-rows", WEIGHTS, 2, (0,)),
     *seeded(replaced),
-    weighted("rows", num_samples=2, rows=(70_001,), level=LARGE),
-    replaced("draws", num_samples=70_001, level=LARGE),
+    weighted("rows", num_samples=2, rows=(70_001,), large=True),
+    replaced("draws", num_samples=70_001, large=True),
 )
 
 register("diopiMultinomial", templates=WEIGHTED)

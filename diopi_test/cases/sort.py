@@ -15,17 +15,8 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
-from diopi_test.cases.case import LARGE, ResultOverride, TensorSpec
-from diopi_test.cases.domains import (
-    Domain,
-    choice,
-    distinct,
-    full_range,
-    integer_range,
-    integer_values,
-    subnormal,
-    uniform,
-)
+from diopi_test.cases.case import ResultOverride, TensorSpec
+from diopi_test.cases.domains import Domain, choice, distinct, full_range, integer_values, subnormal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import (
@@ -37,6 +28,7 @@ from diopi_test.cases.template import (
     register,
 )
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor, distinct_positions, literal
+from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
@@ -157,12 +149,12 @@ OTHER_AXES = tuple(
     ordered(label, shape, dim, *way) for (label, shape, dim), way in zip(also_along(SORT), cycle(WAYS), strict=False)
 )
 
-FAR_ROWS: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "level": LARGE}
+FAR_ROWS: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "large": True}
 
 LARGE_SORT = (
-    ordered("long-rows", (3, 32_003), 1, False, None, level=LARGE),
-    ordered("many-rows", (70_001, 3), 1, False, None, level=LARGE),
-    ordered("long-columns", (4097, 17), 0, False, None, level=LARGE),
+    ordered("long-rows", (3, 32_003), 1, False, None, large=True),
+    ordered("many-rows", (70_001, 3), 1, False, None, large=True),
+    ordered("long-columns", (4097, 17), 0, False, None, large=True),
     ordered("half-far-apart", (67, 1031), 1, False, None, **FAR_ROWS),
 )
 
@@ -233,8 +225,8 @@ TOPK_ALONG = tuple(
 )
 
 LARGE_TOPK = (
-    largest("vocabulary", (11, 32_003), 1, 509, True, True, level=LARGE),
-    largest("many-rows", (70_001, 5), 1, 2, True, True, level=LARGE),
+    largest("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
+    largest("many-rows", (70_001, 5), 1, 2, True, True, large=True),
     largest("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_ROWS),
 )
 
@@ -301,9 +293,9 @@ SORT_BACKWARD_ALONG = tuple(
 )
 
 LARGE_SORT_BACKWARD = (
-    CaseTemplate("long-rows", sorted_rows(3, 32_003), level=LARGE),
-    CaseTemplate("many-rows", sorted_rows(70_001, 3), level=LARGE),
-    CaseTemplate("half", sorted_rows(67, 1031), dtypes=(Dtype.float16,), level=LARGE),
+    CaseTemplate("long-rows", sorted_rows(3, 32_003), large=True),
+    CaseTemplate("many-rows", sorted_rows(70_001, 3), large=True),
+    CaseTemplate("half", sorted_rows(67, 1031), dtypes=(Dtype.float16,), large=True),
 )
 
 
@@ -418,8 +410,8 @@ UNIQUE_ALONG = tuple(
 )
 
 LARGE_UNIQUE = (
-    different("tokens", (263, 257), dtypes=(Dtype.int64,), level=LARGE),
-    different("numbers", (67, 1031), level=LARGE),
+    different("tokens", (263, 257), dtypes=(Dtype.int64,), large=True),
+    different("numbers", (67, 1031), large=True),
 )
 
 register(

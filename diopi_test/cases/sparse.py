@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import any_value, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.products import exact_numbers
@@ -39,7 +38,7 @@ class Csr:
     parts: Layout = contiguous
 
 
-def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate[Any]:
+def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate[Csr]:
     """Return a template of a product with `counts` entries per row; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Csr.__annotations__}
     return CaseTemplate(label, Csr(counts=counts, **sizes), **fields)
@@ -56,7 +55,7 @@ def _columns(sizes: Csr) -> Any:
     return np.concatenate([np.zeros(0, np.int64), *rows])
 
 
-def of_product(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_product(template: CaseTemplate[Csr], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiSpMM` from the sizes of a template."""
     sizes, layout = template.sizes, template.sizes.parts
     parts = [
@@ -102,8 +101,8 @@ register(
             exact=True,
             order="repeated",
         ),
-        sparse("rows", *(3, 0, 7, 1) * 2053, inner=4099, columns=19, order="mixed", level=LARGE),
-        sparse("wide", *(17, 2) * 67, inner=131, columns=1031, level=LARGE),
+        sparse("rows", *(3, 0, 7, 1) * 2053, inner=4099, columns=19, order="mixed", large=True),
+        sparse("wide", *(17, 2) * 67, inner=131, columns=1031, large=True),
     ),
     derive=of_product,
     non_discriminating={"no-entries": "rows without entries are 0"},

@@ -21,7 +21,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, TensorSpec, Values, cases_for
+from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.domains import Domain, normal
 from diopi_test.cases.layouts import Layout, contiguous
 
@@ -108,7 +108,7 @@ class TemplateFields(TypedDict, total=False):
     inplace: bool
     case_class: CaseClass
     non_discriminating: str
-    level: str
+    large: bool
 
 
 SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
@@ -131,7 +131,7 @@ class CaseTemplate(Generic[Sizes_co]):
         dtypes: The element types. Types in a list that the function does not accept are skipped.
         smoke: Whether the cases are smoke cases (`Case.smoke`), or the element types in which they are.
         inplace: Whether in-place forms can be called this way, which requires a result of the first input's shape.
-        exact, case_class, non_discriminating, level: As in `Case`.
+        exact, case_class, non_discriminating, large: As in `Case`.
     """
 
     label: str
@@ -148,7 +148,7 @@ class CaseTemplate(Generic[Sizes_co]):
     inplace: bool = True
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
-    level: str = Case.level
+    large: bool = False
 
     def replace(
         self, label: str | None = None, /, arguments: Arguments | None = None, **changes: Unpack[TemplateFields]
@@ -225,11 +225,6 @@ class CaseTemplate(Generic[Sizes_co]):
         """
         sizes = dataclasses.replace(cast("Any", self.sizes), **changes)
         return dataclasses.replace(self, label=self.label if label is None else label, sizes=sizes)
-
-    @property
-    def is_large(self) -> bool:
-        """Return whether the cases belong to the level with the sizes of models."""
-        return self.level == LARGE
 
     def argument(self, name: str, default: Argument = None) -> Any:
         """Return the argument of this name, or `default` if the template has none."""
@@ -341,7 +336,7 @@ def _case(prototype: Prototype, template: CaseTemplate[Any], dtype: Dtype, argum
         exact=template.exact,
         case_class=template.case_class,
         non_discriminating=template.non_discriminating,
-        level=template.level,
+        large=template.large,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,9 @@ class Window:
     _: KW_ONLY
     dilation: int = 1
 
+    COUNTS: ClassVar = (1, 2, 4)
+    """The number of windows that begin on each axis; a transposed convolution has as many input elements."""
+
     @property
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that convolutions and pooling share, for three axes."""
@@ -24,16 +27,13 @@ class Window:
 
     @property
     def lengths(self) -> tuple[int, int, int]:
-        """Return input sizes with at least `WINDOWS_PER_AXIS` windows, longer than a kernel, and with a remainder."""
+        """Return input sizes with at least `COUNTS` windows, longer than a kernel, and with a remainder."""
         reach = self.dilation * (self.kernel - 1) + 1 - 2 * self.padding
         first, second, third = (
-            max(reach + self.stride * (n - 1) + self.stride // 2, self.kernel + n) for n in WINDOWS_PER_AXIS
+            max(reach + self.stride * (n - 1) + self.stride // 2, self.kernel + n) for n in self.COUNTS
         )
         return first, second, third
 
-
-WINDOWS_PER_AXIS = (1, 2, 4)
-"""The number of windows that begin on each axis; a transposed convolution has as many input elements."""
 
 WINDOWS: Mapping[str, Window] = {
     "kernel-7": Window(7, padding=3),

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import widen
 from diopi_test.checks.pattern import Mask, is_unlikely, rarest_special_class
 from diopi_test.checks.wraparound import are_places_wrapped
 from diopi_test.execution.deviation import NARROWER_TYPES, Deviation, DeviationKind, Region, ValueRelation
 from diopi_test.oracle.budget import K
+from diopi_test.oracle.data import widen
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FORMATS, FloatArray, format_of, is_inexact
 

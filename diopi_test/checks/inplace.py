@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import widen
 from diopi_test.checks import location
 from diopi_test.checks.values import compare
 from diopi_test.execution.call_sequence import CallSequence
 from diopi_test.execution.difference import Difference
 from diopi_test.execution.verdict import CheckResult
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import is_inexact

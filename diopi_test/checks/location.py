@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import widen
 from diopi_test.checks.deviation import IncorrectTensor, derive_deviation
 from diopi_test.checks.error_map import make_error_map
 from diopi_test.checks.pattern import Mask, constant_pattern, find_patterns, value_patterns
 from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.difference import Difference
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.records import BaselineTensor
 from lib_rt.formats import FloatArray
 

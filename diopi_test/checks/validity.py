@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.cases.data import widen
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.validators import CompletedCall, Problems, Validator, find_validator
 
 

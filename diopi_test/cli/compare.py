@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diopi_test.cli.options import console, output_option, read_report, write_report
+from diopi_test.cli.console import console, read_report, write_report
+from diopi_test.cli.options import output_option
 
 if TYPE_CHECKING:
     from diopi_test.reporting.comparison import ReportComparison

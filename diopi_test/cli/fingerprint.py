@@ -8,7 +8,8 @@ import click
 from rich.progress import Progress
 
 from diopi_impl import BaseVendor, VendorError, find_vendor
-from diopi_test.cli.options import COLUMNS, console, output_option, vendor_option, write_report
+from diopi_test.cli.console import COLUMNS, console, write_report
+from diopi_test.cli.options import output_option, vendor_option
 
 
 @click.command()

@@ -16,8 +16,9 @@ import click
 
 from diopi_proto.messages import pluralize
 from diopi_test.baseline.shuffle import RANDOM
+from diopi_test.cli.console import UnusableError, console
 from diopi_test.cli.numerics import numerics_option
-from diopi_test.cli.options import Seed, UnusableError, console, select_functions, selection_options, vendor_option
+from diopi_test.cli.options import Seed, select_functions, selection_options, vendor_option
 
 if TYPE_CHECKING:
     from diopi_test.fuzz.findings import FindingsWriter, FuzzFinding

@@ -10,8 +10,8 @@ import click
 from rich.progress import TaskID
 
 from diopi_proto.messages import pluralize
+from diopi_test.cli.console import console
 from diopi_test.cli.options import (
-    console,
     dask_option,
     data_option,
     level_option,

@@ -11,15 +11,8 @@ import click
 from rich.table import Table
 
 from diopi_proto.messages import pluralize
-from diopi_test.cli.options import (
-    UnusableError,
-    console,
-    origin_options,
-    output_option,
-    print_table,
-    read_report,
-    write_report,
-)
+from diopi_test.cli.console import UnusableError, console, print_table, read_report, write_report
+from diopi_test.cli.options import origin_options, output_option
 
 if TYPE_CHECKING:
     from diopi_test.reporting.history.trends import RunData, Series

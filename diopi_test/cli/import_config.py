@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from diopi_proto.messages import pluralize
-from diopi_test.cli.options import UnusableError, console
+from diopi_test.cli.console import UnusableError, console
 
 if TYPE_CHECKING:
     from rich.status import Status

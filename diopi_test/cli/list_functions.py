@@ -9,7 +9,8 @@ import click
 from rich.table import Table
 
 from diopi_test.cases.selection import INDEPENDENT_LEVELS
-from diopi_test.cli.options import print_table, selection_options
+from diopi_test.cli.console import print_table
+from diopi_test.cli.options import selection_options
 
 if TYPE_CHECKING:
     from diopi_test.run.selection import Selection

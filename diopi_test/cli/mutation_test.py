@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from diopi_proto.interface import prototypes
+from diopi_test.cli.console import console, write_report
 from diopi_test.cli.options import (
-    console,
     dask_option,
     open_spread,
     output_option,
     select_functions,
     selection_options,
     workers_option,
-    write_report,
 )
 from diopi_test.run.progress import VisibleProgress
 

@@ -1,8 +1,7 @@
-"""Options, console and files that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,57 +9,39 @@ from difflib import get_close_matches
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import click
 from click.shell_completion import CompletionItem
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from diopi_impl.deprecated_options import renamed_option
 from diopi_impl.plugins import known_vendors
 from diopi_proto.families import families
 from diopi_proto.interface import prototypes
-from diopi_proto.messages import describe_unknown, pluralize
+from diopi_proto.messages import describe_unknown
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, parse_seed
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, level_of_model
+from diopi_test.cli.console import UnusableError
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
 from diopi_test.run.collection import collect_level, collect_runtime
 from diopi_test.run.keywords import SelectionError
 from diopi_test.run.limits import IN_FLIGHT
 from diopi_test.run.options import known_checks, rename_check
-from diopi_test.run.output import Terminal
 from diopi_test.run.selection import NOT, FailedCases, Selection, Shard, check_names
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
-    from diopi_test.results.records import Report
-    from diopi_test.run.collection import Collected
 
-
-console = Console(file=cast(IO[str], Terminal()))
-
-MAX_WIDTH = 10_000
-"""The maximum width in columns of a table that is written to a file or a pipe."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
-COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-
-
-class UnusableError(click.ClickException):
-    """The baseline can't be used, there is nothing to run, or a report can't be written."""
-
-    exit_code = 3
 
 
 @final
@@ -463,50 +444,6 @@ def output_option(name: str, variable: str, text: str) -> Callable[[F], F]:
     return click.option(name, variable, type=OutputFile(), metavar="FILE", help=text)
 
 
-def print_table(table: Table) -> None:
-    """Print a table; outside of a terminal it is as wide as its content, so that nothing is shortened."""
-    width = console.width if console.is_terminal else MAX_WIDTH
-    Console(file=console.file, width=width, force_terminal=console.is_terminal).print(table)
-
-
-def write_report(file: Path, content: Any) -> None:
-    """Write a report to a file.
-
-    Args:
-        file: the file.
-        content: a string, or data that is written as JSON.
-
-    Raises:
-        UnusableError: if the file can't be written.
-    """
-    text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
-    try:
-        output.write_text(file, text)
-    except OSError as error:
-        raise UnusableError(f"{file} can't be written: {error}") from error
-
-
-def read_report(path: Path) -> Report:
-    """Read a report, or a log that a report is generated from.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The report.
-
-    Raises:
-        click.UsageError: if the file is neither a report nor a log.
-    """
-    from diopi_test.reporting.reading import ReportError
-    from diopi_test.reporting.reading import read_report as read
-
-    try:
-        return read(path)
-    except ReportError as error:
-        raise click.UsageError(str(error)) from error
-
-
 def select_functions(selection: Selection, size: Callable[[str], int]) -> list[str]:
     """Return the selected functions that have cases; raise click.UsageError if there are none.
 
@@ -519,10 +456,3 @@ def select_functions(selection: Selection, size: Callable[[str], int]) -> list[s
     """
     with _convert_selection_errors():
         return selection.apply_to_functions(list(prototypes()), size)
-
-
-def list_cases(cases: Sequence[Collected]) -> None:
-    """Print the ID of each case on a line, and the number of cases on the last line."""
-    for case in cases:
-        click.echo(case.id)
-    click.echo(pluralize(len(cases), "case"))

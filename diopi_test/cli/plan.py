@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from diopi_proto.messages import describe_unknown, pluralize
-from diopi_test.cli.options import complete_names, console, output_option, read_report, write_report
+from diopi_test.cli.console import console, read_report, write_report
+from diopi_test.cli.options import complete_names, output_option
 from diopi_test.traces.files import load_shipped_trace, model_names
 
 if TYPE_CHECKING:

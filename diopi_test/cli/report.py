@@ -7,13 +7,8 @@ from pathlib import Path
 
 import click
 
-from diopi_test.cli.options import (
-    console,
-    durations_option,
-    output_option,
-    read_report,
-    write_report,
-)
+from diopi_test.cli.console import console, read_report, write_report
+from diopi_test.cli.options import durations_option, output_option
 from diopi_test.cli.severity import fail_on_option
 from diopi_test.results.causes.severity import Severity
 

@@ -7,6 +7,8 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,24 +16,21 @@ import click
 
 from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown, pluralize
+from diopi_test.cli.console import UnusableError, console, list_cases, write_report
 from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import (
-    UnusableError,
     check_options,
     complete_names,
-    console,
     dask_option,
     data_option,
     default_workers,
     durations_option,
     level_option,
-    list_cases,
     origin_options,
     output_option,
     selection_options,
     vendor_option,
     workers_option,
-    write_report,
 )
 from diopi_test.cli.original_options import explain_original_options
 from diopi_test.cli.severity import fail_on_option
@@ -42,6 +41,7 @@ from diopi_test.traces.files import model_names
 
 if TYPE_CHECKING:
     from diopi_test.results.records import Report
+    from diopi_test.run.plan import PlannedRun
     from diopi_test.run.recorder import LogContent
 
 
@@ -194,20 +194,21 @@ def _resolve_level(level: str, model: str | None) -> str:
 
 def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Path | None) -> RunOptions:
     """Return the options for the cases that a change can affect, and print which functions these are."""
-    from diopi_test.run.changes import select_affected
+    from diopi_test.run.case_executor import executor_of
+    from diopi_test.run.changes import find_affected
 
     if functions and since is not None:
         raise click.UsageError("--affected-by and --since exclude each other")
     names = tuple(name for value in functions for name in value.split(",") if name)
-    options = select_affected(options, names, since)
-    affected = options.selection.affected
-    assert affected is not None
+    start = partial(executor_of, options.vendor, options.limits, options.execution, workers=1, dask=options.dask)
+    numerics = options.execution.numerics
+    affected = find_affected(options.vendor, options.source, start, names, since, numerics)
     selected = affected.functions if affected.ids is None else {name.partition("[")[0] for name in affected.ids}
     if selected:
         listed = ", ".join(sorted(selected)[:LISTED]) + (", …" if len(selected) > LISTED else "")
         text = f"affected by {affected.reason}: {pluralize(len(selected), 'function')}: {listed}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
-    return options
+    return replace(options, selection=replace(options.selection, affected=affected))
 
 
 @contextmanager
@@ -337,12 +338,26 @@ def _run_plan(plan: Path, json_file: Path | None, workers: int) -> int:
     from diopi_test.run.plan import read_plan
 
     planned, start = read_plan(plan), time.monotonic()
-    runs = tuple(PlannedReport(planned_run.name, _run_planned(planned_run.options(workers))) for planned_run in planned)
+    runs = tuple(PlannedReport(run.name, _run_planned(_options_of_planned(run, workers))) for run in planned)
     report = PlanReport(SCHEMA_VERSION, runs, round(time.monotonic() - start, 3))
     if json_file is not None:
         write_report(json_file, to_json(report))
     show_plan(report, console)
     return report.exit_status
+
+
+def _options_of_planned(run: PlannedRun, workers: int) -> RunOptions:
+    """Return the options of a planned run; raise SelectionError if a name is not known."""
+    return RunOptions(
+        vendor=run.vendor,
+        level=run.level,
+        data=run.data,
+        selection=run.selection,
+        workers=workers,
+        timeout=run.timeout,
+        waivers=run.waivers,
+        numerics=run.numerics,
+    )
 
 
 def _run_planned(options: RunOptions) -> Report:

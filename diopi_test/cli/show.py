@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from diopi_proto.messages import pluralize
-from diopi_test.cli.options import UnusableError, console, data_option, level_option
+from diopi_test.cli.console import UnusableError, console
+from diopi_test.cli.options import data_option, level_option
 
 if TYPE_CHECKING:
     from diopi_proto.types import Error

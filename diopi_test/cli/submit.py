@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from diopi_proto.messages import pluralize
-from diopi_test.cli.options import OutputFile, UnusableError, console, data_option
+from diopi_test.cli.console import UnusableError, console
+from diopi_test.cli.options import OutputFile, data_option
 
 
 @click.command()

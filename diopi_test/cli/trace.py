@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from diopi_proto.messages import pluralize
-from diopi_test.cli.options import OutputFile, console
+from diopi_test.cli.console import console
+from diopi_test.cli.options import OutputFile
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diopi_test.cli.options import console
+from diopi_test.cli.console import console
 
 if TYPE_CHECKING:
     from diopi_test.reporting.evidence import Archive

@@ -9,7 +9,8 @@ import click
 
 from diopi_impl.deprecated_options import renamed_option
 from diopi_proto.messages import describe_unknown, pluralize
-from diopi_test.cli.options import OutputFile, console, read_report, write_report
+from diopi_test.cli.console import console, read_report, write_report
+from diopi_test.cli.options import OutputFile
 
 if TYPE_CHECKING:
     from diopi_impl import Waiver

@@ -11,9 +11,9 @@ from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.stability import UnstableError, restrict_to_stable
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
-from diopi_test.cases.data import widen
 from diopi_test.cases.layouts import layout_named
 from diopi_test.cases.tensors import Literal
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.oracle.reference import find_reference

@@ -22,9 +22,9 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number
 from diopi_test.cases.case import CaseClass
-from diopi_test.cases.data import widen
 from diopi_test.execution.bases import find_bases
 from diopi_test.execution.negative_cases import has_nonempty_inputs
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 

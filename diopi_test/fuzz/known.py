@@ -23,9 +23,10 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec
-from diopi_test.cases.domains import Domain, integer_range
+from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import contiguous, expanded
 from diopi_test.cases.selection import select_cases
+from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of
 
 T = TypeVar("T")

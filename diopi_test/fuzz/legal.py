@@ -18,8 +18,8 @@ from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.stability import UnstableError, restrict_to_stable
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
-from diopi_test.cases.data import random_generator
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.domains import random_generator
+from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import limit_resources
 from diopi_test.fuzz.known import ValidCallKnowledge, as_tuple, is_choice

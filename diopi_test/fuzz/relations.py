@@ -27,8 +27,8 @@ from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.cases.data import decode_masks, materialize, plain_values
 from diopi_test.fuzz.known import INTEGER_KINDS, ValidCallKnowledge
+from diopi_test.oracle.data import decode_masks, materialize, plain_values
 from diopi_test.oracle.evaluation import Evaluation, compute_result
 from diopi_test.oracle.reference import find_reference
 

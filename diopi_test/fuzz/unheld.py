@@ -8,7 +8,7 @@ from diopi_proto.dtypes import category, common_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.cases.domains import integer_range
+from lib_rt.dtypes import integer_range
 
 OVERFLOW_CHECKED: Mapping[str, Sequence[str]] = {
     "diopiAdd": ["alpha"],

@@ -17,18 +17,11 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, Values
-from diopi_test.cases.data import (
-    TensorData,
-    convert,
-    convert_array,
-    decode_masks,
-    materialize,
-    plain_values,
-    random_generator,
-)
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle import overflow
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.data import TensorData, convert, convert_array, decode_masks, materialize, plain_values
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.oracle.reference import (
     AnyOf,

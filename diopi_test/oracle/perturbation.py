@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import TensorData
+from diopi_test.oracle.data import TensorData
 from lib_rt.formats import format_of, is_inexact, ulp
 
 ROUNDS = 8

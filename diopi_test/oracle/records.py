@@ -13,8 +13,8 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Generator
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
-from diopi_test.cases.data import convert, is_mask, widen
 from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.data import convert, is_mask, widen
 
 
 @final

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import TensorData
+from diopi_test.oracle.data import TensorData
 from diopi_test.oracle.perturbation import exact_value
 from lib_rt.formats import is_inexact, is_subnormal
 

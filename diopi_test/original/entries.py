@@ -98,20 +98,7 @@ def read_entry(raw: RawEntry) -> ConfigEntry:
     Raises:
         EntryError: A key has a value of an unexpected form, or an expression could not be read.
     """
-    content, notes = _split_keys(raw.content, _ENTRY_KEYS, "")
-    para, more = _split_keys(
-        _check_dict(content.get("tensor_para") or {}, "tensor_para"), _TENSOR_PARA_KEYS, "tensor_para: "
-    )
-    notes += more
-    arguments = []
-    for tensor_content in _check_dicts(para.get("args") or [], "tensor_para: args"):
-        argument, more = _split_keys(tensor_content, _ARGUMENT_KEYS, "args: ")
-        arguments.append(argument)
-        notes += more
-    if problems := problems_in([{**content, "tensor_para": None}, {**para, "args": None}, arguments]):
-        raise EntryError(
-            "; ".join(f"line {tensor_content.line}: {tensor_content.reason}" for tensor_content in problems[:3])
-        )
+    content, para, arguments, notes = _read_parts(raw)
     names = _check_list([name_value] if isinstance(name_value := content.get("name", ()), str) else name_value, "name")
     skipped = tuple(name for name in names if isinstance(name, Skipped))
     parameters = content.get("para") or {}
@@ -129,6 +116,23 @@ def read_entry(raw: RawEntry) -> ConfigEntry:
         skipped=skipped,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _read_parts(raw: RawEntry) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]], list[str]]:
+    """Return the known keys of an entry, of its tensors in common and of each tensor, and notes about other keys."""
+    content, notes = _split_keys(raw.content, _ENTRY_KEYS, "")
+    para, more = _split_keys(
+        _check_dict(content.get("tensor_para") or {}, "tensor_para"), _TENSOR_PARA_KEYS, "tensor_para: "
+    )
+    notes += more
+    arguments = []
+    for tensor_content in _check_dicts(para.get("args") or [], "tensor_para: args"):
+        argument, more = _split_keys(tensor_content, _ARGUMENT_KEYS, "args: ")
+        arguments.append(argument)
+        notes += more
+    if problems := problems_in([{**content, "tensor_para": None}, {**para, "args": None}, arguments]):
+        raise EntryError("; ".join(f"line {problem.line}: {problem.reason}" for problem in problems[:3]))
+    return content, para, arguments, notes
 
 
 def _split_keys(content: Mapping[Any, Any], known: set[str], context: str) -> tuple[dict[str, Any], list[str]]:

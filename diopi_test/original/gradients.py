@@ -12,10 +12,10 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.descriptions import PendingTensor
+from diopi_test.baseline.named_domains import NamedDomain
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.named_domains import NamedDomain
 from diopi_test.original.attributes import convert_attribute, default_of
 from diopi_test.original.entries import EntryError
 from diopi_test.original.values import NORMAL

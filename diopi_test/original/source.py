@@ -120,18 +120,10 @@ def read_source(path: Path) -> Source:
     Raises:
         SourceError: The file can't be read, is too large, or is not Python source.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SourceError(f"{path}: it has more than {MAX_BYTES:,} bytes")
-        tree = ast.parse(path.read_bytes())
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}") from error
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise SourceError(f"{path}: it is not Python source: {error}") from error
     reader = _Reader({})
     entries: list[RawEntry] = []
     not_read: list[NotRead] = []
-    for statement in tree.body:
+    for statement in _parse_file(path).body:
         match statement:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -148,6 +140,18 @@ def read_source(path: Path) -> Source:
             case _:
                 not_read.append(NotRead(statement.lineno, f"a statement that is not data: {_abbreviate(statement)}"))
     return Source(tuple(entries), tuple(not_read))
+
+
+def _parse_file(path: Path) -> ast.Module:
+    """Return the syntax tree of a file; raise SourceError if it can't be read, is too large, or is not Python."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SourceError(f"{path}: it has more than {MAX_BYTES:,} bytes")
+        return ast.parse(path.read_bytes())
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from error
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise SourceError(f"{path}: it is not Python source: {error}") from error
 
 
 def escape(text: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.baseline.named_domains import DescribedDomain
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.layouts import Layout, Strides, contiguous, strides
-from diopi_test.cases.named_domains import DescribedDomain
 from diopi_test.oracle.reference import find_reference
 from diopi_test.original.entries import ConfigEntry, EntryError, TensorArguments
 from diopi_test.original.values import NORMAL, default_domain, domain_of, specify_values

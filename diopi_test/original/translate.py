@@ -23,7 +23,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.descriptions import PendingTensor
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.oracle.reference import find_reference
 from diopi_test.original.adapters import CallDraft, adapt_call
 from diopi_test.original.attributes import convert_attribute, default_of, has_default

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_test.cases.named_domains import DefaultDomain, DescribedDomain, FixedValues, NamedDomain
+from diopi_test.baseline.named_domains import DefaultDomain, DescribedDomain, FixedValues, NamedDomain
 from diopi_test.original.entries import EntryError
 from diopi_test.original.source import Generated
 

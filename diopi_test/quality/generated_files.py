@@ -10,9 +10,9 @@ from typing import Any
 from diopi_proto import headers
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.result_dependencies import FILE, render_dependencies
 from diopi_test.quality.inventory import list_functions
 from diopi_test.results.schema import render_schemas
+from diopi_test.run.result_dependencies import FILE, render_dependencies
 
 GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
 """The interface that released libraries rely on: one JSON record per function."""

@@ -42,7 +42,7 @@ def diopiExampleBackward(ctx: Context, grad_input: Out, grad_output: In, input: 
 DEFAULT_IMPORTS: Mapping[str, Sequence[str]] = {
     "diopi_proto.dtypes": ["floating"],
     "diopi_proto.parameters": ["Context", "In", "Out"],
-    "diopi_proto.prototype": ["elementwise"],
+    "diopi_proto.declaration": ["elementwise"],
 }
 """The names that these prototypes need, by module."""
 
@@ -276,20 +276,17 @@ def _elementwise_cases(tensors: Sequence[str]) -> Definition:
     body = f"""\
     domains = {{{values}}}  # {MARK}: values between the points where the function jumps
     patterns = [*UNIFORM, pattern("special", (19,), smoke=True)]
-    return elementwise_cases(
-        prototype,
-        [
-            shapes.with_domains(
-                {{{special}}} if shapes.label == "special" else domains,
-                arguments=ARGUMENTS,
-                dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading,
-            )
-            for shapes in patterns
-        ],
+    return Elementwise(prototype).cases(
+        shapes.with_domains(
+            {{{special}}} if shapes.label == "special" else domains,
+            arguments=ARGUMENTS,
+            dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading,
+        )
+        for shapes in patterns
     )"""
     return body, {
         "diopi_test.cases.domains": ["normal", "special"],
-        "diopi_test.cases.elementwise": ["UNIFORM", "elementwise_cases", "pattern"],
+        "diopi_test.cases.elementwise": ["UNIFORM", "Elementwise", "pattern"],
     }
 
 

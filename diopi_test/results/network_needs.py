@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from diopi_test.cases.traced import label_of
 from diopi_test.execution.verdict import Verdict
 from diopi_test.results.planning import BlockedCalls, Obstacle, ObstacleKind
 from diopi_test.results.records import CaseRecord, Report
@@ -40,7 +39,7 @@ def _needs(
     by_function: Mapping[str, Sequence[CaseRecord]],
 ) -> Mapping[Obstacle, BlockedCalls]:
     """Return the obstacles of a network and the calls that each of them blocks."""
-    ids = {f"{call.function}[{label_of(call)}]": call for call in network.calls}
+    ids = {f"{call.function}[{call.label}]": call for call in network.calls}
     found: dict[Obstacle, list[TracedCall]] = defaultdict(list)
     if any(name in by_id for name in ids):
         for name, call in ids.items():

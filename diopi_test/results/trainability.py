@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rich.console import Console
 
 from diopi_test.cases.selection import MODELS, level_of_model
-from diopi_test.cases.traced import labels_of
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.results.records import CaseRecord, ModelReport
-from diopi_test.traces.files import load_shipped_trace, model_names
+from diopi_test.traces.files import load_shipped_trace, model_names, shipped_calls
 
 SUCCESSFUL = (Verdict.passed, Verdict.waived)
 
@@ -48,7 +47,7 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
     """Return the report of a network."""
     verdicts = {
         function: [ended.get((function, label), Verdict.not_run) for label in labels]
-        for function, labels in labels_of(name).items()
+        for function, labels in shipped_calls(name).items()
     }
     all_verdicts = [verdict for found in verdicts.values() for verdict in found]
     passed, not_run = sum(verdict in SUCCESSFUL for verdict in all_verdicts), all_verdicts.count(Verdict.not_run)

@@ -16,10 +16,10 @@ from typing import Self, final
 
 from diopi_impl import IEEE
 from diopi_proto.interface import prototypes
-from diopi_test.cases.result_dependencies import result_dependencies
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import Verdict
 from diopi_test.run.recorder import LogContent
+from diopi_test.run.result_dependencies import result_dependencies
 from diopi_test.run.vendor_sources import VendorSources
 
 

@@ -1,37 +1,49 @@
-"""Which version of a vendor a run tests, and the selection of the cases that a change of it can affect."""
+"""The version of a vendor that a run tests, and the cases that a change of the vendor can affect."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from diopi_impl import IEEE, VendorError
+from diopi_impl import IEEE, Numerics, VendorError
 from diopi_impl.numerics import read_numerics_of_library
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.cluster import ClusterError
 from diopi_test.run.affected import AffectedCases, VendorVersion
-from diopi_test.run.case_executor import executor_of
+from diopi_test.run.case_executor import CaseExecutor
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.options import RunOptions
 from diopi_test.run.recorder import LogContent
 from diopi_test.run.selection import check_names
+from diopi_test.run.source import CaseSource
 from diopi_test.run.vendor_sources import VendorSources
 
+StartVendor = Callable[[], CaseExecutor]
+"""Returns an executor with one worker process of the vendor."""
 
-def select_affected(options: RunOptions, functions: Sequence[str], log: Path | None) -> RunOptions:
-    """Return the options, which select only the cases that a change can affect.
+
+def find_affected(
+    vendor: str,
+    source: CaseSource,
+    start: StartVendor,
+    functions: Sequence[str],
+    log: Path | None,
+    numerics: Numerics | None = None,
+) -> AffectedCases:
+    """Return the cases of a run that a change of the vendor can affect.
 
     Args:
-        options: The options of the run.
+        vendor: The vendor, in the form that `diopi_impl.find_vendor` accepts.
+        source: The cases of the run.
+        start: Starts the vendor, whose sources are read.
         functions: The functions that changed; empty to find them by comparing the vendor with `log`.
         log: The log of an earlier run; None if `functions` are given.
+        numerics: The arithmetic that the run assumes; None for the arithmetic that the vendor declares.
 
     Returns:
-        The options with another selection.
+        The affected cases.
 
     Raises:
         SelectionError: A function is unknown, or the log is of another level.
@@ -42,38 +54,34 @@ def select_affected(options: RunOptions, functions: Sequence[str], log: Path | N
     """
     check_names("--affected-by", functions, lambda: list(prototypes()))
     if log is None:
-        description = _describe(options)
+        description = _describe(start)
         sources = VendorSources() if description is None else VendorSources.read(description.sources)
-        affected = AffectedCases.by_functions(functions, sources)
-    else:
-        content = LogContent.read(log)
-        if content.header.baseline.level != options.level:
-            level = content.header.baseline.level
-            raise SelectionError(
-                f"{log} is of level {level}, and this run is of level {options.level}: add --level {level}"
-            )
-        affected = AffectedCases.since(content, _read_version(options))
-    return replace(options, selection=replace(options.selection, affected=affected))
+        return AffectedCases.by_functions(functions, sources)
+    content = LogContent.read(log)
+    level = content.header.baseline.level
+    if level != source.level:
+        raise SelectionError(f"{log} is of level {level}, and this run is of level {source.level}: add --level {level}")
+    return AffectedCases.since(content, _read_version(vendor, source.collect()[0].digest, start, numerics))
 
 
-def _read_version(options: RunOptions) -> VendorVersion:
-    """Return the version of the vendor and of the baseline of a run."""
-    library, baseline = Path(options.vendor), options.source.collect()[0].digest
+def _read_version(vendor: str, baseline: str, start: StartVendor, numerics: Numerics | None) -> VendorVersion:
+    """Return the version of the vendor of a run on the baseline with this digest."""
+    library = Path(vendor)
     if library.is_file():
         digest = hashlib.sha256(library.read_bytes()).hexdigest()
-        numerics = options.execution.numerics or read_numerics_of_library(library) or IEEE
-        return VendorVersion(library=digest, baseline=baseline, sources=VendorSources(), numerics=numerics.digest)
-    description = _describe(options)
+        assumed = numerics or read_numerics_of_library(library) or IEEE
+        return VendorVersion(library=digest, baseline=baseline, sources=VendorSources(), numerics=assumed.digest)
+    description = _describe(start)
     if description is None:
         return VendorVersion(library="", baseline=baseline, sources=VendorSources(), numerics="")
     sources = VendorSources.read(description.sources)
     return VendorVersion(library="", baseline=baseline, sources=sources, numerics=description.numerics.digest)
 
 
-def _describe(options: RunOptions) -> Description | None:
+def _describe(start: StartVendor) -> Description | None:
     """Start the vendor in a worker and return its description; None if the vendor does not start."""
     try:
-        with executor_of(options.vendor, options.limits, options.execution, workers=1, dask=options.dask) as executor:
+        with start() as executor:
             return executor.describe()
     except (VendorError, ForkServerError, ClusterError):
         return None  # the run reports why the vendor does not start

@@ -12,7 +12,6 @@ from diopi_impl import IEEE, NumericsError, find_numerics
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
 from diopi_test.run.limits import TIMEOUT
-from diopi_test.run.options import RunOptions
 from diopi_test.run.selection import Selection
 from diopi_test.waivers.rules import Waivers
 from diopi_test.waivers.tables import TableError, TableKind, read_tables
@@ -50,25 +49,16 @@ class PlannedRun:
     shuffle: int | None = None
     sample: int | None = None
 
-    def options(self, workers: int) -> RunOptions:
-        """Return the options of the run; raise SelectionError if a name is not known."""
-        selection = Selection(
+    @property
+    def selection(self) -> Selection:
+        """Return which cases the run has, and in which order; raise SelectionError if a name is not known."""
+        return Selection(
             functions=self.functions,
             families=self.families,
             dtypes=self.dtypes,
             expression=self.expression,
             seed=self.shuffle,
             sample=self.sample,
-        )
-        return RunOptions(
-            vendor=self.vendor,
-            level=self.level,
-            data=self.data,
-            selection=selection,
-            workers=workers,
-            timeout=self.timeout,
-            waivers=self.waivers,
-            numerics=self.numerics,
         )
 
 

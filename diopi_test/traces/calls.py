@@ -6,12 +6,14 @@ tensor of integers, the smallest and the largest element follow: `int64[8,2] str
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from diopi_proto.dtypes import is_complex, is_floating
 from diopi_proto.types import Dtype
 
 _TENSOR = re.compile(
@@ -104,6 +106,28 @@ class TracedCall:
         """The text of the call without the count, which identifies the call."""
         values = {**self.arguments, **{f">{name}": value for name, value in self.results.items()}}
         return " ".join([self.function, *(f"{name}={as_text(value)}" for name, value in values.items())])
+
+    @property
+    def tensors(self) -> Sequence[TracedTensor]:
+        """The tensors of the call: the arguments, then the results."""
+        values = (*self.arguments.values(), *self.results.values())
+        entries = (entry for value in values for entry in (value if isinstance(value, list) else [value]))
+        return [entry for entry in entries if isinstance(entry, TracedTensor)]
+
+    @property
+    def dtype(self) -> Dtype:
+        """The element type of the first floating tensor, or of the first tensor without one."""
+        dtypes = [tensor.dtype for tensor in self.tensors]
+        return next(
+            (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype)), next(iter(dtypes), Dtype.float32)
+        )
+
+    @property
+    def label(self) -> str:
+        """The label of the case that the call becomes: element type, shape, and a digest of the complete call."""
+        digest = hashlib.sha256(self.key.encode()).hexdigest()[:10]
+        shape = next((tensor.shape for tensor in self.tensors), ())
+        return "-".join([self.dtype.name, "x".join(map(str, shape)) or "scalar", digest])
 
 
 @dataclass(frozen=True)

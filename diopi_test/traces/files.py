@@ -39,6 +39,15 @@ def load_shipped_trace(name: str) -> NetworkTrace:
     return read_trace(FOLDER / f"{name}{SUFFIX}")
 
 
+@cache
+def shipped_calls(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
+    """Return the calls of a shipped network by function and label."""
+    found: dict[str, dict[str, TracedCall]] = {}
+    for call in load_shipped_trace(name).calls:
+        found.setdefault(call.function, {})[call.label] = call
+    return found
+
+
 def write_trace(path: Path, model: NetworkTrace) -> None:
     """Write a trace file."""
     calls = ",\n".join(f"  {json.dumps(_call_to_json(call))}" for call in model.calls)

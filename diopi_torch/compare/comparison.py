@@ -7,7 +7,7 @@ from dataclasses import replace
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.case import Case
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.checks import CHECKS, form, gaps, inputs
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Outcome

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.data import TensorData
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.execution.call_record import Bytes, TensorRecord
+from diopi_test.oracle.data import TensorData
 from diopi_torch.layout import DTYPES, contiguous_strides, span_size
 from diopi_torch.tensors import is_on_device, read_to_host, stored_elements
 

@@ -11,9 +11,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import random_generator, widen
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.data import widen
 from diopi_torch.compare.contents import TensorContent, iterate_tensors, map_tensors, read_elements
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
 from diopi_torch.layout import DTYPES

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import widen
 from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.data import widen
 from diopi_test.oracle.records import Expected
 from diopi_torch.compare.contents import read_elements
 from diopi_torch.compare.on_cpu import CpuCall, PreciseCall

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, caller_chosen, floating, position, promoted, real, same, statistic, truth
 from diopi_proto.parameters import (
     Context,
@@ -21,7 +22,7 @@ from diopi_proto.parameters import (
     Scalar,
     i64,
 )
-from diopi_proto.prototype import Prototype, prototype
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_proto.types import Scalar as ScalarValue
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import pytest
 
 from diopi_proto.callers import CallForm
+from diopi_proto.declaration import arithmetic, prototype
 from diopi_proto.dtypes import (
     boolean,
     complexes,
@@ -40,7 +41,7 @@ from diopi_proto.parameters import (
     f64,
     i64,
 )
-from diopi_proto.prototype import GUARANTEES, Prototype, PrototypeError, arithmetic, prototype, registered
+from diopi_proto.prototype import GUARANTEES, Prototype, PrototypeError, registered
 from diopi_proto.types import Dtype
 from diopi_proto.types import Scalar as Scalar_
 

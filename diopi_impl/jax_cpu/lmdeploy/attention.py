@@ -91,7 +91,14 @@ def fused_context_attention(
     new = slice(history, max_kv_len)
     keys = key_cache.at[layer_id, :, :, new].set(jnp.swapaxes(k, 1, 2))
     values = value_cache.at[layer_id, :, :, new].set(jnp.swapaxes(v, 1, 2))
-    slots = jnp.arange(max_kv_len)
+    seen_keys, seen_values = (jnp.swapaxes(cache[layer_id, :, :, :max_kv_len], 1, 2) for cache in (keys, values))
+    attended = _attend_causally(q, seen_keys, seen_values, positions[:max_q_len])
+    return attended.reshape(inoutput.shape), keys, values
+
+
+def _attend_causally(q: Array, keys: Array, values: Array, positions: Array) -> Array:
+    """Return the attention of each query, [batch, queries, …], to the keys and values up to its position."""
+    slots = jnp.arange(keys.shape[1])
 
     def attend_sequence(q: Array, keys: Array, values: Array) -> Array:
         """Return the attention of the queries of a sequence."""
@@ -100,11 +107,9 @@ def fused_context_attention(
             """Return the attention of a query to the slots up to its time."""
             return _attend(q[None], keys, values, slots <= time)[0]
 
-        return lax.map(lambda query: attend_query(*query), (q, positions[:max_q_len]), batch_size=QUERIES_PER_STEP)
+        return lax.map(lambda query: attend_query(*query), (q, positions), batch_size=QUERIES_PER_STEP)
 
-    seen = (jnp.swapaxes(cache[layer_id, :, :, :max_kv_len], 1, 2) for cache in (keys, values))
-    attended = lax.map(lambda sequence: attend_sequence(*sequence), (q, *seen))
-    return attended.reshape(inoutput.shape), keys, values
+    return lax.map(lambda sequence: attend_sequence(*sequence), (q, keys, values))
 
 
 @implements_workspace_free_step("diopiFusedDecoderAttentionInp")
@@ -140,13 +145,14 @@ def fused_decoder_attention(
         slots = jnp.where(finished, max_seq_len, slots)  # writes to an index out of range are dropped
     keys = key_cache.at[layer_id, sequences, :, slots].set(k, mode="drop")
     values = value_cache.at[layer_id, sequences, :, slots].set(v, mode="drop")
-
-    def attend_sequence(q: Array, keys: Array, values: Array, length: Array) -> Array:
-        """Return the attention of the new token of a sequence to its filled slots."""
-        is_filled = (jnp.arange(max_seq_len) <= length) | (length + 1 >= max_seq_len)
-        keys, values = (jnp.where(is_filled[:, None, None], x, 0) for x in (keys, values))
-        return _attend(q[None], keys, values, is_filled)[0]
-
     visible_keys, visible_values = (jnp.swapaxes(cache[layer_id], 1, 2) for cache in (keys, values))
-    attended = jax.vmap(attend_sequence)(q, visible_keys, visible_values, sequence_lengths)
+    attended = jax.vmap(_attend_filled_slots)(q, visible_keys, visible_values, sequence_lengths)
     return attended.reshape(inoutput.shape), keys, values
+
+
+def _attend_filled_slots(q: Array, keys: Array, values: Array, length: Array) -> Array:
+    """Return the attention of the new token of a sequence to its filled slots."""
+    slots = keys.shape[0]
+    is_filled = (jnp.arange(slots) <= length) | (length + 1 >= slots)
+    keys, values = (jnp.where(is_filled[:, None, None], x, 0) for x in (keys, values))
+    return _attend(q[None], keys, values, is_filled)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf, nan
 from typing import Any
 
@@ -28,10 +28,10 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, normal, special_values, uniform
-from diopi_test.cases.elementwise import ROW, Domains, Elementwise, Labelled, elementwise_cases, pattern, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.template import ByDtype, CaseTemplate
+from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
@@ -51,7 +51,7 @@ def lone_in_the_middle(domain: Domain) -> Domain:
     return draw
 
 
-def _around_bounds(prototype: Prototype) -> Domains:
+def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
     """Values around zero, the bounds closer to it, so that about a third of the values lie on either side."""
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
@@ -76,10 +76,10 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
     usual = Elementwise(prototype).distribute(domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
     clamp_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
     templates = [*usual, *clamp_cases(prototype, domains)]
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
-def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
+def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
     either = {**domains, "min": domains["max"]}
     for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
         yield shapes.with_domains(either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
@@ -93,7 +93,7 @@ def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTe
     yield from Elementwise(prototype).mixed_types(dict.fromkeys(domains, SMALL))
 
 
-BOUNDS: Labelled = {
+BOUNDS: Mapping[str, Arguments] = {
     "no-min": {"min": None, "max": 0.5},
     "no-max": {"min": 0.5, "max": None},
     "ints": {"min": -1, "max": 2},
@@ -106,14 +106,14 @@ BOUNDS: Labelled = {
 ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
 """Both zeros, of which each stays as it is beside the other."""
 
-ZERO_BOUNDS: Labelled = {
+ZERO_BOUNDS: Mapping[str, Arguments] = {
     "zero-min": {"min": 0.0, "max": None},
     "minus-zero-min": {"min": -0.0, "max": 1},
     "zero-max": {"min": None, "max": 0.0},
     "minus-zero-max": {"min": -1, "max": -0.0},
 }
 INNER = middle(0, 100, 3, 0)
-WHOLE_BOUNDS: Labelled = {
+WHOLE_BOUNDS: Mapping[str, Arguments] = {
     "no-min": {"min": None, "max": INNER},
     "no-max": {"min": INNER, "max": None},
     "crossed": {"min": 9, "max": 4},
@@ -122,7 +122,7 @@ HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None},
 HALVES = ROW.variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
 
 
-def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
+def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
     yield from ROW.variants(domains, BOUNDS, [F32, F16])
     yield from ROW.variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from ROW.variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
@@ -163,7 +163,7 @@ def bound(prototype: Prototype) -> Iterator[Case]:
         )
         cut = ROW.with_domains(few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
         templates.append(cut.to_dtype(Dtype.int32))
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 CaseFacts(number_choices=[NumberChoice("min", "bool", False)]).declare("diopiClamp", "diopiClampMin")

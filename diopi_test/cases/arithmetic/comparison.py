@@ -26,9 +26,9 @@ from diopi_test.cases.arithmetic.values import (
     truths_or,
     wrapping_to,
 )
-from diopi_test.cases.case import LARGE, Case, cases_for
+from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, normal
-from diopi_test.cases.elementwise import PROMOTED_PAIRS, ROW, Elementwise, elementwise_cases, pattern, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
@@ -101,7 +101,7 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
     else:
         to_no_element = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
         templates += [*TO_NUMBER, *ROW.variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 # Logic
@@ -139,7 +139,7 @@ def logic(prototype: Prototype) -> Iterator[Case]:
         *few_specials(prototype),
         *Elementwise(prototype).mixed_types(domains),
     ]
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 @cases_for(
@@ -160,7 +160,7 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
     if prototype.form == "scalar":
         templates.append(ROW.with_domains(domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
         templates.append(ROW.with_domains(domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 # Whole tensors
@@ -173,10 +173,10 @@ EQUAL_PATTERNS = (
     pattern("long", (1031,), dtypes=[F32, Dtype.int64]),
 )
 LARGE_EQUAL = (
-    pattern("same", (263, 257), level=LARGE),
-    pattern("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], level=LARGE),
+    pattern("same", (263, 257), large=True),
+    pattern("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], large=True),
 )
-LARGE_DIFFERENT = pattern("last-differs", (70_001,), level=LARGE)
+LARGE_DIFFERENT = pattern("last-differs", (70_001,), large=True)
 SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "shapes": ((2, 3), (3, 2)),
     "broadcast": ((2, 3), (3,)),
@@ -192,7 +192,7 @@ def _pair(
     values: Sequence[float],
     dtypes: Sequence[Dtype] = (F32, F32),
     shapes: Sequence[tuple[int, ...]] = ((2,), (2,)),
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Two tensors, each of one value."""
     left, right_operand = (
         tensor(*shape, dtype=dtype, domain=choice([value]))
@@ -201,7 +201,7 @@ def _pair(
     return CaseTemplate(label, (), {"input": left, "other": right_operand}, dtypes=dtypes[:1])
 
 
-def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate[Any]:
+def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
     """An integer that the floating type can't hold, and a number that it can, which is that far from one beside it."""
     gap = IntegerGap(types[1]).first
     return _pair(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
@@ -214,8 +214,8 @@ EQUAL_PAIRS = (
     _pair("with-int32-other", (200, 56), (Dtype.uint8, Dtype.int32)),
     _pair("with-int8", (100, 100), (Dtype.uint8, Dtype.int8)),
     _pair("with-int8-other", (200, -56), (Dtype.uint8, Dtype.int8)),
-    *(_meeting("", types, 0) for types in PROMOTED_PAIRS),
-    *(_meeting("-other", types, 4) for types in PROMOTED_PAIRS),
+    *(_meeting("", types, 0) for types in Elementwise.PROMOTED_PAIRS),
+    *(_meeting("-other", types, 4) for types in Elementwise.PROMOTED_PAIRS),
 )
 
 
@@ -234,7 +234,7 @@ def equal(prototype: Prototype) -> Iterator[Case]:
 def _altered_copy(places: Sequence[int]) -> Derive[Any]:
     """Two tensors that differ at `places` only, counted in row-major order, and there by as little as possible."""
 
-    def operands(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         original, copy = template.sizes[0], template.sizes[-1]
 
         def altered(values: Mapping[str, Any]) -> NDArray[Any]:

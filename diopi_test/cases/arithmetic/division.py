@@ -13,6 +13,7 @@ from diopi_proto.dtypes import floating, integer, numeric, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.arithmetic.values import (
+    BASIC_ROW,
     CALLERS,
     ENDS,
     INTEGERS,
@@ -40,17 +41,7 @@ from diopi_test.cases.domains import (
     tiny_multiples,
     uniform,
 )
-from diopi_test.cases.elementwise import (
-    BASIC_ROW,
-    ROW,
-    Domains,
-    Elementwise,
-    Labelled,
-    Operands,
-    elementwise_cases,
-    pattern,
-    vary_argument,
-)
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern, vary_argument
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
 from diopi_test.cases.type_promotion import IntegerGap
@@ -90,7 +81,7 @@ def off_jumps(
     return expand(prototype, [shapes.with_domains({}, label, arguments) for shapes in patterns], operands)
 
 
-DIVISION: Domains = {
+DIVISION: Mapping[str, Domain] = {
     "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
     "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
 }
@@ -120,7 +111,7 @@ def div(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).promoted(dividends, TRUE)
         wide = {"input": uniform(2**40, 2**50), "other": uniform(-9, 9)}
         templates += Elementwise(prototype).mixed_types(wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
-    yield from elementwise_cases(prototype, templates)
+    yield from Elementwise(prototype).cases(templates)
     for mode in (RoundMode.trunc, RoundMode.floor):
         yield from off_jumps(prototype, mode.name, rounding_mode=mode)
 
@@ -138,7 +129,7 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
     }
 
 
-def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
+def _rounded(mode: RoundMode) -> list[CaseTemplate[Operands]]:
     """Exact quotients, rounded."""
     rounding = {"rounding_mode": mode}
     negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
@@ -150,7 +141,7 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
     ]
 
 
-def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Any]:
+def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Operands]:
     """Integers divided by a number out of their range: a true quotient is that by the number itself."""
     arguments: Arguments = {"other": wrapping_to(7), "rounding_mode": mode}
     return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
@@ -165,7 +156,7 @@ NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2
 
 OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
 TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
-BY_LEAST: Labelled = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
+BY_LEAST: Mapping[str, Arguments] = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
 
 ROUNDED = (
     *_rounded(RoundMode.trunc),
@@ -188,7 +179,7 @@ SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values
 """One remainder in three is 0."""
 
 
-def _ends(*values: float) -> Labelled:
+def _ends(*values: float) -> Mapping[str, Arguments]:
     return {f"ends-{number}": {"input": number, "other": number} for number in values}
 
 
@@ -198,8 +189,8 @@ def _highest(dtype: Dtype) -> float:
 
 
 HIGH = by_dtype(lambda dtype: integer_values(int(_highest(dtype) / 2), int(_highest(dtype))))
-FOURS: Labelled = {"whole-4": {"input": 20, "other": 4}}
-NEGATIVE_FOURS: Labelled = {**FOURS, "whole--4": {"input": -20, "other": -4}}
+FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
+NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "other": -4}}
 BELOW_HIGHEST = ByDtype(lambda dtype: _highest(dtype) - 1)
 
 FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
@@ -264,7 +255,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).mixed_types(TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
         templates += Elementwise(prototype).mixed_types(by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
     yield from off_jumps(prototype, patterns=(*OFF_JUMPS, *Elementwise(prototype).large_patterns()))
-    yield from elementwise_cases(prototype, templates, large=False)
+    yield from Elementwise(prototype).cases(templates, large=False)
 
 
 OF_NUMBER = (
@@ -287,4 +278,4 @@ OF_NUMBER = (
 def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
     once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
     usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
-    return elementwise_cases(prototype, [*usual, *OF_NUMBER])
+    return Elementwise(prototype).cases([*usual, *OF_NUMBER])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from diopi_proto.dtypes import promoted
@@ -10,13 +10,15 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain, integer_values
-from diopi_test.cases.facts import CaseFacts, FurtherCases
+from diopi_test.cases.facts import CaseFacts
 
 UNUSED_SHAPE = (2, 11)
 """A shape that no other case has: the first call with it is one of these."""
 
 
-def scalar_kinds(domain: Domain | None = None, neutral: int | None = None) -> FurtherCases:
+def scalar_kinds(
+    domain: Domain | None = None, neutral: int | None = None
+) -> Callable[[Prototype, Sequence[Case]], Iterator[Case]]:
     """Return a maker of cases with the same numbers as floats and as integers, or as integers and bools.
 
     The kind with the wider result comes first: the narrower result cannot represent what the first call leaves behind.

@@ -11,11 +11,13 @@ from diopi_proto.dtypes import category, promote_with_numbers
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import by_category, by_kind
-from diopi_test.cases.case import LARGE, Case, TensorSpec, cases_for
+from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, full_range, integer_values, normal
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, expand, tensor
+
+Shape = tuple[int, ...]
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
@@ -36,7 +38,7 @@ def listed(
     types: Sequence[Dtype | None] = (None,),
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
     domain = integer_values(-9, 9) if fields.get("exact") else NUMBERS
     inputs = [
@@ -75,17 +77,17 @@ ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for eve
 @cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)
 def foreach(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
-    templates: Sequence[CaseTemplate[Any]] = [
+    templates: Sequence[CaseTemplate[Shape]] = [
         listed("three", number, dtypes=DtypeSelection.all, smoke=True),
         *LISTS,
-        listed("models", number, [(263, 257), (4097,), (1, 3, 1, 5)], level=LARGE),
-        listed("far-apart", number, dtypes=[F16], level=LARGE).replace(arguments={"inputs": FAR_APART}),
+        listed("models", number, [(263, 257), (4097,), (1, 3, 1, 5)], large=True),
+        listed("far-apart", number, dtypes=[F16], large=True).replace(arguments={"inputs": FAR_APART}),
     ]
     by_tensor = prototype.parameter("other").is_tensor
     return expand(prototype, map(_by_tensor, templates) if by_tensor else templates)
 
 
-def _by_tensor(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def _by_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """With a tensor of the number, which is of the type under test unless that is a type of integers alone."""
     value = template.argument("other")
 

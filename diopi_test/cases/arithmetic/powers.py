@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf, nan
 
 from diopi_proto.dtypes import common_dtype, floating, integer, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
+    BASIC_ROW,
     CALLERS,
     INTEGERS,
     TABLE,
@@ -18,10 +19,9 @@ from diopi_test.cases.arithmetic.values import (
     wrapping_to,
 )
 from diopi_test.cases.case import Case, TensorSpec, cases_for
-from diopi_test.cases.domains import choice, integer_values, tiny_multiples, uniform
-from diopi_test.cases.elementwise import BASIC_ROW, ROW, Domains, Elementwise, elementwise_cases, vary_argument
+from diopi_test.cases.domains import Domain, choice, integer_values, tiny_multiples, uniform
+from diopi_test.cases.elementwise import ROW, Elementwise, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
-from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
@@ -32,7 +32,7 @@ NO_POWER = {
 }
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
 
-BASES: Domains = {
+BASES: Mapping[str, Domain] = {
     "input": by_kind(uniform(0.2, 3), integer_values(-5, 5)),
     "exponent": by_kind(uniform(-3, 3), integer_values(0, 5)),
 }
@@ -48,7 +48,7 @@ NEGATIVE = {"input": uniform(-3, -0.3), "exponent": integer_values(-4, 4)}
 INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": integer_values(-3, 2)}
 TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
 
-SUBNORMAL_BASES: Domains = {
+SUBNORMAL_BASES: Mapping[str, Domain] = {
     "input": tiny_multiples(0.0, 0.25, 0.375, 0.5, 0.75, -0.5),
     "exponent": choice([-0.5, 0.5, -0.25]),
 }
@@ -102,7 +102,7 @@ def power(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).mixed_types(truths, {}, pairs, exact=False, case_class=CALLERS)
     elif prototype.form == "scalar":
         templates += BY_NUMBER_OF_ANY_TYPE
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 ONE_POWER = "every power of 1 is 1, and every power of NaN is NaN"
@@ -131,12 +131,12 @@ OF_NUMBER = (
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
 def power_of_number(prototype: Prototype) -> Iterator[Case]:
     usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
-    return elementwise_cases(prototype, [*usual, *OF_NUMBER])
+    return Elementwise(prototype).cases([*usual, *OF_NUMBER])
 
 
 def _raises_bool_to_bools(prototype: Prototype, case: Case) -> bool:
     """Return whether a bool is raised to a tensor of bools."""
-    tensors, numbers = operands_of(prototype, case)
+    tensors, numbers = case.operands(prototype)
     is_tensor = isinstance(case.arguments["exponent"], TensorSpec)
     return is_tensor and common_dtype([tensor.dtype for tensor in tensors], numbers) is Dtype.bool
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf, nan
 
 from diopi_proto.dtypes import ELEMENT_SIZE, category, floating
@@ -27,10 +27,9 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
-from diopi_test.cases.elementwise import ROW, Domains, Elementwise, elementwise_cases, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, vary_argument
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
-from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.template import Arguments, ByDtype, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
@@ -97,7 +96,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).mixed_types(
             for_both_operands(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
         )
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 WIDE_FACTOR = ByDtype(lambda dtype: 2**28 + 1 if dtype is Dtype.int64 else 2**13 + 1)
@@ -129,11 +128,11 @@ def mul(prototype: Prototype) -> Iterator[Case]:
             lambda dtype: for_both_operands(by_kind(choice([3, -3]), IntegerGap(dtype).unrepresentable_integers()))
         ),
     ]
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
-THREE_OF_ANY: Domains = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
+THREE_OF_ANY: Mapping[str, Domain] = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
 
 SUMS_OF_PRODUCTS = (
     *(shapes.with_domains(THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
@@ -160,7 +159,7 @@ def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).promoted(_products, {"value": 1}, floats_first=True)
     else:
         templates += Elementwise(prototype).mixed_types(THREE, {"value": 3}, exact=False)
-    return elementwise_cases(prototype, templates)
+    return Elementwise(prototype).cases(templates)
 
 
 def _products(dtype: Dtype) -> dict[str, Domain]:
@@ -187,18 +186,18 @@ LERPS = (
 
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, [*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
+    return Elementwise(prototype).cases([*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
 
 
 def _has_bool_operand(prototype: Prototype, case: Case) -> bool:
     """Return whether an operand is a bool tensor or True."""
-    tensors, numbers = operands_of(prototype, case)
+    tensors, numbers = case.operands(prototype)
     return any(tensor.dtype is Dtype.bool for tensor in tensors) or any(number is True for number in numbers)
 
 
 def _rounds_integer_operand(prototype: Prototype, case: Case) -> bool:
     """Return whether integers that float32 cannot represent are promoted to float32 by a floating number."""
-    tensors, numbers = operands_of(prototype, case)
+    tensors, numbers = case.operands(prototype)
     if not tensors or not any(isinstance(number, float) for number in numbers):
         return False
     dtype = tensors[0].dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf, nan
 from typing import Any
 
@@ -14,14 +14,16 @@ from diopi_proto.dtypes import category, floating, leading_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
-from diopi_test.cases.domains import Domain, choice, integer_range, integer_values
-from diopi_test.cases.elementwise import Domains, Elementwise, pattern
+from diopi_test.cases.domains import Domain, choice, integer_values
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate
 from diopi_test.cases.type_promotion import IntegerGap
+from lib_rt.dtypes import integer_range
 
 CALLERS = CaseClass.callers
 
+BASIC_ROW = ROW.replace(smoke=True)
 TABLE = pattern("table", (9, 11), (9, 1))
 CUBE = pattern("cube", (6, 6, 6), (6, 1), (6,))
 TERNARY = (
@@ -64,7 +66,7 @@ def truths_or(first: bool, other_domain: Domain) -> Domain:
     return by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else other_domain)
 
 
-def for_both_operands(domain: Domain) -> Domains:
+def for_both_operands(domain: Domain) -> Mapping[str, Domain]:
     """Return the same domain for both operands."""
     return {"input": domain, "other": domain}
 
@@ -83,7 +85,7 @@ def _wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 SMALL = integer_values(-250, 250)
 WIDE = by_kind(_wide_floats, integer_values(-3000, 3000))
 """Numbers whose sums and products with `SMALL` are exact in float32, while half precision can't hold them all."""
-SMALL_BY_WIDE: Domains = {"input": SMALL, "other": WIDE}
+SMALL_BY_WIDE: Mapping[str, Domain] = {"input": SMALL, "other": WIDE}
 
 ENDS = choice([0.0, -0.0, 1.0, -1.5, 7.0, inf, -inf, nan, 2.0, -7.0])
 """Whole and infinite numbers, whose quotients and remainders are exact."""
@@ -92,7 +94,7 @@ SPECIAL_AND_FINITE = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 """The special values that matter in sums and products of three tensors."""
 
 
-def either_way(dtype: Dtype) -> Domains:
+def either_way(dtype: Dtype) -> Mapping[str, Domain]:
     """The integers in one operand and the numbers they become in the other."""
     return for_both_operands(
         by_kind(IntegerGap(dtype).representable_neighbors(), IntegerGap(dtype).unrepresentable_integers())
@@ -115,6 +117,6 @@ def wrapping_to(value: int) -> ByDtype:
 
 def few_specials(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
-) -> Iterator[CaseTemplate[Any]]:
+) -> Iterator[CaseTemplate[Operands]]:
     """`specials` in these types; for their size, basic cases in one of them only."""
     return Elementwise(prototype).special_value_pairs(arguments, dtypes, smoke=[leading_dtype(dtypes)])

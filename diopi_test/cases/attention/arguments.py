@@ -25,7 +25,7 @@ def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
     return lambda values: np.eye(rows)[:, np.newaxis]
 
 
-def core(template: CaseTemplate[Any], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
+def core(template: CaseTemplate[Heads], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
     """Queries, keys, values and the gradient of the result (`g`) of these shapes, whose last axes are heads."""
     layout = template.layout
     if not 0 < template.argument("p_dropout", 0) < 1:
@@ -37,7 +37,7 @@ def core(template: CaseTemplate[Any], q: Shape, k: Shape) -> dict[str, TensorTem
 
 
 def numbers(
-    template: CaseTemplate[Any], names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
+    template: CaseTemplate[Heads], names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
     values = {**NUMBERS, **template.arguments}
@@ -53,7 +53,7 @@ WITHOUT_DROPOUT = {"p_dropout": 0.0, "dropout_p": 0.0, "gen": None, "return_debu
 
 
 def saved_results(
-    forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate[Any]
+    forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate[Heads]
 ) -> dict[str, Any]:
     """Return the results of the forward function that a gradient function takes.
 
@@ -106,8 +106,8 @@ def longest(lengths: Sequence[int]) -> int:
 def register_both(
     name: str,
     derive: Derive[Any],
-    shared: Sequence[CaseTemplate[Any]],
-    forward: Sequence[CaseTemplate[Any]],
+    shared: Sequence[CaseTemplate[Heads]],
+    forward: Sequence[CaseTemplate[Heads]],
     non_discriminating: Mapping[str, str] = NON_DISCRIMINATING,
 ) -> None:
     """Register cases of a form and of its gradient, and those of the form alone."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, same_layout
@@ -68,19 +68,19 @@ LONG = 300
 """So many keys are more than one block of most implementations."""
 
 
-def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
+def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
     """Return a template whose call has these unusual `numbers`; `fields` are sizes and fields of the template."""
     sizes = {field.name: fields.pop(field.name) for field in dataclasses.fields(Heads) if field.name in fields}
     laid = fields.pop("laid", {})
     return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **fields)
 
 
-def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
+def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
     """As many queries as keys: the same whichever corner a causal mask starts from."""
     return attention(label, numbers, **{"queries": 6, "keys": 6, **fields})
 
 
-def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
+def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
     """Packed sequences."""
     return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
@@ -220,7 +220,7 @@ RAGGED_ALIBI_CAUSAL = (ragged("alibi-causal", CAUSAL, slopes=1),)
 
 # Sequences are long in calls with few heads, and there are many heads in calls with few rows: the work is per head.
 
-LARGE_LONG = attention("long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, level=LARGE)
+LARGE_LONG = attention("long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, large=True)
 LARGE_HEADS = square(
     "many-heads",
     CAUSAL,
@@ -231,10 +231,10 @@ LARGE_HEADS = square(
     key_heads=8,
     size=128,
     dtypes=[BF16],
-    level=LARGE,
+    large=True,
 )
 LARGE_WINDOW = attention(
-    "grouped", window(100, 30), batch=1, queries=517, keys=517, key_heads=1, size=80, dtypes=[F16], level=LARGE
+    "grouped", window(100, 30), batch=1, queries=517, keys=517, key_heads=1, size=80, dtypes=[F16], large=True
 )
 LARGE_PACKED_LONG = ragged(
     "long",
@@ -244,7 +244,7 @@ LARGE_PACKED_LONG = ragged(
     heads=1,
     key_heads=1,
     size=64,
-    level=LARGE,
+    large=True,
 )
 LARGE_PACKED_HEADS = ragged(
     "many-heads",
@@ -254,7 +254,7 @@ LARGE_PACKED_HEADS = ragged(
     key_heads=8,
     size=80,
     dtypes=[BF16],
-    level=LARGE,
+    large=True,
 )
 
 NON_DISCRIMINATING = {
@@ -267,7 +267,7 @@ NON_DISCRIMINATING = {
 # Dropout
 
 
-def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate[Any]:
+def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate[Heads]:
     """Return a template with dropout whose scores are exact.
 
     The rows of the values, and of the gradient of the result, are those of the identity: they show what was dropped.

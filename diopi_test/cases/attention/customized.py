@@ -96,7 +96,7 @@ def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
             return rows, sizes.batch, heads * sizes.size
 
 
-def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Any]) -> dict[str, Any]:
+def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Heads]) -> dict[str, Any]:
     """Return templates of the results of the forward function that its gradient takes.
 
     There is no dropout, so `softmax_out` is empty and `dropout_mask` is missing.
@@ -112,7 +112,7 @@ def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[A
     }
 
 
-def of_customized(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_customized(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiCustomizedFlashAttention` and its gradient from the sizes of a template."""
     sizes = template.sizes
     q = _in_layout(sizes, sizes.queries, sizes.heads)
@@ -130,7 +130,7 @@ def of_customized(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any
     }
 
 
-def of_customized_var_len(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_customized_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the customized attention of packed sequences and its gradient."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)

@@ -39,11 +39,12 @@ from diopi_test.cases.attention.calls import (
     RAGGED_EVERYTHING,
     RAGGED_EXACT_SHARES,
     RAGGED_FEATURES,
+    Heads,
 )
 from diopi_test.cases.template import CaseTemplate
 
 
-def of_flash(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_flash(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiFlashAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = core(template, q, k)
@@ -57,7 +58,7 @@ def of_flash(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def of_flash_var_len(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_flash_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiFlashAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)

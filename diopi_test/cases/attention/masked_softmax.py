@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F16, F32, Shape
-from diopi_test.cases.case import LARGE, ResultOf
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -35,14 +35,14 @@ def masked(
     triangle: bool = False,
     mask_dtype: Dtype = Dtype.bool,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[MaskedScores]:
     """Return a template with scores of this shape and a mask of shape `mask`, which is broadcast."""
     return CaseTemplate(
         label, MaskedScores(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields
     )
 
 
-def of_masked(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_masked(template: CaseTemplate[MaskedScores], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiScaledMaskedSoftmax` and its gradient from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
@@ -80,9 +80,9 @@ SOFTMAX = (
     masked("transposed", (3, 4, 5), 3, 4, 5, **same_layout(transposed)),
     masked("strided", (3, 4, 5), 3, 4, 5, **same_layout(strided), dtypes=DtypeSelection.all),
     masked("empty", (0, 4, 5), 1, 4, 5),
-    masked("attention", (2, 5, 131, 257), 2, 1, 131, 257, dtypes=[F16], level=LARGE),
-    masked("triangle", (3, 517, 517), 3, 517, 517, triangle=True, level=LARGE),
-    masked("rows", (70_001, 3), 70_001, 3, level=LARGE),
+    masked("attention", (2, 5, 131, 257), 2, 1, 131, 257, dtypes=[F16], large=True),
+    masked("triangle", (3, 517, 517), 3, 517, 517, triangle=True, large=True),
+    masked("rows", (70_001, 3), 70_001, 3, large=True),
 )
 
 register(

@@ -31,6 +31,7 @@ from diopi_test.cases.attention.calls import (
     RAGGED_DROPOUT,
     RAGGED_EVERYTHING,
     RAGGED_EXACT_SHARES,
+    Heads,
     attention,
     ragged,
 )
@@ -41,7 +42,7 @@ NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
 LACKING = ("window_size_left", "window_size_right")
 
 
-def of_multi_head(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_multi_head(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = core(template, q, k)
@@ -55,7 +56,7 @@ def of_multi_head(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any
     }
 
 
-def of_multi_head_var_len(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_multi_head_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)
@@ -75,7 +76,7 @@ def of_multi_head_var_len(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[
     }
 
 
-def _multi(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
+def _multi(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]]:
     """The templates for as many key heads as query heads, most without a debug mask, and no name twice."""
     results = {"debug_attn_mask": None}
     return [

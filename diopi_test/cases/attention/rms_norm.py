@@ -11,7 +11,7 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, Shape
-from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
@@ -41,7 +41,7 @@ def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] 
     return CaseTemplate(label, sizes, {**attributes, **dict.fromkeys(names)}, results=results, **fields)
 
 
-def of_normed(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_normed(template: CaseTemplate[Normalised], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     begin = len(sizes.shape) - sizes.axes
@@ -84,9 +84,9 @@ NORMS = (
     normed("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
     normed("no-rows", (0, 5)),
     normed("far-from-0", (3, 16), domains={"input": normal(1, 50)}),
-    normed("rows", (257, 4099), level=LARGE),
-    normed("many-rows", (70_001, 3), level=LARGE),
-    normed("half", (3, 131, 517), dtypes=[BF16], level=LARGE),
+    normed("rows", (257, 4099), large=True),
+    normed("many-rows", (70_001, 3), large=True),
+    normed("half", (3, 131, 517), dtypes=[BF16], large=True),
 )
 
 CONSTANT = choice([2.0, -2.0])
@@ -98,7 +98,7 @@ ALONE = {
 }
 
 
-def _norm_cases(name: str, *templates: CaseTemplate[Any]) -> None:
+def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
     @cases_for(name, non_discriminating=ALONE)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """The first result alone has the template's layout."""

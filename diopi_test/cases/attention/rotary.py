@@ -9,7 +9,6 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN, Shape
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import integer_values, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -26,13 +25,13 @@ class Turned:
     angles: Shape
 
 
-def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any) -> CaseTemplate[Any]:
+def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any) -> CaseTemplate[Turned]:
     """Return a template that rotates `x` of this shape; `angles` is the shape of cos and sin."""
     conj = fields.pop("conj", False)
     return CaseTemplate(label, Turned(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
-def of_turned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_turned(template: CaseTemplate[Turned], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbedding` from the sizes of a template."""
     angles = tensor(*template.sizes.angles, domain=ANGLES, layout=template.layout)
     return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
@@ -67,8 +66,8 @@ register(
             )
             for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
         ),
-        turned("rows", (3, 517, 7, 66), 517, 1, 33, level=LARGE),
-        turned("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], level=LARGE),
+        turned("rows", (3, 517, 7, 66), 517, 1, 33, large=True),
+        turned("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], large=True),
     ),
     derive=of_turned,
 )
@@ -82,12 +81,12 @@ class QueryAndKey:
     key: Shape
 
 
-def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[Any]:
+def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[QueryAndKey]:
     """Return a template that rotates the first `dim` channels of a query and a key of these shapes."""
     return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
-def of_both(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_both(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbeddingV2` from the sizes of a template."""
     sizes, dim = template.sizes, template.argument("dim")
     tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
@@ -120,7 +119,7 @@ register(
             rotated_query_and_key(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d)
             for label, d in (("four", 4), ("six", 6), ("all", 12))
         ),
-        rotated_query_and_key("tokens", (1031, 396), (1031, 132), 66, level=LARGE),
+        rotated_query_and_key("tokens", (1031, 396), (1031, 132), 66, large=True),
     ),
     derive=of_both,
 )

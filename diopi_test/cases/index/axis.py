@@ -10,7 +10,7 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, cases_for
+from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
@@ -102,7 +102,7 @@ LARGE_SELECTIONS = [
     for label, shape, axis, number, fields in LARGE_AXES
 ]
 HUGE_SELECTION = CaseTemplate(
-    "huge", IndexedAxis((70_001, 3), 0, random_positions(257, below=70_001)), layout=strides(7_703, 1), level=LARGE
+    "huge", IndexedAxis((70_001, 3), 0, random_positions(257, below=70_001)), layout=strides(7_703, 1), large=True
 )
 """Rows so far apart that they span more than 2^31 bytes."""
 
@@ -276,7 +276,7 @@ def last_but_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTempla
 
 SELECTING = last_but_one(parts(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
 
-LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), level=LARGE)
+LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), large=True)
 HALF_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_HALF)
 HALF_SLICE_FAR_APART = CaseTemplate(
     "half-far-apart", AxisPart((263, 17, 257), 1, (13,)), layout=strides(70_003, 4099, 3), **LARGE_HALF
@@ -314,8 +314,8 @@ def all_but_first(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTempl
 SLICING = all_but_first(parts(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
 
 LARGE_SLICES = (
-    CaseTemplate("long-rows", AxisPart((7, 32_003), 1, (3, 32_001, 2)), level=LARGE),
-    CaseTemplate("many-rows", AxisPart((70_001, 3), 0, (1, 70_000, 1)), level=LARGE),
+    CaseTemplate("long-rows", AxisPart((7, 32_003), 1, (3, 32_001, 2)), large=True),
+    CaseTemplate("many-rows", AxisPart((70_001, 3), 0, (1, 70_000, 1)), large=True),
     CaseTemplate("half", AxisPart((67, 1031), 1, (5, 1031, 3)), **LARGE_HALF),
 )
 

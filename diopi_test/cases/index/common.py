@@ -11,7 +11,7 @@ import numpy as np
 from diopi_proto.dtypes import complexes, floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
-from diopi_test.cases.case import LARGE, TensorSpec
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
@@ -96,13 +96,13 @@ ALL_FALSE = "the mask is false everywhere"
 
 
 LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
-    ("long-rows", (7, 32_003), 1, 10_007, {"level": LARGE}),
-    ("many-rows", (70_001, 3), 0, 65_537, {"level": LARGE}),
-    ("half", (67, 1031), 1, 1031, {"level": LARGE, "dtypes": (Dtype.float16,)}),
+    ("long-rows", (7, 32_003), 1, 10_007, {"large": True}),
+    ("many-rows", (70_001, 3), 0, 65_537, {"large": True}),
+    ("half", (67, 1031), 1, 1031, {"large": True, "dtypes": (Dtype.float16,)}),
 )
 """Label, shape, axis, number of positions along the axis, and further fields of templates."""
 
-LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "level": LARGE}
+LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
 FAR_APART: Mapping[str, Any] = {"layout": strides(4099, 3), **LARGE_HALF}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, TensorSpec
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
 from diopi_test.cases.index.common import (
     ALIKE,
@@ -131,7 +131,7 @@ INDEX = (
 )
 
 
-LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [random_positions(32_005, below=32_003)]), level=LARGE)
+LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [random_positions(32_005, below=32_003)]), large=True)
 FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [random_positions(263, below=131)]), **FAR_APART)
 
 
@@ -249,7 +249,7 @@ INDEX_PUT = (
     CaseTemplate("add-one-for-all", IndexedElements((4, 3), REPEATED, ()), ADD),
     CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [periodic_mask(4, 5)], (3,)), ADD),
     CaseTemplate("add-row-for-all", IndexedElements((4, 3), REPEATED, (3,)), ADD),
-    CaseTemplate("rows", IndexedElements((32_003, 3), [distinct_positions(4097, below=32_003)]), PUT, level=LARGE),
+    CaseTemplate("rows", IndexedElements((32_003, 3), [distinct_positions(4097, below=32_003)]), PUT, large=True),
     CaseTemplate("half", IndexedElements((131, 517), [distinct_positions(67, below=131)]), PUT, **LARGE_HALF),
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 from diopi_proto.dtypes import complexes, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, TensorSpec, cases_for
+from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
 from diopi_test.cases.index.common import (
     ALL_FALSE,
@@ -111,7 +111,7 @@ MASKED = (
 
 
 PLANE = MaskedElements((263, 257), periodic_mask(263, 257))
-LARGE_PLANE = CaseTemplate("plane", PLANE, level=LARGE)
+LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
 LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
 
 
@@ -265,7 +265,7 @@ WHERE_TEMPLATES = (
         )
         for first, second in MIXED
     ),
-    CaseTemplate("plane", LARGE_CHOICE, level=LARGE),
+    CaseTemplate("plane", LARGE_CHOICE, large=True),
     CaseTemplate("half-far-apart", LARGE_CHOICE, {"other": arbitrary(263, 257, layout=strides(0, 1))}, **FAR_APART),
 )
 
@@ -309,9 +309,9 @@ NONZERO = (
     CaseTemplate("rank-5", (2, 1, 3, 2, 2)),
     CaseTemplate("long", (1031,), dtypes=(*ONE_DTYPE_PER_KIND, Dtype.int8)),
     CaseTemplate("very-long", (5, 823)),
-    CaseTemplate("plane", (263, 257), level=LARGE),
+    CaseTemplate("plane", (263, 257), large=True),
     CaseTemplate("half-rank5", (7, 11, 13, 5, 17), **LARGE_HALF),
-    CaseTemplate("rows", (70_001, 2), dtypes=(Dtype.int64,), level=LARGE),
+    CaseTemplate("rows", (70_001, 2), dtypes=(Dtype.int64,), large=True),
 )
 
 register("diopiNonzero", templates=NONZERO, derive=derive_single_tensor(half_zeros))

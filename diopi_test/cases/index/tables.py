@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, TensorSpec
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain, choice, integer_values
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.index.common import (
@@ -88,7 +88,7 @@ EMBEDDING = (
     *CaseTemplate.cycle_layouts(sized(TABLES, DtypeSelection.one_per_size), *UNLIKE),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
-    CaseTemplate("vocabulary", VOCABULARY, level=LARGE),
+    CaseTemplate("vocabulary", VOCABULARY, large=True),
     CaseTemplate("half-long", IndexedTable((4097, 67), random_positions(1031, below=4097)), **FAR_APART),
 )
 
@@ -111,7 +111,7 @@ EMBEDDING_BACKWARD = (
     CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
     CaseTemplate("exact-scaled", IN_POWERS, SCALED, domains={"grad": SUMMANDS}, dtypes=floating, exact=True),
     *sums("grad", IndexedTable((6, 5), rows_of(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
-    CaseTemplate("vocabulary", VOCABULARY, level=LARGE),
+    CaseTemplate("vocabulary", VOCABULARY, large=True),
     CaseTemplate("crowded", IndexedTable((67, 67), random_positions(1031, below=67)), **LARGE_HALF),
 )
 
@@ -176,7 +176,7 @@ RENORM = (
     renorm("no-indices", 6, 4, rows_of(0), 1.0, exact=True),
     renorm("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
     *(renorm(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
-    renorm("vocabulary", 32_003, 3, random_positions(4099, below=32_003), 1.0, level=LARGE),
+    renorm("vocabulary", 32_003, 3, random_positions(4099, below=32_003), 1.0, large=True),
 )
 
 
@@ -213,8 +213,8 @@ ONE_HOT = (
     CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=DtypeSelection.all),
     CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
     CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **AS_NEEDED}, dtypes=(Dtype.int64,)),
-    CaseTemplate("classes", (), {"input": random_positions(67, below=1031), "num_classes": 1031}, level=LARGE),
-    CaseTemplate("many", (), {"input": random_positions(70_001, below=3), "num_classes": 3}, level=LARGE),
+    CaseTemplate("classes", (), {"input": random_positions(67, below=1031), "num_classes": 1031}, large=True),
+    CaseTemplate("many", (), {"input": random_positions(70_001, below=3), "num_classes": 3}, large=True),
 )
 
 register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))

@@ -10,6 +10,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import (
     ACCUMULATED,
@@ -78,7 +79,7 @@ def linear(prototype: Prototype) -> Iterator[Case]:
     return expand_in_order(prototype, LINEAR)
 
 
-def _with_shape_of_bias(templates: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
+def _with_shape_of_bias(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[CaseTemplate[Operands]]:
     """Yield the templates with a bias gradient that has the shape of the bias."""
     for template in templates:
         yield template.replace(results={"grad_bias": ResultOverride(shape=template.sizes[2].shape)})
@@ -109,7 +110,7 @@ GRADIENTS = (
 
 @cases_for("diopiLinearBackward")
 def linear_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         rows, weight, _ = (operand.shape for operand in template.sizes)
         shapes = {"grad_output": (*rows[:-1], weight[0]), "input": rows, "weight": weight}
         return {
@@ -119,7 +120,7 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, map(_with_vector, GRADIENTS), gradient)
 
 
-def _with_vector(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def _with_vector(template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
     """The template with a bias gradient in a layout that vectors have."""
     layout = strided if template.result_layout is strided else contiguous
     return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -15,6 +15,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, tiny_multiples
+from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import (
@@ -49,8 +50,8 @@ TRIANGLES = (False, True)
 
 
 def of_triangle(
-    template: CaseTemplate[Any], arguments: Mapping[str, Any], upper: bool, **more: Any
-) -> CaseTemplate[Any]:
+    template: CaseTemplate[Operands], arguments: Mapping[str, Any], upper: bool, **more: Any
+) -> CaseTemplate[Operands]:
     """The template with these arguments, for the upper or lower triangle."""
     label = f"{template.label}-{'upper' if upper else 'lower'}"
     return template.replace(label, {**arguments, "upper": upper, **more})
@@ -72,7 +73,7 @@ def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
 # Decompositions
 
 
-def one_triangle(template: CaseTemplate[Any], upper: bool) -> CaseTemplate[Any]:
+def one_triangle(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[Operands]:
     """The decomposition of a positive definite matrix in one triangle, and something else in the other."""
 
     def matrix(values: Values) -> Array:
@@ -128,7 +129,9 @@ def cholesky(prototype: Prototype) -> Iterator[Case]:
 # Gradients
 
 
-def gradient(template: CaseTemplate[Any], name: str, domain: Domain, lower: Factor, upper: bool) -> CaseTemplate[Any]:
+def gradient(
+    template: CaseTemplate[Operands], name: str, domain: Domain, lower: Factor, upper: bool
+) -> CaseTemplate[Operands]:
     """Return a gradient case of a decomposition; `lower` computes the factor from argument `name`."""
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
@@ -196,7 +199,7 @@ NEAR_LEAST = operands(
 """Normal numbers so small that what eliminating them computes on the way is subnormal."""
 
 
-def in_mode(template: CaseTemplate[Any], mode: str) -> CaseTemplate[Any]:
+def in_mode(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operands]:
     """The template in a mode; of what does not depend on the type, the factor R alone is complex."""
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":

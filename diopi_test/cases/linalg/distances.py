@@ -14,6 +14,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, Values, cases_for
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, tiny_multiples, with_value_in_middle
+from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, large_operands, operands
@@ -44,8 +45,8 @@ MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all
 
 
 def distances(
-    template: CaseTemplate[Any], p: float, mode: int | None, *words: str, **changes: Any
-) -> CaseTemplate[Any]:
+    template: CaseTemplate[Operands], p: float, mode: int | None, *words: str, **changes: Any
+) -> CaseTemplate[Operands]:
     """The distances by the p-norm."""
     label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
     return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
@@ -59,7 +60,7 @@ COUNTED = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
 """Whole numbers, some of which are equal."""
 
 
-def of_whole_numbers(far: int) -> CaseTemplate[Any]:
+def of_whole_numbers(far: int) -> CaseTemplate[Operands]:
     """Return a template of integer coordinates between -far and far, whose distances are exact."""
     return operands("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
@@ -69,7 +70,7 @@ def _near(values: Values) -> NDArray[Any]:
     return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
 
 
-def close(label: str, rows: int, mode: int | None) -> CaseTemplate[Any]:
+def close(label: str, rows: int, mode: int | None) -> CaseTemplate[Operands]:
     """Distances of rows that are far from 0 and close to each other."""
     arguments: Arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
@@ -130,7 +131,7 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
 # Gradients
 
 
-def gradients(template: CaseTemplate[Any], p: float) -> CaseTemplate[Any]:
+def gradients(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
     """The gradients of distances by the p-norm; rounding must not decide whether a coordinate's is the largest."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
@@ -140,7 +141,7 @@ def gradients(template: CaseTemplate[Any], p: float) -> CaseTemplate[Any]:
     )
 
 
-def on_axes(p: float) -> CaseTemplate[Any]:
+def on_axes(p: float) -> CaseTemplate[Operands]:
     """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
@@ -169,7 +170,7 @@ GRADIENTS = (
 
 @cases_for("diopiCdistBackward")
 def cdist_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         first, second = template.sizes
         batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
         shape = (*batch, first.shape[-2], second.shape[-2])

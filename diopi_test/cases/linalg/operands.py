@@ -8,8 +8,9 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case
+from diopi_test.cases.case import Case
 from diopi_test.cases.domains import Domain, integer_values, normal
+from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
@@ -43,19 +44,19 @@ def operands(
     layouts: Sequence[Layout] = (contiguous,),
     domain: Domain | None = None,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Operands]:
     """Return a template of tensors of these shapes and layouts; the last layout repeats."""
     padded = [*layouts, *[layouts[-1]] * len(shapes)]
     tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
     return CaseTemplate(label, tuple(tensors), **{"dtypes": USUAL_DTYPES, **fields})
 
 
-def large_operands(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Any]:
+def large_operands(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
     """Return a template of large tensors of these shapes, in float32 by default."""
-    return operands(label, *shapes, **{"dtypes": (Dtype.float32,), "level": LARGE, **fields})
+    return operands(label, *shapes, **{"dtypes": (Dtype.float32,), "large": True, **fields})
 
 
-def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate[Any]]) -> Iterator[Case]:
+def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]) -> Iterator[Case]:
     """The cases of templates whose operands are the prototype's tensor arguments, in order."""
     names = [p.name for p in prototype.arguments if p.is_tensor]
     return expand(prototype, templates, lambda template, dtype: dict(zip(names, template.sizes, strict=False)))

@@ -13,6 +13,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
+from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
@@ -37,14 +38,14 @@ SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1
 SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 
 
-def special(*batch: int) -> CaseTemplate[Any]:
+def special(*batch: int) -> CaseTemplate[Operands]:
     """Numbers that are not finite, in rows and columns that single them out."""
     rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
     columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
 
 
-def without_overflow(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Any]:
+def without_overflow(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Operands]:
     """Integers with products that a floating type can't represent, `terms` of which add up without overflow."""
     return operands("without-overflow", *shapes, domain=factors(2, terms), dtypes=WIDE_INTEGERS)
 
@@ -166,7 +167,7 @@ def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 @cases_for("diopiMatmulBackward")
 def matmul_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         a, b = template.sizes
         return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
 
@@ -237,7 +238,7 @@ LARGE_BADDBMM = (
 ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 
 
-def factored(template: CaseTemplate[Any], factors: str, *words: str, **changes: Any) -> CaseTemplate[Any]:
+def factored(template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any) -> CaseTemplate[Operands]:
     """The same operands with these factors, by name, in cases that are no basic ones."""
 
     def factor(place: int) -> ByDtype:
@@ -252,15 +253,15 @@ def factored(template: CaseTemplate[Any], factors: str, *words: str, **changes: 
     return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
 
 
-def _holds_the_result(template: CaseTemplate[Any]) -> bool:
+def _holds_the_result(template: CaseTemplate[Operands]) -> bool:
     """Whether the result has the input's shape, and the input may be written to."""
     added, a, b = template.sizes
     return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
 
 
 def sums(
-    basic: Sequence[CaseTemplate[Any]], long: Shapes, tails: Shapes, large: Sequence[CaseTemplate[Any]]
-) -> tuple[CaseTemplate[Any], ...]:
+    basic: Sequence[CaseTemplate[Operands]], long: Shapes, tails: Shapes, large: Sequence[CaseTemplate[Operands]]
+) -> tuple[CaseTemplate[Operands], ...]:
     """Return templates with scaled basic operands, all factors, long sums, exact sums, and large scaled operands."""
     odd = basic[0]
     exact = operands("tails", *tails, domain=exact_numbers, exact=True)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Case, ResultOf, Values, cases_for
+from diopi_test.cases.case import Case, ResultOf, Values, cases_for
 from diopi_test.cases.domains import integer_values
+from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
@@ -32,7 +33,7 @@ def _regular(values: Values) -> NDArray[Any]:
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
-def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Any]:
+def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
     """A system whose matrix is regular."""
     template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
     known, matrix = template.sizes
@@ -57,8 +58,8 @@ SYSTEMS = (
 )
 
 LARGE_SYSTEMS = (
-    system("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), level=LARGE),
-    system("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), level=LARGE),
+    system("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), large=True),
+    system("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), large=True),
 )
 
 UNREAD = CaseTemplate(
@@ -78,20 +79,20 @@ SINGULAR = CaseTemplate(
 """A 0 on the diagonal, met last, divides by 0."""
 
 
-def flagged(template: CaseTemplate[Any], flags: Mapping[str, bool], **changes: Any) -> CaseTemplate[Any]:
+def flagged(template: CaseTemplate[Operands], flags: Mapping[str, bool], **changes: Any) -> CaseTemplate[Operands]:
     """The template with these flags; the basic ones are of upper triangles."""
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
     return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
-def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Any]]:
+def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
     """Whole numbers, which need a diagonal of 1."""
     numbers = operands("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
     return (flagged(numbers, flags) for flags in CHOICES[1::2])
 
 
-def _operands(template: CaseTemplate[Any]) -> Mapping[str, TensorTemplate]:
+def _operands(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
     """What is known and the matrix, with what the matrix is computed from."""
     b, mat = template.sizes
     raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
@@ -115,7 +116,7 @@ def triangular_solve(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, SOLVED, lambda template, dtype: _operands(template))
 
 
-def without(*absent: str, **changes: Any) -> CaseTemplate[Any]:
+def without(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
     """The system of mixed layouts without these gradients, given or wanted."""
     template = flagged(LAYOUTS, CHOICES[4], **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
@@ -146,7 +147,7 @@ GRADIENTS = (
 
 @cases_for("diopiTriangularSolveBackward")
 def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradients(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def gradients(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         b, mat = template.sizes
         flags = {name: template.arguments[name] for name in FLAGS}
         batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])

@@ -12,7 +12,7 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import alternating_rows, choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, FAR, I32, ONES, POWERS, SMALL, Shape
@@ -100,8 +100,8 @@ register(
         paged("transposed", 3, 9, **same_layout(transposed)),
         paged("strided", 3, 9, **same_layout(strided), dtypes=DtypeSelection.all),
         paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
-        paged("many", 2048, 1031, 3, block=16, heads=8, key_heads=2, size=64, dtypes=[F16], level=LARGE),
-        paged("masked", 517, 131, block=33, heads=4, key_heads=4, size=130, masked="each", level=LARGE),
+        paged("many", 2048, 1031, 3, block=16, heads=8, key_heads=2, size=64, dtypes=[F16], large=True),
+        paged("masked", 517, 131, block=33, heads=4, key_heads=4, size=130, masked="each", large=True),
     ),
     derive=of_paged,
 )

@@ -8,7 +8,6 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, I32, I64, Shape
@@ -57,8 +56,8 @@ register(
         copied("strided", 4, 7, layout=strided, dtypes=DtypeSelection.one_per_size),
         copied("in-order", 4, 7).replace(arguments={"dest_loc": literal([2, 3, 4, 5])}),
         copied("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
-        copied("many", 517, 2053, 5, 67, level=LARGE),
-        copied("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], level=LARGE),
+        copied("many", 517, 2053, 5, 67, large=True),
+        copied("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], large=True),
     ),
     derive=of_copied,
     non_discriminating={"all-slots": "every element is overwritten"},

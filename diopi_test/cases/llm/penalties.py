@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice, integer_values, normal, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, I32, I64
@@ -99,8 +98,8 @@ PENALTIES = (
         dtypes=DtypeSelection.all,
         exact=True,
     ),
-    penalised("vocabulary", 517, 1031, 3, vocabulary=32_003, level=LARGE),
-    penalised("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], level=LARGE),
+    penalised("vocabulary", 517, 1031, 3, vocabulary=32_003, large=True),
+    penalised("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], large=True),
 )
 register("diopiApplyPenalty", templates=PENALTIES, derive=of_penalised)
 register(

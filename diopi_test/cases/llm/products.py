@@ -9,7 +9,6 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, POSITIVE, Shape
@@ -67,8 +66,8 @@ register(
         product("strided", 4, 6, **same_layout(strided), dtypes=DtypeSelection.all),
         product("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
         product("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
-        product("square", 257, 1031, columns=509, level=LARGE),
-        product("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], level=LARGE),
+        product("square", 257, 1031, columns=509, large=True),
+        product("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], large=True),
     ),
     derive=of_product,
     non_discriminating={"accumulated": "the sum is so large that adding the bias does not change it"},

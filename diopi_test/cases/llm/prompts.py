@@ -11,7 +11,6 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import BF16, ONES, SMALL, Shape, in_pairs
@@ -87,8 +86,8 @@ register(
         padded("transposed", 5, 5, 3, **same_layout(transposed)),
         padded("strided", 5, 5, 3, **same_layout(strided), masked=3, dtypes=DtypeSelection.all),
         padded("nan", 6, 6, 5, domains={"query": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
-        padded("long", 1031, 1031, 517, heads=2, key_heads=1, size=66, masked=3, level=LARGE),
-        padded("heads", 67, 67, 33, heads=32, key_heads=8, size=128, dtypes=[BF16], level=LARGE),
+        padded("long", 1031, 1031, 517, heads=2, key_heads=1, size=66, masked=3, large=True),
+        padded("heads", 67, 67, 33, heads=32, key_heads=8, size=128, dtypes=[BF16], large=True),
     ),
     derive=of_padded,
 )

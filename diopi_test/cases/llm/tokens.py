@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import alternating_rows, choice, normal, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
@@ -118,8 +117,8 @@ TOKENS = (
     tokens("transposed", 3, 5, 2, layout=transposed),
     tokens("strided", 3, 5, 2, layout=strided, dtypes=DtypeSelection.all),
     tokens("wide-table", 3, 5, 2, spare=4),
-    tokens("many", 1031, 3, 517, heads=3, size=66, level=LARGE),
-    tokens("heads", 131, 67, heads=32, size=128, dtypes=[F16], level=LARGE),
+    tokens("many", 1031, 3, 517, heads=3, size=66, large=True),
+    tokens("heads", 131, 67, heads=32, size=128, dtypes=[F16], large=True),
 )
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspaces
@@ -48,7 +47,7 @@ class Sizes:
         return (self.heads + 2 * self.keys) * self.size
 
 
-def _shared(template: CaseTemplate[Any], rows: int) -> dict[str, Any]:
+def _shared(template: CaseTemplate[Sizes], rows: int) -> dict[str, Any]:
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.layers, sizes.batch, sizes.keys, sizes.slots, sizes.size, layout=layout)
     return {
@@ -68,7 +67,7 @@ def _shared(template: CaseTemplate[Any], rows: int) -> dict[str, Any]:
     }
 
 
-def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Any]:
+def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
     """Return a template of the usual sizes; `fields` replace fields of `Sizes` and of the template."""
     sizes = {name: fields.pop(name) for name in fields.keys() & vars(Sizes()).keys()}
     return CaseTemplate(label, Sizes(**sizes), arguments or {}, **fields)
@@ -103,13 +102,13 @@ COMMON = (
 )
 
 
-LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "level": LARGE}
+LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "large": True}
 
 CACHED = 64
 """Keys of one score: the 1e-6 that is added to the sum of so many shares is lost when a result is rounded."""
 
 
-def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Any]:
+def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
     """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
 
     Each new key and value is one of the numbers of a row, or its opposite.
@@ -140,7 +139,7 @@ def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseT
 # Prefill
 
 
-def _context(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _context(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
     sizes = template.sizes
     return {
         **_shared(template, sizes.batch * sizes.new),
@@ -206,7 +205,7 @@ register(
 # Decoding
 
 
-def _decoder(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _decoder(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
         **_shared(template, batch),

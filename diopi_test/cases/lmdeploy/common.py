@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from diopi_proto.dtypes import narrow
 from diopi_proto.types import Dtype
@@ -11,6 +11,10 @@ from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.layouts import Layout, contiguous
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, ByDtype, CaseTemplate, TensorTemplate, tensor
 from diopi_test.cases.tensors import literal
+
+Shape = tuple[int, ...]
+
+Sizes = TypeVar("Sizes")
 
 F16, BF16, F32 = narrow
 I64, I32 = Dtype.int64, Dtype.int32
@@ -46,7 +50,7 @@ def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorT
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
-def workspaces(plain: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
+def workspaces(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
     """Calls that ask for a size, or have a workspace of one type or another, or a hint to fuse."""
     yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield plain.replace(
@@ -59,11 +63,11 @@ def workspaces(plain: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
     yield plain.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
 
 
-def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Any]:
+def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:
     """A basic case in every element type."""
     return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)
 
 
-def calls(*templates: CaseTemplate[Any], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Any]]:
+def calls(*templates: CaseTemplate[Sizes], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Sizes]]:
     """The templates for these element types."""
     return [template.replace(dtypes=dtypes) for template in templates]

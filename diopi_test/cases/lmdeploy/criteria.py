@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import MANY_ROWS
@@ -45,7 +45,7 @@ def table(values: Any, layout: Layout = contiguous) -> ByDtype:
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
-def _stopping(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {
         "output_ids": literal(HISTORY, dtype),
         "stop_words": literal(STOPS, dtype),
@@ -57,7 +57,7 @@ def _stopping(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
+def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
     """Return a template that looks for stop words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
@@ -112,7 +112,7 @@ register(
             for label, far, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
         ),
         stop("full-row", {"stop_words": table([joined(3, [7 - b, b], [6]) for b in range(9)]), "stop_words_len": 3}),
-        stop("many", MANY_HISTORIES, dtypes=(I64,), level=LARGE),
+        stop("many", MANY_HISTORIES, dtypes=(I64,), large=True),
     ),
     derive=_stopping,
 )
@@ -120,7 +120,7 @@ register(
 
 def length(
     label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Return a template that compares the step with the length limits of sequences."""
     results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {
@@ -153,7 +153,7 @@ register(
         length("one-going-on", (4,), constant_mask(False, 1), 3),
         length("strided", LIMITS, periodic_mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
         length("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
-        length("many", (), periodic_mask(MANY_ROWS, period=7), 5, dtypes=(I64,), level=LARGE).replace(
+        length("many", (), periodic_mask(MANY_ROWS, period=7), 5, dtypes=(I64,), large=True).replace(
             arguments={"sequence_limit_length": tensor(MANY_ROWS, domain=integer_values(2, 9)), "batch_size": MANY_ROWS}
         ),
         length("far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all),

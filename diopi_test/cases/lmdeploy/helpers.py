@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, basic, integers
@@ -20,6 +19,8 @@ from diopi_test.cases.template import (
     tensor,
 )
 from diopi_test.cases.tensors import arbitrary, literal
+
+Shape = tuple[int, ...]
 
 
 def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
@@ -37,7 +38,7 @@ def gather(
     room: int,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Prompts of these lengths in `longest` times, of `times` in all; `room` for the tokens of a sequence."""
     batch, overrides = len(lengths), fields.pop("arguments", {})
     arguments: Arguments = {
@@ -74,7 +75,7 @@ register(
         gather("transposed", (3, 1, 4, 2), 4, 9, 10, transposed),
         gather("flat-table", (3, 1), 4, 9, 10, arguments={"ids": tensor(20, domain=full_range)}),
         gather("long", (17, 120, 64), 120, 900, 1000),
-        gather("many", [0] * 67, 1_000, 2_000, 2_053, dtypes=(I64,), level=LARGE).replace(
+        gather("many", [0] * 67, 1_000, 2_000, 2_053, dtypes=(I64,), large=True).replace(
             arguments={"context_length": tensor(67, domain=integer_values(1, 1_000))}
         ),
     ),
@@ -83,7 +84,7 @@ register(
 # A number added
 
 
-def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate[Any]:
+def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
     """Return a template that adds `val` to the first `size` of `length` numbers."""
     domain = fields.pop("domain", integer_values(-1000, 1000))
     arguments: Arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
@@ -109,7 +110,7 @@ register(
         plus("wrapping-back", 12, 10, -(2**31), domain=full_range, dtypes=DtypeSelection.all),
         plus("far", 12, 10, 2**62 + 1, domain=full_range, dtypes=(I64,)),
         plus("beyond-float", 12, 10, 2**53 + 1, dtypes=(I64,)),
-        plus("many", MANY_ROWS, 65_537, -5, dtypes=(I64,), level=LARGE),
+        plus("many", MANY_ROWS, 65_537, -5, dtypes=(I64,), large=True),
     ),
 )
 
@@ -118,7 +119,7 @@ register(
 
 def padding(
     label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Return a template that counts the padding of sequences of these lengths, which are padded to `longest`."""
     arguments: Arguments = {
         "total_padding_count": ByDtype(lambda dtype: literal([0] * len(lengths), dtype, layout)),
@@ -148,7 +149,7 @@ register(
         padding("long", (2**24 + 1, 3, 2**24), 2**24 + 3, dtypes=DtypeSelection.all),
         padding("far", (2**40 + 1, 3, 2**33), 2**41, dtypes=(I64,)),
         padding("in-order", range(11), 10),
-        padding("many", (), 4_097, dtypes=(I64,), level=LARGE).replace(
+        padding("many", (), 4_097, dtypes=(I64,), large=True).replace(
             arguments={
                 "total_padding_count": tensor(MANY_ROWS, domain=integer_values(0, 0)),
                 "input_lengths": tensor(MANY_ROWS, domain=integer_values(0, 4_097)),
@@ -161,7 +162,7 @@ register(
 # Axes swapped
 
 
-def _swapped(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _swapped(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     dim0, dim1, dim2 = template.sizes
     return {
         "input": arbitrary(dim0, dim1, dim2, layout=template.layout),
@@ -188,7 +189,7 @@ register(
         CaseTemplate("strided", (3, 4, 5), layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
         CaseTemplate("large", (33, 17, 9), dtypes=(F32, Dtype.int32)),
-        CaseTemplate("wide", (37, 67, 131), level=LARGE),
+        CaseTemplate("wide", (37, 67, 131), large=True),
     ),
     derive=_swapped,
 )
@@ -196,7 +197,7 @@ register(
 # Embeddings
 
 
-def _at_a_time(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _at_a_time(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     rows, width, batch, times = template.sizes
     return {
         "embedding_table": arbitrary(rows, width, layout=template.layout),
@@ -224,14 +225,14 @@ register(
         CaseTemplate("ids-transposed", (11, 6, 4, 5), {"all_ids": integers(5, 4, low=0, high=10, layout=transposed)}),
         CaseTemplate("flat-table", (11, 6, 4, 5), {"all_ids": integers(20, low=0, high=10)}),
         CaseTemplate("sequence-major-shape", (11, 6, 4, 5), {"all_ids": integers(4, 5, low=0, high=10)}),
-        CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031, 5), level=LARGE),
+        CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031, 5), large=True),
         CaseTemplate("int32", (11, 6, 4, 5), {"all_ids": tensor(5, 4, domain=integer_values(0, 10), dtype=I32)}),
     ),
     derive=_at_a_time,
 )
 
 
-def _of_a_prompt(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _of_a_prompt(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     rows, width, length = template.sizes
     return {
         "input_ids": integers(length, low=0, high=rows - 1),
@@ -256,7 +257,7 @@ register(
         CaseTemplate("transposed", (11, 6, 9), layout=transposed, result_layout=transposed),
         CaseTemplate("ids-strided", (11, 6, 9), {"input_ids": integers(9, low=0, high=10, layout=strided)}),
         CaseTemplate("int32", (11, 6, 9), {"input_ids": tensor(9, domain=integer_values(0, 10), dtype=I32)}),
-        CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031), level=LARGE),
+        CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031), large=True),
         CaseTemplate("one-word", (1, 6, 4), non_discriminating="there is only one ID"),
         CaseTemplate(
             "in-order", (11, 6, 11), {"input_ids": tensor(11, domain=lambda r, n, d: r.permutation(n), dtype=I64)}

@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import avoid_points, choice, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import F32, MANY_ROWS, NO_WORKSPACE, basic, workspaces
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
+
+Shape = tuple[int, ...]
 
 # Norms of rows
 
 EPS = 2.0**-17
 
 
-def _rows(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     rows, width = template.sizes
     data = tensor(rows, width, domain=normal(2), layout=template.layout)
     parameter = tensor(width, domain=avoid_points([0], normal()))
@@ -59,8 +60,8 @@ NORMS = (
     CaseTemplate("far-apart", (4, 21), domains={"inoutput": log_uniform(-20, 20)}),
     CaseTemplate("nan", (4, 9), domains={"inoutput": _with_first(nan)}),
     CaseTemplate("infinity", (4, 9), domains={"inoutput": _with_first(-inf)}),
-    CaseTemplate("many-rows", (MANY_ROWS, 3), level=LARGE),
-    CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), level=LARGE),
+    CaseTemplate("many-rows", (MANY_ROWS, 3), large=True),
+    CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), large=True),
 )
 
 register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_rows)
@@ -79,7 +80,7 @@ register(
 # The feed-forward layer
 
 
-def _ffn(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _ffn(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     rows, width, inner = template.sizes
     weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
     return {
@@ -131,7 +132,7 @@ register(
             exact=True,
         ),
         *workspaces(PLAIN),
-        CaseTemplate("wide", (131, 513, 1_031), level=LARGE),
+        CaseTemplate("wide", (131, 513, 1_031), large=True),
     ),
     derive=_ffn,
 )

@@ -8,17 +8,18 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, VOCABULARY, basic, integers, singles, table
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
+Shape = tuple[int, ...]
+
 # Temperature
 
 
-def _warm(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _warm(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     rows, used, padded = template.sizes
     return {
         "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
@@ -57,7 +58,7 @@ register(
         CaseTemplate("hot", (4, 9, 10), domains={"temperatures": uniform(50, 100)}, dtypes=(F32, F16)),
         CaseTemplate("special", (4, 19, 21), domains={"logits": special}, dtypes=DtypeSelection.all),
         CaseTemplate("banned", (3, 9, 10), domains={"logits": choice([-inf, 1.5, -2.0, nan])}),
-        CaseTemplate("vocabulary", (5, VOCABULARY - 4, VOCABULARY), dtypes=(F32, F16), level=LARGE),
+        CaseTemplate("vocabulary", (5, VOCABULARY - 4, VOCABULARY), dtypes=(F32, F16), large=True),
     ),
     derive=_warm,
 )
@@ -69,7 +70,7 @@ AGAIN = "every token is repeated"
 KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
 
 
-def _repeated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _repeated(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     rows, vocabulary, longest, times = template.sizes
     return {
         "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
@@ -84,7 +85,7 @@ def _repeated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate[Any]:
+def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate[Shape]:
     arguments = {"penalty_type": kind, **fields.pop("arguments", {})}
     return CaseTemplate(label, tuple(sizes), arguments, **fields)
 
@@ -119,7 +120,7 @@ register(
                 "penalties": singles(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
-        _penalty("vocabulary", (5, VOCABULARY, 1_000, 2_053), level=LARGE),
+        _penalty("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
         _penalty("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
         _penalty("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
         _penalty(
@@ -150,7 +151,7 @@ BANNED = (
 """Words of one to five tokens: some begun by step 4, some not, some nearly."""
 
 
-def _banned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _banned(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     return {
         "logits": tensor(3, 12, layout=template.layout),
         "output_ids": table(HISTORY),
@@ -164,7 +165,7 @@ def _banned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
+def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Shape]:
     """Return a template that bans words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
@@ -198,7 +199,7 @@ register(
         ban("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
         ban("words-strided", {"bad_words": table(BANNED, layout=strided)}),
         ban("special", domains={"logits": special}, dtypes=DtypeSelection.all),
-        ban("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, level=LARGE),
+        ban("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, large=True),
     ),
     derive=_banned,
 )

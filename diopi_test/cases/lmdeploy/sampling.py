@@ -11,7 +11,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspaces
@@ -73,7 +72,7 @@ def sampling(
     layout: Layout = contiguous,
     without: Sequence[str] = (),
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """A call; `without` names what is left out, `k` and `p` are one for all or what each sequence's is drawn from."""
     of_k, of_p = (value if callable(value) else cycle_values(value) for value in (k, p))
     arguments = _arguments(batch, width, logits or normal(2), of_k, of_p, layout)
@@ -81,7 +80,7 @@ def sampling(
     return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
 
-def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate[Any]:
+def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
     """A call whose tokens are left to chance, often enough to count them."""
     return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
 
@@ -96,10 +95,10 @@ def _twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
-def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate[Any]]:
+def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     """The cases of both ways of sampling; with `likely`, the most probable token is certain."""
 
-    def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate[Any]:
+    def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
         return sampling(label, batch, width, **{**likely, **fields})
 
     yield sample("sample", dtypes=DtypeSelection.all, smoke=True)
@@ -129,10 +128,10 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate[Any]]:
     yield certain("many-tokens", 3, 1031, dtypes=(F32, F16))
     yield from workspaces(plain.replace(smoke=False))
     vocabulary = {"logits": tensor(9, VOCABULARY, domain=normal(2)), "vocab_size_padded": VOCABULARY}
-    yield certain("vocabulary", arguments=vocabulary, level=LARGE)
+    yield certain("vocabulary", arguments=vocabulary, large=True)
 
 
-def top_k_cases() -> Iterator[CaseTemplate[Any]]:
+def top_k_cases() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the k most probable tokens."""
     yield from common({"k": 1})
     yield sample("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
@@ -144,7 +143,7 @@ def top_k_cases() -> Iterator[CaseTemplate[Any]]:
 PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
 
 
-def top_p_cases() -> Iterator[CaseTemplate[Any]]:
+def top_p_cases() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the most probable tokens with a total probability of p."""
     yield from common({"p": 0.0078125})
     yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import Layout, contiguous, strided
 from diopi_test.cases.lmdeploy.common import F32, I32, I64, MANY_ROWS
@@ -20,7 +19,7 @@ BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_res
 
 def of_each(
     label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """A k and a p for each sequence; what stands for all of them would be others."""
     arguments = {
         "top_ks": tensor(batch, domain=choice(ks), layout=layout),
@@ -33,7 +32,7 @@ def of_each(
     return CaseTemplate(label, (), arguments, result_layout=layout, **fields)
 
 
-def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate[Any]:
+def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
     """One k, or one p, for all sequences; None for one that each has."""
     each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
     each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
@@ -62,7 +61,7 @@ SETUP = (
     of_all("k-without-p", 3, 0.0),
     of_all("p-without-k", 0, 0.5),
     of_each("none", 0),
-    of_each("many", MANY_ROWS, dtypes=(I64,), level=LARGE),
+    of_each("many", MANY_ROWS, dtypes=(I64,), large=True),
 )
 
 SAME = {

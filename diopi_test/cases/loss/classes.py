@@ -14,7 +14,7 @@ from scipy import special
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_for
+from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
@@ -42,7 +42,7 @@ def classes(
     layout: Layout = contiguous,
     total: ResultOverride | None = SCALAR,
     **fields: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Return a template of a loss over classes.
 
     Args:
@@ -65,11 +65,9 @@ def classes(
     """
     axis = min(1, len(shape) - 1)
     outer = shape[:axis] + shape[axis + 1 :]
-    beside = transposed if layout is transposed else contiguous
-    hard = {"target": TensorTemplate(outer, targets or integer_values(0, shape[axis] - 1), beside, dtype=index)}
     arguments = {
         "input": tensor(*shape, layout=layout),
-        **(_probabilities(shape, axis, beside) if soft else hard),
+        **_targets(shape, axis, transposed if layout is transposed else contiguous, None if soft else index, targets),
         "weight": tensor(shape[axis], domain=weights) if weighted else None,
         **{"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": smoothing},
         # a total weight that differs from what the targets add up to shows whether it is used
@@ -79,21 +77,26 @@ def classes(
     return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result_layout=layout, **fields)
 
 
-def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[str, TensorTemplate]:
-    """The target, and the scores it is computed from."""
+def _targets(
+    shape: tuple[int, ...], axis: int, layout: Layout, index: Dtype | None, classes: Domain | None
+) -> dict[str, TensorTemplate]:
+    """Return the target: classes of type `index`, by default all of them, or else probabilities and their scores."""
+    if index is not None:
+        outer = shape[:axis] + shape[axis + 1 :]
+        return {"target": TensorTemplate(outer, classes or integer_values(0, shape[axis] - 1), layout, dtype=index)}
     softmax = tensor(*shape, layout=layout, compute=lambda values: special.softmax(values["_scores"], axis))
     return {"_scores": tensor(*shape, dtype=F32), "target": softmax}
 
 
-def with_logits(templates: Iterable[CaseTemplate[Any]], logits: Domain) -> list[CaseTemplate[Any]]:
+def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
     """The templates with inputs of a domain."""
     return [template.replace(domains={"input": logits}) for template in templates]
 
 
-def _large(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate[Any]:
+def _large(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate:
     """Return a template of a large weighted mean."""
     total = {"totalWeight": tensor(1, domain=uniform(3, 9))}
-    return classes(label, shape, weighted=True, level=LARGE, **fields).replace(arguments=total)
+    return classes(label, shape, weighted=True, large=True, **fields).replace(arguments=total)
 
 
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
@@ -134,7 +137,7 @@ CLASSES = (
     classes("sum-long", (300, 4), SUM),
     classes("none-many-classes", (3, 1031), NONE, True, dtypes=(F16, BF16, F32)),
     classes("mean-square", (10, 10), MEAN, True, -1, NEGATIVE),
-    classes("vocabulary", (11, 32_003), NONE, level=LARGE),
+    classes("vocabulary", (11, 32_003), NONE, large=True),
     _large("many-samples", (70_001, 3)),
     _large("pixels", (3, 19, 67, 41)),
     _large("half", (131, 1031), dtypes=(F16,)),

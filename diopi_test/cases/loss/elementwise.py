@@ -14,12 +14,14 @@ from typing import Any
 from diopi_proto.dtypes import floating, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases.case import LARGE, Case, CaseClass, TensorSpec, cases_for
+from diopi_test.cases.case import Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, tensor
+
+Shape = tuple[int, ...]
 
 F16, BF16, F32, F64 = floating
 LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
@@ -29,7 +31,7 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 
 def reduced_pattern(
     label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """Return a template with this reduction and shape; the template's arguments are added later."""
     return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **fields})
 
@@ -59,10 +61,10 @@ PATTERNS = (
 """For the usual variant."""
 
 LARGE_PATTERNS = (
-    reduced_pattern("each", NONE, (263, 257), level=LARGE),
-    reduced_pattern("mean", MEAN, (70_001,), level=LARGE),
+    reduced_pattern("each", NONE, (263, 257), large=True),
+    reduced_pattern("mean", MEAN, (70_001,), large=True),
 )
-HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), level=LARGE)
+HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), large=True)
 
 EXACT = (reduced_pattern("mean", MEAN, (16, 128)), reduced_pattern("sum", SUM, (9, 115)))
 """For element losses of about 48: their sum is beyond float16 where the mean is asked for, and beyond both half types'
@@ -79,13 +81,13 @@ def like(domain: Domain, **fields: Any) -> TensorTemplate:
     return TensorTemplate(SAME, domain, **fields)
 
 
-def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate[Any]:
+def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate[Shape]:
     """A call in any shape; a domain stands for a tensor like the input."""
     placed = {name: like(value) if callable(value) else value for name, value in arguments.items()}
     return CaseTemplate(label, arguments=placed, dtypes=dtypes)
 
 
-def shaped(variant: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def shaped(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """A variant in the shape, layouts and reduction of a pattern; the gradient of its result is of the common type."""
     placed = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
     wide = F64 if placed["target"].dtype is F64 else None
@@ -97,11 +99,11 @@ def shaped(variant: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTempla
         sizes=pattern.sizes,
         layout=pattern.layout,
         result_layout=pattern.result_layout,
-        level=pattern.level,
+        large=pattern.large,
     )
 
 
-def _placed(value: Any, pattern: CaseTemplate[Any]) -> Any:
+def _placed(value: Any, pattern: CaseTemplate[Shape]) -> Any:
     if not isinstance(value, TensorTemplate):
         return value
     shape, rank = pattern.sizes, len(value.shape)
@@ -110,7 +112,7 @@ def _placed(value: Any, pattern: CaseTemplate[Any]) -> Any:
     return replace(value, shape=tuple(shape[i - rank] if n == -1 else n for i, n in enumerate(value.shape)))
 
 
-def usual(variant: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
+def usual(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     """Return a variant in all patterns, with the element types of the patterns."""
     patterns = (*PATTERNS, *LARGE_PATTERNS, HALF_FAR_APART)
     *templates, half = (shaped(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in patterns)
@@ -119,24 +121,26 @@ def usual(variant: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
     return [*templates, half.replace(arguments=far_apart)]
 
 
-def plain(*variants: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
+def plain(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     """In the plain patterns."""
     return [shaped(variant, p) for variant in variants for p in PLAIN]
 
 
-def exact(variant: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
+def exact(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     """Long sums of a loss; its gradient sums nothing."""
     return [shaped(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
 
 
-def called(variants: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
+def called(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:
     """Variants that only callers ask for, in two patterns; the mean in one element type."""
     for variant in variants:
         habit = variant.replace(case_class=CaseClass.callers)
         yield from (shaped(habit, PLAIN[0]), shaped(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]))
 
 
-def of_other_types(variant: CaseTemplate[Any], name: str, other_dtypes: Sequence[Dtype]) -> Iterator[CaseTemplate[Any]]:
+def of_other_types(
+    variant: CaseTemplate[Shape], name: str, other_dtypes: Sequence[Dtype]
+) -> Iterator[CaseTemplate[Shape]]:
     """Variants in which argument `name` is of another type than the input."""
     for dtype in other_dtypes:
         # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
@@ -151,7 +155,7 @@ ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=uniform(0.25, 3)) for shape i
 """Weights."""
 
 
-def other_targets(variant: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
+def other_targets(variant: CaseTemplate[Shape]) -> Iterator[CaseTemplate[Shape]]:
     """Targets of all other types, and targets that are broadcast."""
     yield from called(of_other_types(variant, "target", (*integral, F64)))
     shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
@@ -174,12 +178,12 @@ def mse(prototype: Prototype) -> Iterator[Case]:
 BEYOND_GAP = like(normal(), compute=lambda values: values["input"] - values["_gap"])
 
 
-def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Any]:
+def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
     """The difference of input and target is of `domain`, but for rounding."""
     return variant(label, dtypes, _gap=domain, input=normal(), target=BEYOND_GAP, beta=beta)
 
 
-def ties(beta: float) -> CaseTemplate[Any]:
+def ties(beta: float) -> CaseTemplate[Shape]:
     """Return a template whose differences are 0, or exactly beta in magnitude."""
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
@@ -275,7 +279,7 @@ def focal(
     target: Domain = CERTAIN,
     alpha: float = 0.25,
     gamma: float = 2.0,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Shape]:
     """The loss and its gradient have different names for input and target."""
     tensors = {"inputs": input, "targets": target, "input": input, "target": target}
     return variant(label, dtypes, **tensors, alpha=alpha, gamma=gamma)

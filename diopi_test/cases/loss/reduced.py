@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction
@@ -13,7 +12,7 @@ from diopi_test.cases.template import CaseTemplate, expand
 
 MEAN, SUM, NONE = Reduction.mean, Reduction.sum, Reduction.none
 
-Templates = Sequence[CaseTemplate]
+Templates = Sequence[CaseTemplate[tuple[int, ...]]]
 
 
 def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -30,5 +29,5 @@ def loss_cases(
     return expand(prototype, map(_own_layout, (*templates, *of_loss)))
 
 
-def _own_layout(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def _own_layout(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:
     return template if template.argument("reduction") == NONE else template.replace(result_layout=contiguous)

@@ -11,7 +11,7 @@ from scipy import special
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, Values, cases_for
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
@@ -69,7 +69,7 @@ def alignment(
     layout: Layout = contiguous,
     out: tuple[int, ...] = (),
     smoke: bool = False,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate:
     """Return a template of the CTC loss or its gradient.
 
     Args:
@@ -192,8 +192,8 @@ ALIGNMENTS = (
             (301, 0, MEAN, 0),
         )
     ),
-    alignment("speech", SPEECH).replace(dtypes=(Dtype.float32,), level=LARGE),
-    alignment("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), level=LARGE),
+    alignment("speech", SPEECH).replace(dtypes=(Dtype.float32,), large=True),
+    alignment("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), large=True),
 )
 
 NO_LABELS = {"no-labels": "all targets are empty"}

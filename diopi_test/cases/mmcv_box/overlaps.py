@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, alternating_rows, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
@@ -85,8 +84,8 @@ UPRIGHT = (
     upright("no-others", 5, 0),
     upright("no-pairs", 0, aligned=True),
     upright("large", 70, 90),
-    upright("many", 311, 227, boxes(uniform(0, 60), uniform(1, 40)), offset=1, level=LARGE),
-    upright("aligned", 70_001, aligned=True, level=LARGE),
+    upright("many", 311, 227, boxes(uniform(0, 60), uniform(1, 40)), offset=1, large=True),
+    upright("aligned", 70_001, aligned=True, large=True),
     upright("exact", domain=SQUARES, second_domain=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
 )
 
@@ -130,8 +129,8 @@ ROTATED = (
     rotated("no-boxes", 0, 5),
     rotated("no-others", 5, 0),
     rotated("large", 40, 55),
-    rotated("many", 211, 227, turned(SPREAD, uniform(2, 16), ANGLES), level=LARGE),
-    rotated("aligned", 13_109, aligned=True, level=LARGE),
+    rotated("many", 211, 227, turned(SPREAD, uniform(2, 16), ANGLES), large=True),
+    rotated("aligned", 13_109, aligned=True, large=True),
 )
 
 register("diopiBoxIouRotatedMmcv", templates=ROTATED)
@@ -160,8 +159,8 @@ QUADRI = (
     quadri("no-boxes", 0, 5),
     quadri("no-others", 5, 0),
     quadri("large", 40, 55),
-    quadri("many", 211, 227, convex(SPREAD, uniform(2, 12)), level=LARGE),
-    quadri("aligned", 8209, aligned=True, level=LARGE),
+    quadri("many", 211, 227, convex(SPREAD, uniform(2, 12)), large=True),
+    quadri("aligned", 8209, aligned=True, large=True),
 )
 
 register("diopiBoxIouQuadriMmcv", templates=QUADRI)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Values
+from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex, diamonds, side_by_side
@@ -80,7 +80,7 @@ CONTAINMENTS = (
     containment("large", 300, 40, dtypes=DtypeSelection.all),
     containment("no-points", 0, 3),
     containment("no-polygons", 4, 0),
-    containment("many", 1009, 67, uniform(0, 30), convex(uniform(0, 30), uniform(2, 12)), level=LARGE),
+    containment("many", 1009, 67, uniform(0, 30), convex(uniform(0, 30), uniform(2, 12)), large=True),
     CaseTemplate(
         "level",
         arguments={
@@ -198,7 +198,7 @@ register(
         *hull_cases(False),
         around("no-polygons", 4, 0),
         CONTAINED,
-        around("many", 97, 61, level=LARGE),
+        around("many", 97, 61, large=True),
     ),
 )
 register(
@@ -207,7 +207,7 @@ register(
         *hull_cases(True),
         around("apart", 6, 6, _on_circle, convex(uniform(12, 14), uniform(1, 2)), rows=True),
         EXACT_HULLS,
-        around("many", 3643, rows=True, level=LARGE),
+        around("many", 3643, rows=True, large=True),
     ),
 )
 
@@ -221,7 +221,7 @@ ENCLOSURES = (
     around("many", 60),
     around("in-lines", 6, points=side_by_side(*[integer_values(-4, 4)] * 18)),
     CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
-    around("many", 3643, level=LARGE),
+    around("many", 3643, large=True),
 )
 
 register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURES)

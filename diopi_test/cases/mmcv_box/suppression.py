@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOf, Values
+from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, nested, turned
@@ -107,9 +107,7 @@ SUPPRESSIONS = (
     suppression("single", 1, 0.5, exact_boxes=True, non_discriminating="a single box is always kept"),
     suppression("none", 0, 0.5, exact_boxes=True),
     suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
-    suppression(
-        "many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, level=LARGE
-    ),
+    suppression("many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, large=True),
     suppression(
         "offset",
         2053,
@@ -117,7 +115,7 @@ SUPPRESSIONS = (
         boxes(integer_values(-60, 60), integer_values(1, 6)),
         offset=1,
         exact_boxes=True,
-        level=LARGE,
+        large=True,
     ),
 )
 
@@ -130,6 +128,15 @@ def _falling(values: Values) -> Array:
 
 def _in_order(values: Values) -> Array:
     return np.asarray(values["dets"][values["order"]])
+
+
+OVERLAPS = ResultOf(
+    "diopiBoxIouRotatedMmcv",
+    "ious",
+    {"bboxes1": "_boxes", "bboxes2": "_boxes"},
+    extra_arguments={"mode": 0, "aligned": False},
+)
+"""The overlaps of all pairs of the boxes that a case chooses from."""
 
 
 def rotated_suppression(
@@ -153,17 +160,7 @@ def rotated_suppression(
     vector = contiguous if layout is contiguous else strided
     arguments: Arguments = {
         "_boxes": tensor(count, 5, domain=domain, dtype=F64),
-        "_overlaps": tensor(
-            count,
-            count,
-            dtype=F64,
-            compute=ResultOf(
-                "diopiBoxIouRotatedMmcv",
-                "ious",
-                {"bboxes1": "_boxes", "bboxes2": "_boxes"},
-                extra_arguments={"mode": 0, "aligned": False},
-            ),
-        ),
+        "_overlaps": tensor(count, count, dtype=F64, compute=OVERLAPS),
         "dets": tensor(n, columns, layout=layout, compute=labelled),
         "scores": tensor(n, domain=distinct, layout=vector),
         "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_falling),
@@ -203,7 +200,7 @@ ROTATED_SUPPRESSIONS = (
     rotated_suppression("single", 1, 0.5, non_discriminating="a single box is always kept"),
     rotated_suppression("none", 0, 0.5),
     rotated_suppression("long", 60, 0.3, turned(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all),
-    CaseTemplate("many", arguments=NESTED, level=LARGE),
+    CaseTemplate("many", arguments=NESTED, large=True),
 )
 
 register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSIONS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Values
+from diopi_test.cases.case import Values
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64
@@ -68,7 +68,7 @@ SORTINGS = (
     sorting("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
     sorting("no-batches", 0, 3, [4]),
     sorting("no-rows", 2, 0, [4]),
-    sorting("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], level=LARGE),
+    sorting("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
 )
 
 register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORTINGS)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Values
+from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
@@ -117,7 +117,7 @@ def containments(per_box: bool) -> list[CaseTemplate]:
     }
     return [
         *(containment(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()),
-        containment("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, level=LARGE),
+        containment("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, large=True),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.case import LARGE, ResultOf, Values
+from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import nested
@@ -133,7 +133,7 @@ OVERLAPS = (
     seen_from_above("no-boxes", 0, 4),
     seen_from_above("no-others", 4, 0),
     seen_from_above("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
-    seen_from_above("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), level=LARGE),
+    seen_from_above("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), large=True),
 )
 
 register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
@@ -224,7 +224,7 @@ def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
         suppression(seen, "single", 1, non_discriminating="a single box is always kept"),
         suppression(seen, "none", 0),
         suppression(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
-        CaseTemplate("many", arguments=NESTED, level=LARGE),
+        CaseTemplate("many", arguments=NESTED, large=True),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from diopi_test.cases.case import LARGE, ResultOf
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.containment import LATTICE, OF_POINTS, points_off_faces
@@ -125,8 +125,8 @@ def poolings(backward: bool) -> list[CaseTemplate]:
     }
     return [
         *(pooling(label, backward=backward, **fields) for label, fields in cases.items()),
-        pooling("maximum", 5, 1201, 61, (6, 5, 4), 16, backward=backward, level=LARGE),
-        pooling("mean", 5, 1201, 61, (6, 5, 4), 16, mean, backward=backward, level=LARGE),
+        pooling("maximum", 5, 1201, 61, (6, 5, 4), 16, backward=backward, large=True),
+        pooling("mean", 5, 1201, 61, (6, 5, 4), 16, mean, backward=backward, large=True),
     ]
 
 
@@ -187,7 +187,7 @@ SAMPLINGS = (
     sampling("many", 2, 12, 90, 4, 16, MIXED, dtypes=DtypeSelection.all),
     sampling("no-boxes", m=0),
     sampling("no-batches", batches=0),
-    sampling("many", 3, 17, 601, 37, 64, MIXED, level=LARGE),
+    sampling("many", 3, 17, 601, 37, 64, MIXED, large=True),
 )
 
 register("diopiRoipointPool3dMmcv", templates=SAMPLINGS)

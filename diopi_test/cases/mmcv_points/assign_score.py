@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import I64, attributes
@@ -87,7 +86,7 @@ ASSIGNED = (
     ),
     SCORE.with_sizes("no-groups", npoint=0),
     SCORE.with_sizes("no-neighbours", K=0),
-    SCORE.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3).replace(level=LARGE),
+    SCORE.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3).replace(large=True),
 )
 
 register(

@@ -8,7 +8,7 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, TensorSpec
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
 from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES, STACK, STACKED, Stack
@@ -107,7 +107,7 @@ def choices(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
     )
 
 
-MANY_FEATURES = CHOICE.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,)).replace(level=LARGE)
+MANY_FEATURES = CHOICE.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,)).replace(large=True)
 LARGE_CHOICES = (
     MANY_FEATURES,
     MANY_FEATURES.with_sizes("half", b=3).replace(dtypes=(Dtype.float16,), layout=strided),
@@ -187,7 +187,7 @@ STACKED_GROUPS = (
     STACK.with_sizes("no-rows", centers=(0, 0), points=(6, 5)),
     STACK.with_sizes("no-samples", sample_num=0, points=(6, 5)),
     STACK.with_sizes("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True).replace(
-        level=LARGE
+        large=True
     ),
 )
 

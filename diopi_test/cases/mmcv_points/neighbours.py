@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import (
@@ -69,7 +68,7 @@ SHELL = BALL.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke
 
 QUERY = BALL.replace(dtypes=DtypeSelection.leading, smoke=False)
 MANY_POINTS = QUERY.with_sizes("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25).replace(
-    level=LARGE
+    large=True
 )
 
 BALLS = (
@@ -145,7 +144,7 @@ STACKED_BALLS = (
     STACK.with_sizes("no-centres", centers=(0, 0)),
     STACK.with_sizes("no-points", points=(0, 0)),
     STACK.with_sizes("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25).replace(
-        level=LARGE
+        large=True
     ),
 )
 
@@ -224,7 +223,7 @@ NEIGHBOURS = (
     NEAR.with_sizes("no-sets", b=0),
 )
 
-LARGE_SET = NEAR.with_sizes("many-points", b=1, points=22_003, centers=131).replace(level=LARGE)
+LARGE_SET = NEAR.with_sizes("many-points", b=1, points=22_003, centers=131).replace(large=True)
 ALL_NEIGHBOURS = (
     *NEIGHBOURS,
     NEAR.with_sizes("hundred", b=1, points=130, centers=3, nsample=100),

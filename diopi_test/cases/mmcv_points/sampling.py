@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, integer_values, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
@@ -81,5 +80,5 @@ LARGE_SETS = {
     "diopiFurthestPointSamplingWithDistMmcv": SAMPLE.with_sizes("many-distances", B=1, N=263, num_points=131),
 }
 for function, template in LARGE_SETS.items():
-    templates = (*SAMPLINGS, template.replace(level=LARGE))
+    templates = (*SAMPLINGS, template.replace(large=True))
     register(function, templates=templates, derive=sampling, non_discriminating=FIRST)

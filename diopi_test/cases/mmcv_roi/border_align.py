@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOf, Values
+from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import distinct, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_roi.regions import F64, I32, WHOLE
@@ -81,7 +81,7 @@ BORDERS = (
     BORDERED.with_sizes("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
     BORDERED.with_sizes("no-images", shape=(0, 2, 3, 4)),
     BORDERED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
-    BORDERED.with_sizes("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)).replace(level=LARGE),
+    BORDERED.with_sizes("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)).replace(large=True),
 )
 
 register(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, Values
+from diopi_test.cases.case import Values
 from diopi_test.cases.domains import half_nan, integer_values, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import FLAT, REGIONS, WHOLE, Regions, common_tensors
@@ -72,7 +72,7 @@ SHIFTED = (
     GRIDS.replace("transposed", layout=transposed, result_layout=strided),
     GRIDS.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
     GRIDS.with_sizes("no-regions", regions=0),
-    GRIDS.with_sizes("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125).replace(level=LARGE),
+    GRIDS.with_sizes("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125).replace(large=True),
 )
 
 ANYWHERE = REGIONS.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)

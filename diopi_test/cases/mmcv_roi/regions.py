@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.detection import HALVES, Pooling
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided
@@ -77,7 +76,7 @@ def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
 
 REGION = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
 REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
-PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(level=LARGE)
+PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOf, Values
+from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import distinct, integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, Regions, common_tensors
@@ -75,7 +75,7 @@ POOLS = (
     CELL.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
     CELL.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
     CELL.with_sizes("no-regions", regions=0),
-    CELL.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67, extent=(1, 3)).replace(level=LARGE),
+    CELL.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67, extent=(1, 3)).replace(large=True),
 )
 
 register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)

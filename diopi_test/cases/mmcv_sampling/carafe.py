@@ -8,7 +8,6 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, GROWING, WHOLE, Shape4
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -83,8 +82,8 @@ UPSAMPLINGS = (
     UP.with_sizes("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1).replace(domains=GROWING, dtypes=half),
     UP.with_sizes("no-samples", shape=(0, 2, 3, 4)),
     UP.with_sizes("no-channels", shape=(2, 0, 3, 4)),
-    UP.with_sizes("wide-kernel", shape=(1, 7, 53, 47), k=5).replace(level=LARGE),
-    UP.with_sizes("half-groups", shape=(2, 33, 13, 11), g=3, s=3).replace(layout=strided, dtypes=F16, level=LARGE),
+    UP.with_sizes("wide-kernel", shape=(1, 7, 53, 47), k=5).replace(large=True),
+    UP.with_sizes("half-groups", shape=(2, 33, 13, 11), g=3, s=3).replace(layout=strided, dtypes=F16, large=True),
 )
 
 register(

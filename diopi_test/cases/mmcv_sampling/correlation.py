@@ -8,7 +8,6 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, WHOLE, Pair, Shape4
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -105,9 +104,9 @@ CORRELATIONS = (
     CORRELATE.with_sizes("long", shape=(1, 8, 17, 19), patch=(5, 5), kernel=(3, 3), padding=(1, 1)),
     CORRELATE.with_sizes("long-sum", shape=(1, 130, 5, 6), kernel=(3, 3), padding=(1, 1)).replace(dtypes=half),
     CORRELATE.with_sizes("no-samples", shape=(0, 2, 4, 5)),
-    CORRELATE.with_sizes("patch", shape=(1, 31, 53, 47), patch=(3, 5), dilation_patch=(2, 1)).replace(level=LARGE),
+    CORRELATE.with_sizes("patch", shape=(1, 31, 53, 47), patch=(3, 5), dilation_patch=(2, 1)).replace(large=True),
     CORRELATE.with_sizes("half-kernel", shape=(2, 67, 23, 29), kernel=(3, 3), padding=(1, 1), stride=(2, 1)).replace(
-        dtypes=F16, level=LARGE
+        dtypes=F16, large=True
     ),
 )
 

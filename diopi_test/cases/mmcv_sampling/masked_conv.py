@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, I64, Pair
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
@@ -86,9 +85,9 @@ MASKED = (
     CHOICE.with_sizes("long", image=(3, 40, 41), count=1100),
     CHOICE.with_sizes("none", count=0),
     CHOICE.with_sizes("no-channels", image=(0, 4, 5)),
-    CHOICE.with_sizes("some", image=(67, 41, 43), count=1031).replace(level=LARGE),
+    CHOICE.with_sizes("some", image=(67, 41, 43), count=1031).replace(large=True),
     CHOICE.with_sizes("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1)).replace(
-        layout=strided, dtypes=F16, level=LARGE
+        layout=strided, dtypes=F16, large=True
     ),
 )
 

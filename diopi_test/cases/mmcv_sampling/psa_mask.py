@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, Pair
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
@@ -67,9 +66,9 @@ PSA = (
     COLLECT.replace("channels-last", **same_layout(channels_last)),
     COLLECT.with_sizes("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
     COLLECT.with_sizes("no-samples", n=0),
-    COLLECT.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)).replace(level=LARGE),
+    COLLECT.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)).replace(large=True),
     COLLECT.with_sizes("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1).replace(
-        dtypes=F16, level=LARGE
+        dtypes=F16, large=True
     ),
 )
 

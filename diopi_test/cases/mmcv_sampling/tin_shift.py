@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, I32, Shape4
@@ -66,8 +65,8 @@ SHIFTS = (
     SHIFT.with_sizes("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
     SHIFT.with_sizes("no-samples", shape=(0, 5, 4, 3)),
     SHIFT.with_sizes("no-places", shape=(2, 5, 4, 0)),
-    SHIFT.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5).replace(level=LARGE),
-    SHIFT.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(layout=strided, dtypes=F16, level=LARGE),
+    SHIFT.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5).replace(large=True),
+    SHIFT.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(layout=strided, dtypes=F16, large=True),
 )
 
 register(

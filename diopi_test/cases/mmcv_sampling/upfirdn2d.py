@@ -8,7 +8,6 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, F32, GROWING, WHOLE, Pair, Shape4
@@ -87,10 +86,10 @@ FILTERS = (
     FILTER.with_sizes("no-samples", shape=(0, 2, 4, 5)),
     FILTER.with_sizes("no-channels", shape=(2, 0, 4, 5)),
     FILTER.with_sizes("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)).replace(
-        level=LARGE
+        large=True
     ),
     FILTER.with_sizes("half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3)).replace(
-        layout=strided, dtypes=F16, level=LARGE
+        layout=strided, dtypes=F16, large=True
     ),
 )
 

@@ -40,7 +40,7 @@ def layer(
     parameters: Dtype | None = None,
     layout: Layout = contiguous,
     dtypes: Sequence[Dtype] = (F32,),
-    level: str = CaseTemplate.level,
+    large: bool = False,
     **attributes: Argument,
 ) -> CaseTemplate[Layer]:
     """Return a template of a normalization.
@@ -53,7 +53,7 @@ def layer(
         parameters: The element type of weight, bias and running statistics; by default the input's.
         layout: The layout of all tensor arguments and the first result.
         dtypes: The element types of the cases.
-        level: The level of the cases.
+        large: Whether the cases are large.
         **attributes: Attributes that differ from the defaults.
 
     Returns:
@@ -70,7 +70,7 @@ def layer(
         result_layout=layout,
         results=dict.fromkeys(without),
         dtypes=dtypes,
-        level=level,
+        large=large,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, ResultOf
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
@@ -68,11 +68,11 @@ STATISTICS = (
 """Templates that the function of the statistics shares."""
 
 LARGE_BATCHES = (
-    layer("images", IMAGES, level=LARGE),
-    layer("points", (2053, 67), level=LARGE),
-    layer("half-wide", WIDE, dtypes=(F16,), level=LARGE),
+    layer("images", IMAGES, large=True),
+    layer("points", (2053, 67), large=True),
+    layer("half-wide", WIDE, dtypes=(F16,), large=True),
 )
-LARGE_EVALUATION = layer("evaluation", (70_001, 3), training=False, level=LARGE)
+LARGE_EVALUATION = layer("evaluation", (70_001, 3), training=False, large=True)
 
 BATCH_NORM = (
     *STATISTICS,
@@ -121,7 +121,7 @@ batch_norm(
         layer("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
         *of_epsilons(),
         *LARGE_BATCHES,
-        layer("channels-last", IMAGES, layout=channels_last, level=LARGE),
+        layer("channels-last", IMAGES, layout=channels_last, large=True),
         LARGE_EVALUATION,
     ),
     non_discriminating=NO_VARIANCE,
@@ -205,8 +205,8 @@ GATHERED = (
     _gathered("nan", 3, 4, with_first(nan)),
     *(_gathered(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
     *(_gathered(f"eps-{eps}", 3, 4, eps=eps) for eps in EPSILONS),
-    _gathered("images", 11, 37, level=LARGE).replace(arguments={"input": tensor(*IMAGES)}),
-    _gathered("half-wide", 131, 512, dtypes=(F16,), level=LARGE).replace(arguments={"input": tensor(*WIDE)}),
+    _gathered("images", 11, 37, large=True).replace(arguments={"input": tensor(*IMAGES)}),
+    _gathered("half-wide", 131, 512, dtypes=(F16,), large=True).replace(arguments={"input": tensor(*WIDE)}),
 )
 
 gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)

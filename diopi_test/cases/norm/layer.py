@@ -11,7 +11,7 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
-from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, TensorSpec
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
@@ -92,10 +92,10 @@ BEGINNING = tuple(
 )
 
 LARGE_LAYERS = (
-    layer("many-rows", (4099, 67), level=LARGE),
-    layer("long-rows", (5, 32_003), level=LARGE),
-    layer("half-wide", (131, 1031), dtypes=(F16,), level=LARGE),
-    layer("planes", (17, 61, 67), level=LARGE),
+    layer("many-rows", (4099, 67), large=True),
+    layer("long-rows", (5, 32_003), large=True),
+    layer("half-wide", (131, 1031), dtypes=(F16,), large=True),
+    layer("planes", (17, 61, 67), large=True),
 )
 
 layer_norm(
@@ -185,8 +185,8 @@ group_norm(
         layer("float-saved", (3, 4, 5), dtypes=half).replace(results=saved(F32)),
         *EPSILONS,
         *GROUPS,
-        layer("images", (3, 36, 29, 31), num_groups=12, level=LARGE),
-        layer("half-wide", WIDE, num_groups=32, dtypes=(F16,), level=LARGE),
+        layer("images", (3, 36, 29, 31), num_groups=12, large=True),
+        layer("half-wide", WIDE, num_groups=32, dtypes=(F16,), large=True),
     ),
     non_discriminating=NO_VARIANCE,
 )
@@ -199,8 +199,8 @@ group_norm(
         exact((2, 8, 16), 64, "exact-groups"),
         *GRADIENTS,
         *GROUPS,
-        layer("images", (5, 36, 29, 31), num_groups=3, level=LARGE),
-        layer("half-wide", (3, 513, 7, 7), num_groups=3, dtypes=(F16,), level=LARGE),
+        layer("images", (5, 36, 29, 31), num_groups=3, large=True),
+        layer("half-wide", (3, 513, 7, 7), num_groups=3, dtypes=(F16,), large=True),
     ),
 )
 
@@ -235,8 +235,8 @@ INSTANCE_NORM = (
     layer("zero-eps", (3, 4, 5), eps=0.0),
     layer("negative-eps", (3, 4, 5), uniform(1, 9), eps=-0.125),
     layer("empty", (0, 4, 5)),
-    layer("images", (5, 37, 29, 31), level=LARGE),
-    layer("half-wide", WIDE, dtypes=(F16,), level=LARGE),
+    layer("images", (5, 37, 29, 31), large=True),
+    layer("half-wide", WIDE, dtypes=(F16,), large=True),
 )
 
 UNTRIED_AXES = tuple(

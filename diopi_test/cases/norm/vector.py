@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes, untested_axes
-from diopi_test.cases.case import LARGE, ResultOf, ResultOverride
+from diopi_test.cases.case import ResultOf, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
     avoid_points,
@@ -36,7 +36,7 @@ from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, r
 
 F16, BF16, F32, F64 = floating
 Shape = tuple[int, ...]
-LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "level": LARGE}
+LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "large": True}
 FAR_APART = strides(1031, 2)
 
 ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
@@ -95,7 +95,7 @@ def vectors(
     """
     sizes = Axes(shape, dim, keepdim)
     template = CaseTemplate(label, sizes, {"p": order, "ord": order, "keepdim": keepdim}, **fields)
-    result_shape = sizes.reduced_shape if not template.is_large else None
+    result_shape = sizes.reduced_shape if not template.large else None
     return template.replace(
         domains={"input": domain, "self": domain} if domain else {},
         results={"out": ResultOverride(wide, template.result_layout, result_shape)},
@@ -175,8 +175,8 @@ def _input(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
 
 
 LARGE_VECTORS = (
-    vectors("long-rows", (5, 65_537), level=LARGE),
-    vectors("many-rows", (70_001, 3), level=LARGE),
+    vectors("long-rows", (5, 65_537), large=True),
+    vectors("many-rows", (70_001, 3), large=True),
     vectors("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
 )
 
@@ -241,7 +241,7 @@ LENGTHS = (
     lengths("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
-    lengths("models", ((263, 257), (4097,), (2, 1, 3)), level=LARGE),
+    lengths("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
     lengths("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
 )
 
@@ -288,7 +288,7 @@ SLOPES = (
 
 def _gradient(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
-    norm_layout = layout if not template.is_large else contiguous
+    norm_layout = layout if not template.large else contiguous
     return {
         "self": tensor(*sizes.shape, layout=layout),
         "dim": sizes.axes,
@@ -354,7 +354,7 @@ def scaled(
 
 def large_scaled(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
     """Return a template that divides large rows of normal numbers by their norms; the result is contiguous."""
-    template = scaled(label, shape, vector_layout=layout, dtypes=(dtype,), level=LARGE)
+    template = scaled(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
     return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
 
 

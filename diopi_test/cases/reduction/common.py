@@ -10,7 +10,7 @@ from diopi_proto.parameters import Size
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
-from diopi_test.cases.case import LARGE, Case, ResultOverride
+from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
 )
@@ -57,7 +57,7 @@ SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
 ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
 
 SIX_AXES = (7, 3, 11, 5, 13, 17)
-FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), level=LARGE)
+FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), large=True)
 
 
 def reductions(
@@ -95,7 +95,7 @@ def reductions(
         }
 
     def decided(template: CaseTemplate[Axes]) -> CaseTemplate[Axes]:
-        result_shape = shape(template.sizes) if not template.is_large else None
+        result_shape = shape(template.sizes) if not template.large else None
         usual = ResultOverride(layout=template.result_layout, shape=result_shape)
         return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
 

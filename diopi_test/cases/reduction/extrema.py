@@ -14,7 +14,7 @@ from diopi_proto.dtypes import category, floating, half, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
-from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
+from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -73,11 +73,11 @@ NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 
 
 LARGE_AXES = (
-    Axes.template("long-rows", (5, 65_537), (1,), level=LARGE),
-    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
-    Axes.template("long-columns", (32_003, 7), (0,), level=LARGE),
-    Axes.template("long-rows-compared", (17, 50_021), (0,), level=LARGE),
-    Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
+    Axes.template("long-rows", (5, 65_537), (1,), large=True),
+    Axes.template("many-rows", (70_001, 3), (1,), large=True),
+    Axes.template("long-columns", (32_003, 7), (0,), large=True),
+    Axes.template("long-rows-compared", (17, 50_021), (0,), large=True),
+    Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), large=True),
 )
 """Calls along one axis; not in float16, which has too few numbers for all to differ."""
 
@@ -153,7 +153,7 @@ def extrema(
     yield from_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
 
 
-LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE)
+LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
 
 
 @cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
@@ -178,10 +178,10 @@ WHOLE_TENSORS = (
     Axes.template("rank5", (2, 1, 3, 2, 2), ()),
     Axes.template("one", (1,), ()),
     Axes.template("long", (1031,), ()),
-    Axes.template("all", (263, 257), (), level=LARGE),
-    Axes.template("six-axes", SIX_AXES, (), layout=transposed, level=LARGE),
+    Axes.template("all", (263, 257), (), large=True),
+    Axes.template("six-axes", SIX_AXES, (), layout=transposed, large=True),
 )
-FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), level=LARGE)
+FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), large=True)
 
 
 @cases_for(
@@ -242,10 +242,10 @@ def _rarely(rare: float, frequent: float, count: int) -> Domain:
 
 
 LARGE_TRUTHS = (
-    Axes.template("long-rows", (67, 4097), (1,), level=LARGE),
-    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
-    Axes.template("long-columns", (32_003, 7), (0,), level=LARGE),
-    Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
+    Axes.template("long-rows", (67, 4097), (1,), large=True),
+    Axes.template("many-rows", (70_001, 3), (1,), large=True),
+    Axes.template("long-columns", (32_003, 7), (0,), large=True),
+    Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), large=True),
 )
 
 

@@ -14,7 +14,7 @@ from diopi_proto.dtypes import category, complexes, floating, half, integer, int
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
-from diopi_test.cases.case import LARGE, Case, CaseClass, cases_for
+from diopi_test.cases.case import Case, CaseClass, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -74,11 +74,11 @@ def _largest(dtype: Dtype) -> Domain:
 
 
 LARGE_AXES = (
-    Axes.template("long-rows", (5, 65_537), (1,), level=LARGE),
-    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
-    Axes.template("long-columns", (32_003, 7), (0,), level=LARGE),
-    Axes.template("long-rows-added", (17, 50_021), (0,), level=LARGE),
-    Axes.template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE),
+    Axes.template("long-rows", (5, 65_537), (1,), large=True),
+    Axes.template("many-rows", (70_001, 3), (1,), large=True),
+    Axes.template("long-columns", (32_003, 7), (0,), large=True),
+    Axes.template("long-rows-added", (17, 50_021), (0,), large=True),
+    Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True),
 )
 """Calls along several axes: in one case sums as long as an axis can be, in another as many results as rows."""
 
@@ -89,8 +89,8 @@ def large_sums(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
     yield from_domain(FAR_ROWS, domain, (F16,), **fields)
 
 
-ALL_OF_PLANE = Axes.template("all", (263, 257), (), level=LARGE)
-HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), level=LARGE)
+ALL_OF_PLANE = Axes.template("all", (263, 257), (), large=True)
+HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), large=True)
 """Rows so far apart that they span more than 2^31 bytes."""
 
 SUMS = (
@@ -115,7 +115,7 @@ def _rounded(dtype: Dtype) -> Domain:
     return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
 
 
-VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), level=LARGE)
+VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), large=True)
 LARGE_SUMMANDS = (
     from_domain(ROWS, summands(5), WIDE_INTEGERS, "without-overflow"),
     from_domain(LONG, uniform(2**14, 2**15 - 1), (Dtype.int16,), "without-overflow"),
@@ -226,9 +226,9 @@ def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 LARGE_PRODUCTS = (
-    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
-    Axes.template("long-rows", (257, 263), (1,), level=LARGE),
-    Axes.template("long-columns", (131, 517), (0,), level=LARGE),
+    Axes.template("many-rows", (70_001, 3), (1,), large=True),
+    Axes.template("long-rows", (257, 263), (1,), large=True),
+    Axes.template("long-columns", (131, 517), (0,), large=True),
 )
 
 PRODUCTS = (
@@ -251,9 +251,9 @@ def prod(prototype: Prototype) -> Iterator[Case]:
 
 
 LARGE_RUNNING = (
-    Axes.template("long-rows", (5, 32_003), (1,), level=LARGE),
-    Axes.template("many-rows", (70_001, 3), (1,), level=LARGE),
-    Axes.template("middle", (7, 1031, 11), (1,), level=LARGE),
+    Axes.template("long-rows", (5, 32_003), (1,), large=True),
+    Axes.template("many-rows", (70_001, 3), (1,), large=True),
+    Axes.template("middle", (7, 1031, 11), (1,), large=True),
 )
 RUNNING = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
 
@@ -264,7 +264,7 @@ def cumsum(prototype: Prototype) -> Iterator[Case]:
     templates = (
         *ordered(prototype, ADDED, ORDERED.sizes.shape),
         *patterns_from_domain((*RUNNING, *LARGE_RUNNING), domain, prototype.dtypes),
-        from_domain(Axes.template("half", (67, 1031), (1,), level=LARGE), domain, (F16,)),
+        from_domain(Axes.template("half", (67, 1031), (1,), large=True), domain, (F16,)),
         from_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
         from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
         *LARGE_SUMMANDS,

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from diopi_proto.dtypes import DtypeSet, all_dtypes, category, floating, half, integer
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import LARGE, CaseClass, ResultOverride
+from diopi_test.cases.case import CaseClass, ResultOverride
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -56,8 +56,8 @@ FILLED = (
     constructed("empty", (0, 3)),
     constructed("one", (1,), strided),
     constructed("long", (1031,), dtypes=DtypeSelection.one_per_size),
-    constructed("plane", PLANE, level=LARGE),
-    constructed("half-line", LINE, dtypes=HALF, level=LARGE),
+    constructed("plane", PLANE, large=True),
+    constructed("half-line", LINE, dtypes=HALF, large=True),
 )
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
@@ -145,8 +145,8 @@ ARANGE = (
     counted("from-truth", True, 6, 1, 5, exact=True, **TRUTHS),
     counted("to-truth", -4, True, 1, 5, exact=True, **TRUTHS),
     counted("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
-    counted("line", 0, 70_001, 1, 70_001, exact=True, level=LARGE),
-    counted("int32-steps", -7, 210_000, 3, 70_003, exact=True, dtypes=(Dtype.int32,), level=LARGE),
+    counted("line", 0, 70_001, 1, 70_001, exact=True, large=True),
+    counted("int32-steps", -7, 210_000, 3, 70_003, exact=True, dtypes=(Dtype.int32,), large=True),
 )
 
 register(
@@ -193,8 +193,8 @@ LINSPACE = (
     spaced("to-zero", -1.3, 0.0, 6, dtypes=(Dtype.float32,)),
     spaced("from-truth", True, 9, 5, exact=True, **TRUTHS),
     spaced("to-truth", -7, True, 5, exact=True, **TRUTHS),
-    spaced("line", -11, 37, 70_001, level=LARGE),
-    spaced("half", -11, 37, 70_001, dtypes=HALF, level=LARGE),
+    spaced("line", -11, 37, 70_001, large=True),
+    spaced("half", -11, 37, 70_001, dtypes=HALF, large=True),
 )
 
 register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start equals the end"})

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import DtypeSet, all_dtypes, category, complexes, floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
-from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, integer_range, normal, special, uniform
+from diopi_test.cases.case import Case, ResultOverride, cases_for
+from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal, special, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
@@ -153,7 +153,7 @@ LARGE_COPIES = (
 
 register(
     "diopiCastDtype",
-    templates=(*basic_conversions(all_pairs=True), *CONVERSIONS, *(cast.replace(level=LARGE) for cast in LARGE_CASTS)),
+    templates=(*basic_conversions(all_pairs=True), *CONVERSIONS, *(cast.replace(large=True) for cast in LARGE_CASTS)),
 )
 register(
     "diopiCopyInp",
@@ -161,7 +161,7 @@ register(
         *basic_conversions(all_pairs=False),
         *CONVERSIONS,
         *STRETCHED,
-        *(copy.replace(level=LARGE) for copy in LARGE_COPIES),
+        *(copy.replace(large=True) for copy in LARGE_COPIES),
     ),
     non_discriminating={"to-float(32|64)-scalar": "all result elements are the only element of the input"},
 )
@@ -202,15 +202,13 @@ CONTIGUOUS = tuple(
 )
 
 LARGE_CONTIGUOUS = (
-    CaseTemplate(
-        "eight-axes", EIGHT_AXES, {"memoryFormat": int(MemoryFormat.Contiguous)}, layout=FAR_AXES, level=LARGE
-    ),
+    CaseTemplate("eight-axes", EIGHT_AXES, {"memoryFormat": int(MemoryFormat.Contiguous)}, layout=FAR_AXES, large=True),
     CaseTemplate(
         "channels-last",
         (3, 37, 29, 31),
         {"memoryFormat": int(MemoryFormat.ChannelsLast)},
         result_layout=channels_last,
-        level=LARGE,
+        large=True,
     ),
 )
 
@@ -226,8 +224,8 @@ PLAIN = (
     CaseTemplate("long", (1031,)),
 )
 
-LARGE_PLANE = CaseTemplate("plane", PLANE, level=LARGE)
-LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, level=LARGE)
+LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
+LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, large=True)
 
 register("diopiGetNativeMemoryFormat", templates=(*PLAIN, LARGE_PLANE), derive=derive_single_tensor())
 register(
@@ -248,7 +246,7 @@ def tensor_destruction_hook(prototype: Prototype) -> Iterator[Case]:
                 dtype,
                 {"ptr": pointed},
                 smoke=plain.smoke is True,
-                level=plain.level,
+                large=plain.large,
             )
     for label, address in (("null", 0), ("unknown-address", 0x1000)):
         yield Case(f"float32-{label}", F32, {"ptr": address})

@@ -9,7 +9,6 @@ from typing import Any, Unpack
 from diopi_proto.dtypes import DtypeSet
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
-from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, any_value, normal, special
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
@@ -166,17 +165,17 @@ LARGE_CAT = (
         [(32_003, 3), (1, 3), (4097, 3)],
         {"dim": 0},
         layouts=(contiguous, contiguous, strides(7, 2)),
-        level=LARGE,
+        large=True,
     ),
-    join("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, level=LARGE),
+    join("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, large=True),
 )
 LARGE_STACK = (
-    join("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), level=LARGE),
-    join("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, level=LARGE),
+    join("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), large=True),
+    join("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, large=True),
 )
 LARGE_MESH_GRID = (
-    join("plane", [(263,), (257,)], level=LARGE),
-    join("half-space", [(41,), (37,), (43,)], dtypes=HALF, level=LARGE),
+    join("plane", [(263,), (257,)], large=True),
+    join("half-space", [(41,), (37,), (43,)], dtypes=HALF, large=True),
 )
 
 register("diopiCat", templates=(*CAT, *CAT_ALONG, *LARGE_CAT))
@@ -210,8 +209,8 @@ SPLIT_ALONG = tuple(
 )
 
 LARGE_SPLIT = (
-    CaseTemplate("rows", (70_001, 3), split((65_537, 1, 4463), 0), level=LARGE),
-    CaseTemplate("half-columns", PLANE, split((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, level=LARGE),
+    CaseTemplate("rows", (70_001, 3), split((65_537, 1, 4463), 0), large=True),
+    CaseTemplate("half-columns", PLANE, split((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, large=True),
 )
 
 register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG, *LARGE_SPLIT), derive=derive_single_tensor())

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
-from diopi_test.cases.case import LARGE, Case, ResultOverride
+from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
@@ -29,7 +29,7 @@ from diopi_test.cases.tensors import derive_single_tensor
 Shape = tuple[int, ...]
 
 SPECIAL: Mapping[str, Domain] = {"input": special}
-LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "level": LARGE}
+LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
 
 PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 3, 5, 11)
 FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
@@ -53,7 +53,7 @@ TRIANGLES = (
     CaseTemplate("special", (5, 19), {"diagonal": 4}, domains=SPECIAL),
     CaseTemplate("rank-5", (2, 1, 2, 4, 3), {"diagonal": -1}, layout=strided),
     CaseTemplate("long", (33, 35), {"diagonal": 5}, dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("plane", PLANE, {"diagonal": -17}, level=LARGE),
+    CaseTemplate("plane", PLANE, {"diagonal": -17}, large=True),
     CaseTemplate("half-batch", (11, 67, 131), {"diagonal": 3}, layout=strides(20_011, 263, 2), **LARGE_HALF),
 )
 
@@ -71,9 +71,9 @@ TRANSPOSE = (
     CaseTemplate("tiles", (70, 65), {"dim0": 1, "dim1": 0}, dtypes=DtypeSelection.one_per_size),
     CaseTemplate("cube", (4, 4, 4), {"dim0": 0, "dim1": 2}),
     CaseTemplate("long", (8, 131), {"dim0": 0, "dim1": 1}, layout=expanded, dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("plane", PLANE, {"dim0": 0, "dim1": 1}, level=LARGE),
+    CaseTemplate("plane", PLANE, {"dim0": 0, "dim1": 1}, large=True),
     CaseTemplate("half-eight-axes", EIGHT_AXES, {"dim0": 1, "dim1": 6}, layout=FAR_AXES, **LARGE_HALF),
-    CaseTemplate("rows", (70_001, 3), {"dim0": 0, "dim1": 1}, level=LARGE),
+    CaseTemplate("rows", (70_001, 3), {"dim0": 0, "dim1": 1}, large=True),
 )
 
 PERMUTE = (
@@ -91,7 +91,7 @@ PERMUTE = (
     CaseTemplate("special", (19, 2), {"dims": (1, 0)}, domains=SPECIAL),
     CaseTemplate("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
     CaseTemplate("long", (7, 13, 12), {"dims": (2, 0, 1)}, dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("eight-axes", EIGHT_AXES, {"dims": (7, 2, 5, 0, 3, 6, 1, 4)}, level=LARGE),
+    CaseTemplate("eight-axes", EIGHT_AXES, {"dims": (7, 2, 5, 0, 3, 6, 1, 4)}, large=True),
     CaseTemplate("half-image", (3, 37, 29, 31), {"dims": (0, 2, 3, 1)}, layout=channels_last, **LARGE_HALF),
 )
 
@@ -110,7 +110,7 @@ FLIP = (
     CaseTemplate("empty", (0, 3), {"dims": (0, 1)}),
     CaseTemplate("special", (19,), {"dims": (0,)}, domains=SPECIAL),
     CaseTemplate("long", (1031,), {"dims": (-1,)}, dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("rows", (70_001, 3), {"dims": (0,)}, level=LARGE),
+    CaseTemplate("rows", (70_001, 3), {"dims": (0,)}, large=True),
     CaseTemplate("half-eight-axes", EIGHT_AXES, {"dims": (1, 4, 7)}, layout=FAR_AXES, **LARGE_HALF),
 )
 
@@ -132,7 +132,7 @@ ROLL = (
     CaseTemplate("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
     CaseTemplate("special", (19,), {"shifts": (7,), "dims": (0,)}, domains=SPECIAL),
     CaseTemplate("long", (1031,), {"shifts": (-300,), "dims": (-1,)}, dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("rows", (70_001, 3), {"shifts": (65_537,), "dims": (0,)}, level=LARGE),
+    CaseTemplate("rows", (70_001, 3), {"shifts": (65_537,), "dims": (0,)}, large=True),
     CaseTemplate("half-six-axes", SIX_AXES, {"shifts": (-5, 40, 3), "dims": (0, 2, 4)}, **LARGE_HALF),
 )
 
@@ -149,7 +149,7 @@ REPEAT = (
     CaseTemplate("empty", (0, 3), {"repeats_size": (2, 2)}),
     CaseTemplate("special", (19,), {"repeats_size": (2,)}, domains=SPECIAL),
     CaseTemplate("long", (5, 9), {"repeats_size": (7, 5)}, dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("plane", (67, 17), {"repeats_size": (5, 13)}, level=LARGE),
+    CaseTemplate("plane", (67, 17), {"repeats_size": (5, 13)}, large=True),
     CaseTemplate("half-batch", (67, 17), {"repeats_size": (3, 7, 5)}, layout=strides(37, 2), **LARGE_HALF),
 )
 
@@ -195,7 +195,7 @@ EXPAND = (
     stretched("to-none", (1, 3), (0, 3)),
     stretched("special", (19, 1), (19, 3), domains=SPECIAL),
     stretched("long", (1, 37), (33, 37), dtypes=DtypeSelection.one_per_size),
-    stretched("rows", (70_001, 1), (70_001, 3), level=LARGE),
+    stretched("rows", (70_001, 1), (70_001, 3), large=True),
     stretched("half-plane", (263, 1), PLANE, **LARGE_HALF).replace(layout=strides(31, 1)),
 )
 
@@ -228,7 +228,7 @@ UNFOLD_ALONG = tuple(
 )
 
 LARGE_UNFOLD = (
-    CaseTemplate("rows", (32_003, 3), {"dim": 0, "size": 5, "step": 3}, level=LARGE),
+    CaseTemplate("rows", (32_003, 3), {"dim": 0, "size": 5, "step": 3}, large=True),
     CaseTemplate("half-columns", (67, 1031), {"dim": 1, "size": 7, "step": 4}, layout=strides(2063, 2), **LARGE_HALF),
 )
 
@@ -378,7 +378,7 @@ PADDED = (
         for mode, cuts in CUTS.items()
         for number, (shape, pad) in enumerate(cuts)
     ),
-    CaseTemplate("plane", PLANE, fill((3, 5, 7, 1)), level=LARGE),
+    CaseTemplate("plane", PLANE, fill((3, 5, 7, 1)), large=True),
     CaseTemplate("half-rows", (70_001, 1), fill((1, 2)), **LARGE_HALF),
 )
 

@@ -13,7 +13,7 @@ from diopi_impl.numerics.declaration import Numerics
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride
-from diopi_test.cases.data import random_generator
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle.arithmetic.change import Change, Deviations, measure_change
 from diopi_test.oracle.budget import EXACT, Budget
 from diopi_test.oracle.evaluation import Evaluation

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.cases.data import convert_array
+from diopi_test.oracle.data import convert_array
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 
 Array = NDArray[Any]

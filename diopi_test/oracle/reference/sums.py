@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.data import random_generator
+from diopi_test.cases.domains import random_generator
 
 Array = NDArray[Any]
 

@@ -12,7 +12,6 @@ from scipy import special
 
 from diopi_proto.dtypes import is_floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import integer_range
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements, is_equal
@@ -29,7 +28,7 @@ from diopi_test.oracle.validators.statistics import (
     pool_draws,
     score_redraws,
 )
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of, ulp
 
 ALL_RESULTS = "the results of all calls"

@@ -18,8 +18,8 @@ from diopi_proto.dtypes import category
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Error
-from diopi_test.cases.data import convert_array, widen
 from diopi_test.execution.negative_cases import inferred_dtype
+from diopi_test.oracle.data import convert_array, widen
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.quality.mutation.mutant import Array, Corruption, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.randomness import is_random

@@ -14,8 +14,8 @@ from diopi_proto.facts import Converted
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import convert_array, is_mask, widen
 from diopi_test.execution.negative_cases import inferred_dtype
+from diopi_test.oracle.data import convert_array, is_mask, widen
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall

@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
-from diopi_test.cases.data import random_generator
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle.records import BaselineCase, expected_arrays
 from diopi_test.oracle.reference.lmdeploy.sampling import STATE_NAMES, Draw, top_k_draw, top_p_draw
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, changed_if

@@ -15,8 +15,8 @@ from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import Case, CaseClass, TensorSpec
-from diopi_test.cases.numbers import accepts_any_number, number_demands
 from diopi_test.cases.selection import select_cases
+from diopi_test.cases.selection.numbers import accepts_any_number, number_demands
 
 FUNCTIONS = [name for name, prototype in prototypes().items() if accepts_any_number(prototype)]
 

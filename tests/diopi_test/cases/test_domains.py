@@ -9,7 +9,7 @@ from diopi_proto.dtypes import all_dtypes, floating, is_complex, is_floating, re
 from diopi_proto.types import Dtype
 from diopi_test.cases import domains
 from diopi_test.cases.domains import Domain
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import integer_range, to_numpy
 
 COUNT = 200
 
@@ -56,7 +56,7 @@ def test_uniform_raises_if_the_type_has_no_value_in_range() -> None:
 
 @pytest.mark.parametrize("dtype", named([Dtype.int8, Dtype.int64, Dtype.uint8]))
 def test_full_range_reaches_the_ends_of_the_type(dtype: Dtype) -> None:
-    low, high = domains.integer_range(dtype)
+    low, high = integer_range(dtype)
     values = draw(domains.full_range, dtype, 4000).astype(np.float64)
     assert values.min() < low + (high - low) / 50
     assert values.max() > high - (high - low) / 50

@@ -7,7 +7,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import normal, special_values
-from diopi_test.cases.elementwise import BROADCAST, ROW, UNIFORM, Elementwise, elementwise_cases, pattern, vary_argument
+from diopi_test.cases.elementwise import BROADCAST, ROW, UNIFORM, Elementwise, pattern, vary_argument
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import CaseTemplate, tensor
 
@@ -16,7 +16,7 @@ HALVES = ROW.variants(NORMAL_INPUTS, vary_argument("by", "other", (0.5, 2.5)))
 
 
 def cases(function: str, *templates: CaseTemplate) -> list[Case]:
-    return list(elementwise_cases(lookup(function), templates, large=False))
+    return list(Elementwise(lookup(function)).cases(templates, large=False))
 
 
 def test_the_last_operand_repeats() -> None:

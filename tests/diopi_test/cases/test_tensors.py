@@ -9,7 +9,7 @@ import pytest
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.data import plain_values, random_generator
+from diopi_test.cases.domains import random_generator
 from diopi_test.cases.index.common import mask_values
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.template import CaseTemplate
@@ -21,6 +21,7 @@ from diopi_test.cases.tensors import (
     periodic_mask,
     random_positions,
 )
+from diopi_test.oracle.data import plain_values
 
 
 def draw_values(spec: TensorSpec) -> np.ndarray:

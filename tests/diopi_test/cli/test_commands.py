@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_test.cli import main
-from diopi_test.cli.options import console
+from diopi_test.cli.console import console
 
 
 def invoke(*words: object) -> Result:

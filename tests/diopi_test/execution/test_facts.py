@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from diopi_proto import facts, parameters
+from diopi_proto.declaration import elementwise, prototype
 from diopi_proto.dtypes import boolean, floating, index, integer, real
 from diopi_proto.facts import Fact
 from diopi_proto.ignored import Ignored
@@ -32,11 +33,11 @@ from diopi_proto.parameters import (
     StoredScalar,
     i64,
 )
-from diopi_proto.prototype import Prototype, elementwise, prototype, registered
+from diopi_proto.prototype import Prototype, registered
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import is_mask
 from diopi_test.execution.ignored import ignored_labels
 from diopi_test.execution.negative_cases import MUTATIONS, negative_labels
+from diopi_test.oracle.data import is_mask
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 

@@ -8,9 +8,10 @@ import pytest
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.data import TensorData, random_generator
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.data import TensorData
 from diopi_test.oracle.subnormals import flush_subnormals, has_subnormals
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FORMATS, ulp

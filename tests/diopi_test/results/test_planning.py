@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from case_records import case_record, report_of
 
-from diopi_test.cases.traced import label_of
 from diopi_test.results.network_needs import network_needs
 from diopi_test.results.planning import BlockedCalls, Needs, Obstacle, ObstacleKind, Stage, plan_stages
 from diopi_test.traces.files import load_shipped_trace
@@ -53,7 +52,7 @@ def test_obstacles_are_ordered_by_networks_then_cases_then_steps() -> None:
 
 def test_the_calls_of_a_network_decide_if_the_run_has_them() -> None:
     calls = load_shipped_trace("alexnet").calls
-    records = [case_record(f"{call.function}[{label_of(call)}]", "passed") for call in calls]
+    records = [case_record(f"{call.function}[{call.label}]", "passed") for call in calls]
     missing, failing, unsupported = calls[0], calls[1], calls[2]
     changed = {0: "not_implemented", 1: "failed", 2: "unsupported"}
     cases = [replace(record, verdict=changed.get(number, "passed")) for number, record in enumerate(records)][:-1]

@@ -10,12 +10,13 @@ from rich.console import Console
 from diopi_impl import find_vendor
 from diopi_proto.interface import lookup
 from diopi_test.baseline.codec import from_json, to_json
-from diopi_test.cases.traced import labels_of, model_cases
+from diopi_test.cases.selection.traced import model_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.results.records import CaseRecord, ModelReport
 from diopi_test.results.trainability import model_reports, show_models
 from diopi_test.run.run_case import run_case
+from diopi_test.traces.files import shipped_calls
 
 TRAINED, UNSERVED = "ncf", "mixtral"
 LEVEL = "models-ncf"
@@ -23,7 +24,7 @@ LEVEL = "models-ncf"
 
 def ended(name: str, **verdicts: Verdict) -> Iterator[CaseRecord]:
     """Return the cases of a network, all passed except for the first case of each of these functions."""
-    for function, labels in labels_of(name).items():
+    for function, labels in shipped_calls(name).items():
         for number, label in enumerate(labels):
             verdict = verdicts.get(function, Verdict.passed) if number == 0 else Verdict.passed
             if verdict is not Verdict.not_run:

@@ -38,7 +38,7 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
     assert run.vendor == str(tmp_path / "build" / "impl.so")
     (tmp_path / "n.toml").write_text('float64 = "absent"')
     declared = planned(tmp_path, f'{text}\nnumerics = "n.toml"\n[[run]]\nname = "b"\nvendor = "v"\nnumerics = "tf32"')
-    assert [run.options(1).numerics for run in declared] == [str(tmp_path / "n.toml"), "tf32"]
+    assert [run.numerics for run in declared] == [str(tmp_path / "n.toml"), "tf32"]
     assert (run.data, run.waivers, run.timeout) == (Path("/data"), (tmp_path / "w.toml",), 2.0)
 
 

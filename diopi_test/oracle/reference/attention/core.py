@@ -191,6 +191,21 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
     return AttentionResult(out, lse, top)
 
 
+def _keys_hidden_from_nonfinite(rows: Array, lse: Array, seen: NDArray[np.bool]) -> NDArray[np.bool]:
+    """Return which keys some nonfinite query does not see, while no nonfinite query sees them.
+
+    Args:
+        rows: per query, the numbers that its gradient depends on.
+        lse: the logarithm of each query's sum.
+        seen: which query sees which key.
+
+    Returns:
+        A mask of the keys.
+    """
+    is_nonfinite = ~(np.isfinite(rows).all(1) & ~np.isnan(lse))[:, np.newaxis]
+    return np.asarray((~seen & is_nonfinite).any(0) & ~(seen & is_nonfinite).any(0))
+
+
 def attention_gradients(
     g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sequences: Sequences, rule: AttentionRule
 ) -> tuple[WithTerms | PartlySpecified, ...]:
@@ -223,12 +238,11 @@ def attention_gradients(
             head_q, head_k, head_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))
             head_out, head_lse = out[query_rows][:, head], lse[number, head, : lengths[0]]
             bias = rule.bias(number, head, *lengths)
-            sound = np.isfinite(np.concatenate([head_q, head_out, g[query_rows][:, head]], 1)).all(1) & ~np.isnan(
-                head_lse
+            is_hidden = _keys_hidden_from_nonfinite(
+                np.concatenate([head_q, head_out, g[query_rows][:, head]], 1), head_lse, seen
             )
-            unsound = ~sound[:, np.newaxis]
-            for lost in hidden:
-                lost[key_rows][:, head // group] |= ((~seen & unsound).any(0) & ~(seen & unsound).any(0))[:, np.newaxis]
+            for mask in hidden:
+                mask[key_rows][:, head // group] |= is_hidden[:, np.newaxis]
             head_gradients = _head_gradients(
                 head_q, head_k, head_v, g[query_rows][:, head], head_out, head_lse, factors[head], rule, bias, seen
             )

@@ -12,9 +12,10 @@ from references import Array, call
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.data import TensorData, random_generator
+from diopi_test.cases.domains import random_generator
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import K
+from diopi_test.oracle.data import TensorData
 from diopi_test.oracle.reference import find_reference
 from lib_rt.formats import ulp
 

@@ -1,4 +1,4 @@
-"""Select the cases of a function at a level."""
+"""Select the cases of a function at a level: the cases of its family, and cases that are derived from them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.case import LARGE, Case, CaseClass, check_cases, registered_cases
-from diopi_test.cases.classes import classify_cases
-from diopi_test.cases.nans import nan_cases
-from diopi_test.cases.repeated import repeated_cases
-from diopi_test.cases.traced import model_cases, model_keys
+from diopi_test.cases.case import Case, CaseClass, check_cases, registered_cases
+from diopi_test.cases.selection.classes import classify_cases
+from diopi_test.cases.selection.nans import nan_cases
+from diopi_test.cases.selection.repeated import repeated_cases
+from diopi_test.cases.selection.traced import model_cases, model_keys
 from diopi_test.traces.files import model_names
 
-SMOKE_SELECTION = Path(__file__).parent / "smoke_selection.json"
+SMOKE_SELECTION = Path(__file__).parents[1] / "smoke_selection.json"
 """By function, the labels of the cases that the smoke level has besides the smoke cases.
 
 With them, the smoke level kills the mutants that the full level kills.
@@ -41,7 +41,7 @@ def _full_cases(prototype: Prototype) -> Sequence[Case]:
 
 def _large_cases(prototype: Prototype) -> Sequence[Case]:
     load_families("diopi_test.cases")
-    cases = registered_cases(prototype, LARGE)
+    cases = registered_cases(prototype, large=True)
     return *cases, *nan_cases(prototype, cases)
 
 

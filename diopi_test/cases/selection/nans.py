@@ -19,10 +19,9 @@ from diopi_proto.dtypes import is_floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec, registered_cases
-from diopi_test.cases.classes import classify_cases
-from diopi_test.cases.data import random_generator
-from diopi_test.cases.domains import Domain
+from diopi_test.cases.domains import Domain, random_generator
 from diopi_test.cases.facts import CaseFacts
+from diopi_test.cases.selection.classes import classify_cases
 
 _NAN_PERIOD = 20_011
 """One element in this many is NaN, at least one, so that most rows have no NaN."""

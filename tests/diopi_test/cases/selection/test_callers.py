@@ -12,10 +12,10 @@ from diopi_proto.callers import CallForm
 from diopi_proto.functions.llm import diopiPagedAttention, diopiPromptFlashAttention
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype
-from diopi_test.cases.callers import caller_cases
 from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.layouts import transposed
 from diopi_test.cases.selection import select_cases
+from diopi_test.cases.selection.callers import caller_cases
 from diopi_test.cases.tensors import literal
 
 F32 = Dtype.float32

@@ -23,7 +23,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.selection.open_calls import reason_open
 from lib_rt.formats import is_inexact, is_subnormal
 
 PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)

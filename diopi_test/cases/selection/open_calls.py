@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from diopi_proto.dtypes import COMPLEX, category, common_dtype, promote
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Dtype, Number
+from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 
 
 def _exceeds_result_category(prototype: Prototype, case: Case) -> bool:
     """Return whether the result is of a higher category than the tensor that it overwrites."""
-    tensors, numbers = operands_of(prototype, case)
+    tensors, numbers = case.operands(prototype)
     if not prototype.is_inplace or not tensors or category(tensors[0].dtype) > 1:
         return False
     rule = prototype.rule_of(prototype.results[0].name)
@@ -23,16 +23,9 @@ def _exceeds_result_category(prototype: Prototype, case: Case) -> bool:
     return category(rule([common_dtype(dtypes, numbers)])) > category(tensors[0].dtype)
 
 
-def operands_of(prototype: Prototype, case: Case) -> tuple[list[TensorSpec], list[Number]]:
-    """Return the tensors and the numbers that take part in type promotion."""
-    values = [case.arguments[p.name] for p in prototype.operands if case.arguments[p.name] is not None]
-    tensors = [value for value in values if isinstance(value, TensorSpec)]
-    return tensors, [value for value in values if not isinstance(value, TensorSpec)]
-
-
 def _is_promoted_by_zero_dim_tensor(prototype: Prototype, case: Case) -> bool:
     """Return whether the common type would differ if tensors without axes counted as numbers."""
-    tensors, numbers = operands_of(prototype, case)
+    tensors, numbers = case.operands(prototype)
     ranked = [tensor.dtype for tensor in tensors if tensor.shape]
     zero_dim = [tensor.dtype for tensor in tensors if not tensor.shape]
     if not ranked or not zero_dim:

@@ -7,15 +7,14 @@ gradient is computed by that function for the case's own arguments.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import is_complex, is_floating
+from diopi_proto.dtypes import is_floating
 from diopi_proto.families import load_families
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -26,7 +25,7 @@ from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.tensors import distinct_positions
 from diopi_test.traces.calls import TracedCall, TracedTensor
-from diopi_test.traces.files import load_shipped_trace, model_names
+from diopi_test.traces.files import model_names, shipped_calls
 
 _cached_integers, _cached_normal = cache(integer_values), cache(normal)
 """Domains that are one object for equal bounds: caches are keyed by domain."""
@@ -44,52 +43,10 @@ def model_keys(prototype: Prototype, names: Iterable[str] | None = None) -> Sequ
     return [call.key for call in _calls(prototype.name, names).values()]
 
 
-def models_of(function: str, label: str) -> Sequence[str]:
-    """Return the sorted names of the networks that make the call of a case."""
-    return [name for name in model_names() if label in _calls_by_label(name).get(function, {})]
-
-
-def labels_of(name: str) -> Mapping[str, Sequence[str]]:
-    """Return the labels of the cases of a network by function."""
-    return {function: list(calls) for function, calls in _calls_by_label(name).items()}
-
-
-def label_of(call: TracedCall) -> str:
-    """Return the label of the case of a call: element type, shape, and a digest of the complete call."""
-    digest = hashlib.sha256(call.key.encode()).hexdigest()[:10]
-    shape = next((tensor.shape for tensor in _tensors(call)), ())
-    return "-".join([_dtype_under_test(call).name, "x".join(map(str, shape)) or "scalar", digest])
-
-
-@cache
-def _calls_by_label(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
-    """Return the calls of a network by function and label."""
-    found: dict[str, dict[str, TracedCall]] = {}
-    for call in load_shipped_trace(name).calls:
-        found.setdefault(call.function, {})[label_of(call)] = call
-    return found
-
-
 def _calls(function: str, names: Iterable[str] | None) -> Mapping[str, TracedCall]:
     """Return the calls of a function that these networks (default: all) make, by label."""
     chosen = model_names() if names is None else names
-    return {label: call for name in chosen for label, call in _calls_by_label(name).get(function, {}).items()}
-
-
-def _tensors(call: TracedCall) -> Iterator[TracedTensor]:
-    """Yield the tensors of a call: the arguments, then the results."""
-    for value in (*call.arguments.values(), *call.results.values()):
-        yield from (
-            entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, TracedTensor)
-        )
-
-
-def _dtype_under_test(call: TracedCall) -> Dtype:
-    """Return the element type of the first floating tensor, or of the first tensor without one."""
-    dtypes = [tensor.dtype for tensor in _tensors(call)]
-    return next(
-        (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype)), next(iter(dtypes), Dtype.float32)
-    )
+    return {label: call for name in chosen for label, call in shipped_calls(name).get(function, {}).items()}
 
 
 def _can_lend_domains(case: Case) -> bool:
@@ -105,8 +62,7 @@ def _can_lend_domains(case: Case) -> bool:
 
 
 def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Case:
-    dtype = _dtype_under_test(call)
-    donor = max(donors, key=lambda case: _similarity(case, call, dtype), default=None)
+    donor = max(donors, key=lambda case: _similarity(case, call), default=None)
     new_arguments, saved = {}, {}
     for parameter in prototype.arguments:
         value = call.arguments[parameter.name]
@@ -117,17 +73,17 @@ def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Cas
                 new_arguments[hidden] = TensorSpec(value.shape, value.dtype, _cached_normal())
         else:
             new_arguments[parameter.name] = _argument(prototype, parameter, call, donor)
-    results = {name: _result(prototype, call, name, value, dtype) for name, value in call.results.items()}
-    return Case(label_of(call), dtype, {**new_arguments, **saved}, results=results)
+    results = {name: _result(prototype, call, name, value) for name, value in call.results.items()}
+    return Case(call.label, call.dtype, {**new_arguments, **saved}, results=results)
 
 
-def _similarity(case: Case, call: TracedCall, dtype: Dtype) -> tuple[int, ...]:
+def _similarity(case: Case, call: TracedCall) -> tuple[int, ...]:
     """Return a sort key for the similarity of a case and a call: attributes, omissions, element type, smoke cases."""
     names = [name for name in call.arguments if name in case.arguments]
     same = sum(_is_tensor(case.arguments[n]) == _is_tensor(call.arguments[n]) for n in names)
     equal = sum(_name_of(case.arguments[n]) == call.arguments[n] for n in names if not _is_tensor(call.arguments[n]))
     drawn_count = sum(spec.compute is None for n in names for spec in TensorSpec.all_in(case.arguments[n]))
-    return same, equal, drawn_count, case.dtype is dtype, case.smoke
+    return same, equal, drawn_count, case.dtype is call.dtype, case.smoke
 
 
 def _name_of(value: Any) -> Any:
@@ -206,12 +162,12 @@ def _layout(tensor: TracedTensor) -> Layout:
     return contiguous if tensor.is_dense else strides(*tensor.strides)
 
 
-def _result(prototype: Prototype, call: TracedCall, name: str, value: Any, dtype: Dtype) -> ResultOverride | None:
+def _result(prototype: Prototype, call: TracedCall, name: str, value: Any) -> ResultOverride | None:
     """Return what the caller passes for a result; the results of an array are alike."""
     if isinstance(value, list):
         return ResultOverride()
     if value is None:
         return None
-    usual = prototype.infer(name, call.arguments, otherwise=dtype)
+    usual = prototype.infer(name, call.arguments, otherwise=call.dtype)
     dtype_override = None if usual is value.dtype else value.dtype
     return ResultOverride(dtype_override, _layout(value), value.shape)

@@ -12,11 +12,11 @@ from typing import Any
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.callers import caller_cases
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.cases.facts import CaseFacts, FurtherCases
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import different_layout, layout_named
-from diopi_test.cases.numbers import untested_number_cases
+from diopi_test.cases.selection.callers import caller_cases
+from diopi_test.cases.selection.numbers import untested_number_cases
 
 
 def repeated_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
@@ -65,4 +65,4 @@ def _further_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case
         yield from maker(prototype, cases)
 
 
-MAKERS: Sequence[FurtherCases] = (change_data, _further_cases, change_attributes, untested_number_cases, caller_cases)
+MAKERS = (change_data, _further_cases, change_attributes, untested_number_cases, caller_cases)

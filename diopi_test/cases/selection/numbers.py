@@ -20,7 +20,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.facts import CaseFacts, NumberChoice
-from diopi_test.cases.open_calls import reason_open
+from diopi_test.cases.selection.open_calls import reason_open
 
 REGIONS = {"zero": 0.0, "negative": -0.625, "whole": 1.0, "fraction": 0.375}
 """By region, the default number to test if the function's own cases have no number in the region."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from diopi_proto import parameters as kinds
@@ -18,6 +16,7 @@ from diopi_proto.facts import HoldsTruth
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, TensorSpec, Values
+from diopi_test.cases.domains import random_generator
 from diopi_test.cases.layouts import Placement
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import is_inexact
@@ -62,12 +61,6 @@ def convert(value: Any, dtype: Dtype) -> Any:
     """Return an array or a number after conversion to `dtype`, in the reference's arithmetic."""
     numbers = convert_array(np.asarray(value), dtype)
     return numbers if isinstance(value, np.ndarray) else numbers.item()
-
-
-def random_generator(*key: str) -> Generator:
-    """Return a counter-based random generator seeded only by the words of `key` (Philox, Salmon et al. 2011)."""
-    digest = hashlib.sha256("\0".join(key).encode()).digest()
-    return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 ReferenceCall = Callable[[ResultOf, Values], Any]

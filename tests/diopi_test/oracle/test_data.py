@@ -8,9 +8,9 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
-from diopi_test.cases.data import convert_array
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strides
+from diopi_test.oracle.data import convert_array
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
 from diopi_test.oracle.records import Expected
 

@@ -10,12 +10,12 @@ from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
-from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.domains import any_value, half_nan, special, special_except, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import channels_last, expanded, strided, transposed
-from diopi_test.cases.open_calls import GENERAL_OPEN_CALLS, reason_open
 from diopi_test.cases.selection import select_cases
+from diopi_test.cases.selection.classes import classify_cases
+from diopi_test.cases.selection.open_calls import GENERAL_OPEN_CALLS, reason_open
 
 F16, F32 = Dtype.float16, Dtype.float32
 

@@ -9,10 +9,10 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.cases.traced import label_of, labels_of, model_cases, model_keys, models_of
+from diopi_test.cases.selection.traced import model_cases, model_keys
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
 from diopi_test.traces.calls import TracedCall, TracedTensor
-from diopi_test.traces.files import model_names
+from diopi_test.traces.files import model_names, shipped_calls
 
 
 def tensor(text: str) -> TracedTensor:
@@ -24,7 +24,7 @@ def case_of_call(
 ) -> Case:
     """Return the case of one call."""
     call = TracedCall(function=function, arguments=arguments, results=results)
-    monkeypatch.setattr("diopi_test.cases.traced._calls", lambda function, names: {label_of(call): call})
+    monkeypatch.setattr("diopi_test.cases.selection.traced._calls", lambda function, names: {call.label: call})
     (case,) = model_cases(lookup(function))
     return case
 
@@ -94,25 +94,22 @@ def test_scatter_positions_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None
 def test_labels_distinguish_calls() -> None:
     contiguous, transposed = tensor("float32[2,3]"), tensor("float32[2,3] strides 1,2")
     labels = {
-        label_of(TracedCall(function="diopiExp", arguments={"input": tensor_spec}, results={"out": contiguous}))
+        TracedCall(function="diopiExp", arguments={"input": tensor_spec}, results={"out": contiguous}).label
         for tensor_spec in (contiguous, transposed)
     }
     assert len(labels) == 2
     assert all(label.startswith("float32-2x3-") for label in labels)
-    assert label_of(
-        TracedCall(
-            function="diopiArange", arguments={"start": 0, "end": 3, "step": 1}, results={"out": tensor("int64[3]")}
-        )
-    ).startswith("int64-3-")
+    call = TracedCall(
+        function="diopiArange", arguments={"start": 0, "end": 3, "step": 1}, results={"out": tensor("int64[3]")}
+    )
+    assert call.label.startswith("int64-3-")
 
 
 def test_equal_calls_of_several_networks_are_one_case() -> None:
     function = "diopiRelu"
-    shared = {name: set(labels_of(name).get(function, ())) for name in model_names()}
+    shared = {name: set(shipped_calls(name).get(function, ())) for name in model_names()}
     all_labels = set().union(*shared.values())
     assert len(all_labels) < sum(map(len, shared.values()))
-    label = next(label for label in sorted(all_labels) if sum(label in labels for labels in shared.values()) > 1)
-    assert list(models_of(function, label)) == [name for name, labels in shared.items() if label in labels]
     assert len(model_keys(lookup(function))) == len(all_labels)
     assert len(model_keys(lookup(function), ["vgg16"])) == len(shared["vgg16"])
 

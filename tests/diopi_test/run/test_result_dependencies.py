@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diopi_test.cases import result_dependencies
-from diopi_test.cases.result_dependencies import FILE, render_dependencies
+from diopi_test.run import result_dependencies
+from diopi_test.run.result_dependencies import FILE, render_dependencies
 
 
 def test_the_stored_dependencies_are_current() -> None:

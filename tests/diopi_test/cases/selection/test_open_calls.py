@@ -9,8 +9,8 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.layouts import channels_last, strided
-from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.selection import classes_with_int32_indices, select_cases
+from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.execution.conversions import int32_indices
 from diopi_test.execution.verdict import Verdict
 from diopi_test.waivers.rules import waiver_problems
