@@ -266,3 +266,26 @@ def test_records_with_more_than_three_fields_are_constructed_with_keywords() -> 
         and len(positional_fields(node)) > MAX_POSITIONAL_FIELDS
     ]
     assert positional == []
+
+
+CASES = ROOT / "diopi_test" / "cases"
+
+MAX_CASE_NAMES = 93
+"""The public names of the case model. A new name must replace others."""
+
+
+def _case_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names that a module imports from the modules of `diopi_test.cases` that are no families."""
+    families = {entry.stem for entry in (ROOT / "diopi_proto" / "functions").iterdir()}
+    own_part = path.relative_to(CASES).parts[0].removesuffix(".py") if path.is_relative_to(CASES) else ""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("diopi_test.cases."):
+            part = (node.module or "").split(".")[2]
+            if part not in families and part != own_part:
+                yield from ((part, alias.name) for alias in node.names)
+
+
+def test_the_case_model_has_few_public_names() -> None:
+    modules = [path for folder in ("diopi_test", "diopi_torch") for path in (ROOT / folder).rglob("*.py")]
+    used = {name for path in modules for name in _case_names(path)}
+    assert len(used) <= MAX_CASE_NAMES, sorted(used)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import negative_test_vendors
 import numpy as np
 import pytest
+from derivation import derived_labels, find_base, smoke_cases
 from sampling import sampled
 
 from diopi_impl import BaseVendor
@@ -21,7 +22,6 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
-from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.non_discriminating import ExaminedCase
 from diopi_test.run.run_case import run_case
@@ -84,21 +84,7 @@ FUNCTIONS = sorted({name for name, prototype in prototypes().items() if _may_be_
 """All functions with an argument that some calls ignore."""
 
 
-@cache
-def cases(function: str) -> Sequence[BaselineCase]:
-    prototype = lookup(function)
-    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
-    return sorted(cases, key=lambda case: case.dtype is not Dtype.float32)
-
-
-@cache
-def labels(function: str) -> dict[str, str]:
-    """Return the label of the stored case from which each case of an ignored argument is derived, by label."""
-    return dict(ignored_labels(lookup(function), cases(function)))
-
-
-def base_of(function: str, label: str) -> BaselineCase:
-    return next(case for case in cases(function) if case.label == labels(function)[label])
+labels, base_of = partial(derived_labels, ignored_labels), partial(find_base, ignored_labels)
 
 
 @pytest.mark.parametrize("function", sampled(FUNCTIONS, 15))
@@ -112,9 +98,9 @@ def test_the_gradient_of_batch_norm_has_the_expected_cases() -> None:
     tensors = ("running_mean", "running_var", "save_mean", "save_invstd")
     expected = [f"callers-{name}-{change}" for name in tensors for change in ("null", "dtype", "shape")]
     assert list(labels("diopiBatchNormBackward")) == [*expected, "callers-eps-value"]
-    for label, base in labels("diopiBatchNormBackward").items():
+    for label in labels("diopiBatchNormBackward"):
         of_training = not label.startswith("callers-save")
-        assert next(c for c in cases("diopiBatchNormBackward") if c.label == base).arguments["training"] is of_training
+        assert base_of("diopiBatchNormBackward", label).arguments["training"] is of_training
 
 
 def test_functions_that_read_all_arguments_have_no_such_cases() -> None:
@@ -167,7 +153,7 @@ def test_the_ignored_argument_has_the_expected_value() -> None:
 
 
 def test_a_case_that_can_not_be_derived_is_rejected() -> None:
-    case = next(case for case in cases("diopiBatchNormBackward") if not case.arguments["training"])
+    case = next(case for case in smoke_cases("diopiBatchNormBackward") if not case.arguments["training"])
     with pytest.raises(KeyError, match="callers-running_mean-null"):
         make_ignored_case(case, "callers-running_mean-null")
 

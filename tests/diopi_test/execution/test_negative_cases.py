@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from typing import Any
 
 import negative_test_vendors
 import numpy as np
 import pytest
+from derivation import derived_labels, find_base
 from sampling import draw_sample
 
 from diopi_impl import BaseVendor, find_vendor
@@ -35,21 +36,7 @@ SAMPLE = [
 """Functions of every kind."""
 
 
-@cache
-def cases(function: str) -> Sequence[BaselineCase]:
-    prototype = lookup(function)
-    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
-    return sorted(cases, key=lambda case: case.dtype is not Dtype.float32)
-
-
-@cache
-def labels(function: str) -> dict[str, str]:
-    """Return the label of the valid case from which each negative case of a function is derived, by label."""
-    return dict(negative_labels(lookup(function), cases(function)))
-
-
-def base_of(function: str, label: str) -> BaselineCase:
-    return next(case for case in cases(function) if case.label == labels(function)[label])
+labels, base_of = partial(derived_labels, negative_labels), partial(find_base, negative_labels)
 
 
 def names(function: str) -> set[str]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import product
-from math import ceil, floor
+from math import ceil
 from typing import Any
 
 import numpy as np
 import pytest
+from bilinear import bordered
 from references import call, difference
 
 from diopi_proto.interface import lookup
@@ -14,19 +15,6 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 
 Array = np.ndarray[Any, Any]
-
-
-def _interpolated(plane: Array, y: float, x: float) -> float:
-    """Return one bilinear sample as the standard defines it."""
-    height, width = plane.shape
-    if not (-1 <= y <= height and -1 <= x <= width):
-        return 0.0
-    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
-    low, left = min(floor(y), height - 1), min(floor(x), width - 1)
-    next_row, next_column = min(low + 1, height - 1), min(left + 1, width - 1)
-    t, u = y - low, x - left
-    top = (1 - u) * plane[low, left] + u * plane[low, next_column]
-    return float((1 - t) * top + t * ((1 - u) * plane[next_row, left] + u * plane[next_row, next_column]))
 
 
 def _bin_samples(start: float, extent: float, bins: int, index: int, ratio: int) -> Iterator[float]:
@@ -46,7 +34,7 @@ def _point_by_point(
             height, width = max(height, 1.0), max(width, 1.0)
         ys = list(_bin_samples(y1 * scale - shift, height, bins[0], p, ratio))
         xs = list(_bin_samples(x1 * scale - shift, width, bins[1], q, ratio))
-        samples = [_interpolated(features[int(sample), c], y, x) for y, x in product(ys, xs)]
+        samples = [bordered(features[int(sample), c], y, x) for y, x in product(ys, xs)]
         result[k, c, p, q] = sum(samples) / max(len(samples), 1)
     return result
 
