@@ -1,6 +1,6 @@
 """Functions that read, write or select elements by position, index or mask, and their gradients.
 
-JAX clamps positions out of range, or drops writes to them. Positions are therefore checked on the host first.
+Positions are checked on the host first (`diopi_impl.jax_cpu.positions`).
 """
 
 from __future__ import annotations
@@ -12,52 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
-from diopi_impl.functional import Adapted, Adapter, apply_directly
+from diopi_impl.functional import Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.large_results import table_rows
 from diopi_impl.jax_cpu.norm.vector import vector_norm
+from diopi_impl.jax_cpu.positions import HostArray, axis_length, check_positions, prepare_on_host
 from diopi_impl.jax_cpu.ranges import check_in_range
-from diopi_proto.prototype import Prototype
-
-HostArray = NDArray[Any]
-PrepareArguments = Callable[[dict[str, Any]], None]
-"""Checks the named arguments on the host, and may replace them."""
-
-
-def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = adapt_by_compiling) -> Adapter:
-    """Return an adapter that calls `prepare`, which checks or replaces the arguments on the host, before the call."""
-
-    def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-        """Adapt an implementation so that `prepare` runs before it."""
-        run = adapter(prototype, function)
-
-        def prepare_and_call(arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
-            """Prepare the arguments, then call the implementation."""
-            named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
-            prepare(named_arguments)
-            return run(list(named_arguments.values()), out)
-
-        return prepare_and_call
-
-    return adapt
-
-
-def check_positions(name: str, positions: HostArray, low: int, high: int) -> None:
-    """Raise IndexError unless all positions are in [low, high)."""
-    invalid = positions[(positions < low) | (positions >= high)]
-    if invalid.size:
-        raise IndexError(f"{name} contains {invalid[0]}, expected positions from {low} to {high - 1}")
-
-
-def axis_length(shape: Sequence[int], dim: int) -> int:
-    """Return the length of axis `dim`; a 0-d shape counts as (1,). Raise IndexError if there is no such axis."""
-    sizes = tuple(shape) or (1,)
-    if not -len(sizes) <= dim < len(sizes):
-        raise IndexError(f"dim {dim} is out of range for shape {tuple(shape)}")
-    return sizes[dim]
 
 
 def _check_axis_positions(shape: Sequence[int], arguments: dict[str, Any]) -> None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes, normalize_axes
-from diopi_impl.jax_cpu.index import prepare_on_host
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
+from diopi_impl.jax_cpu.positions import prepare_on_host
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.dtypes import category, half
 from diopi_proto.prototype import Prototype

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_impl.functional import apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import has_subnormals, to_ranks
-from diopi_impl.jax_cpu.index import axis_length, check_positions, prepare_on_host
+from diopi_impl.jax_cpu.positions import axis_length, check_positions, prepare_on_host
 from diopi_proto.dtypes import half
 from lib_rt.dtypes import to_numpy
 

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any, final
 
 from diopi_proto.types import Dtype
+from diopi_test.original.safe_calls import BINARY, CALLS, MAX_ENTRIES, NoDataError, compute_operation
 
 MAX_BYTES = 16 * 2**20
 """The maximum size of a file in bytes."""
-
-MAX_ENTRIES = 100_000
-"""The maximum length of a list that an expression produces, because `[0] * 10**12` would exhaust the memory."""
 
 MAX_VALUES = 1_000_000
 """Maximum number of values in an entry, or in what a name stands for, where each use of a name counts."""
@@ -102,10 +100,6 @@ class _Alias:
         return isinstance(self.function, ast.Lambda)
 
 
-class _NoDataError(Exception):
-    """An expression can't be evaluated; the message describes it."""
-
-
 def read_source(path: Path) -> Source:
     """Read a configuration file.
 
@@ -176,15 +170,6 @@ def problems_in(value: Any) -> list[NotRead]:
     return []
 
 
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
 _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
@@ -201,69 +186,6 @@ _CONSTANTS: Mapping[str, Any] = {
     **{f"{module}.{name}": Dtype.bool for module in ("np", "numpy") for name in ("bool_", "bool")},
 }
 """The dotted names that are known, and their values."""
-
-
-def _sequence(kind: type) -> Callable[..., Any]:
-    """Return a safe version of the constructor `kind` (`list`, `tuple` …) that accepts only one sequence."""
-
-    def make(*arguments: Any) -> Any:
-        if len(arguments) > 1 or not all(isinstance(argument, list | tuple | range | str) for argument in arguments):
-            raise _NoDataError(f"{kind.__name__}() of a value that is not a list")
-        return kind(*arguments)
-
-    return make
-
-
-def _range(*bounds: Any) -> list[int]:
-    """Return the list of a `range` with integer bounds and a limited number of elements."""
-    if not all(type(bound) is int for bound in bounds) or not 1 <= len(bounds) <= 3:
-        raise _NoDataError("range() of values that are not integers")
-    if len(numbers := range(*bounds)) > MAX_ENTRIES:
-        raise _NoDataError(f"more than {MAX_ENTRIES:,} numbers")
-    return list(numbers)
-
-
-def _float(text: Any) -> float:
-    """Convert a constant as `float()` does."""
-    if not isinstance(text, str | int | float):
-        raise _NoDataError("float() of a value that is not a number")
-    return float(text)
-
-
-def _int(value: Any) -> int:
-    """Convert a constant as `int()` does."""
-    if not isinstance(value, bool | int | float):
-        raise _NoDataError("int() of a value that is not a number")
-    return int(value)
-
-
-def _bool(value: Any = False) -> bool:
-    """Convert a constant as `bool()` does."""
-    if not isinstance(value, bool | int | float | str | list | tuple | dict | None):
-        raise _NoDataError("bool() of a value that is not a constant")
-    return bool(value)
-
-
-def _slice(*bounds: Any) -> slice:
-    """Build a `slice` from one to three integers or None."""
-    if not 1 <= len(bounds) <= 3 or not all(bound is None or type(bound) is int for bound in bounds):
-        raise _NoDataError("slice() of values that are not integers")
-    return slice(*bounds)
-
-
-_CALLS: Mapping[str, Callable[..., Any]] = {
-    "dict": dict,
-    "list": _sequence(list),
-    "tuple": _sequence(tuple),
-    "range": _range,
-    "float": _float,
-    "int": _int,
-    "bool": _bool,
-    "slice": _slice,
-    **{f"{module}.{name}": _sequence(list) for module in ("np", "numpy") for name in ("array", "asarray")},
-    **{f"{module}.float{width}": _float for module in ("np", "numpy") for width in (16, 32, 64)},
-}
-"""The functions that an expression may call, in addition to Skip and Genfunc.NAME."""
 
 
 @dataclass(frozen=True)
@@ -326,7 +248,7 @@ class _Reader:
         """Return the value of an expression, or a `NotRead` if the expression can't be evaluated."""
         try:
             return self._read(node)
-        except _NoDataError as error:
+        except NoDataError as error:
             return NotRead(self._line_of(node), f"{error}: {_abbreviate(node)}")
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             return NotRead(self._line_of(node), f"{type(error).__name__}: {_abbreviate(node)}")
@@ -348,8 +270,8 @@ class _Reader:
                 return {self._read(k): self.read(v) for k, v in zip(keys, values, strict=True) if k is not None}
             case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
                 return _UNARY[type(op)](self._read(operand))
-            case ast.BinOp(op=op, left=left, right=right) if type(op) in _BINARY:
-                return _compute(op, self._read(left), self._read(right))
+            case ast.BinOp(op=op, left=left, right=right) if type(op) in BINARY:
+                return compute_operation(op, self._read(left), self._read(right))
             case ast.Name(id=name) if name in self.names and not isinstance(self.names[name], _Alias):
                 return self.names[name]
             case ast.Attribute():
@@ -361,16 +283,16 @@ class _Reader:
                     replace(self, names={**self.names, name: element_value}).read(element)
                     for element_value in self._elements(loop.iter)
                 ]
-        raise _NoDataError("an expression that is not read")
+        raise NoDataError("an expression that is not read")
 
     def _elements(self, node: ast.expr) -> Iterator[Any]:
-        """Yield the elements of a comprehension's iterable; raise _NoDataError if it is not a list or too long."""
+        """Yield the elements of a comprehension's iterable; raise NoDataError if it is not a list or too long."""
         listed = self._read(node)
         if not isinstance(listed, list | tuple):
-            raise _NoDataError("a comprehension over a value that is not a list")
+            raise NoDataError("a comprehension over a value that is not a list")
         for element in listed:
             if next(self.steps) >= MAX_ENTRIES:
-                raise _NoDataError(f"comprehensions with more than {MAX_ENTRIES:,} elements")
+                raise NoDataError(f"comprehensions with more than {MAX_ENTRIES:,} elements")
             yield element
 
     @staticmethod
@@ -380,14 +302,14 @@ class _Reader:
             return _CONSTANTS[name]
         if name.startswith("Genfunc."):
             return Generated(name.removeprefix("Genfunc."))
-        raise _NoDataError("an unknown name")
+        raise NoDataError("an unknown name")
 
     def _read_call(self, line: int, name: str, positional: list[ast.expr], keywords: list[ast.keyword]) -> Any:
         """Evaluate a call of a supported function or of a function defined in the file."""
         arguments = [self.read(argument) for argument in positional]
         named = {argument.arg: self.read(argument.value) for argument in keywords if argument.arg is not None}
         if len(named) < len(keywords) or any(isinstance(argument, ast.Starred) for argument in positional):
-            raise _NoDataError("a call with arguments that are unpacked")
+            raise NoDataError("a call with arguments that are unpacked")
         match self.names.get(name):
             case _Alias(function=ast.Lambda() as function, names=known):
                 values = self._bind(function.args, arguments, named)
@@ -399,14 +321,14 @@ class _Reader:
         if name.startswith("Genfunc."):
             numbered = {str(number): argument for number, argument in enumerate(arguments)}
             return Generated(name.removeprefix("Genfunc."), {**numbered, **named})
-        if name not in _CALLS or (named and name != "dict"):
-            raise _NoDataError("a call that is not read")
-        return _CALLS[name](*arguments, **named)
+        if name not in CALLS or (named and name != "dict"):
+            raise NoDataError("a call that is not read")
+        return CALLS[name](*arguments, **named)
 
     def _bind(self, declared: ast.arguments, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a lambda by name; raise TypeError if they do not match its parameters."""
         if declared.kwonlyargs or declared.kwarg:
-            raise _NoDataError("a lambda with keyword-only arguments")
+            raise NoDataError("a lambda with keyword-only arguments")
         plain = [*declared.posonlyargs, *declared.args]
         defaults = [Parameter.empty] * (len(plain) - len(declared.defaults)) + [*map(self.read, declared.defaults)]
         parameters = [
@@ -439,34 +361,14 @@ def _measure(value: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
     return known[id(value)]
 
 
-def _compute(op: ast.operator, left_value: Any, right_value: Any) -> Any:
-    """Return the result of an operation on numbers or lists; raise _NoDataError if it would be too large."""
-    numbers = all(isinstance(operand, int | float) for operand in (left_value, right_value))
-    lists = isinstance(op, ast.Add | ast.Mult) and all(
-        isinstance(operand, list | tuple | int | str) for operand in (left_value, right_value)
-    )
-    if not numbers and not lists:
-        raise _NoDataError("arithmetic on values that are neither numbers nor lists")
-    if numbers and isinstance(op, ast.Pow) and (abs(left_value) > MAX_ENTRIES or abs(right_value) > 64):
-        raise _NoDataError("a power that is too large")
-    if isinstance(op, ast.Mult):
-        length = max(
-            (len(operand) for operand in (left_value, right_value) if not isinstance(operand, int | float)), default=0
-        )
-        count = max((operand for operand in (left_value, right_value) if isinstance(operand, int)), default=0)
-        if length * count > MAX_ENTRIES:
-            raise _NoDataError(f"more than {MAX_ENTRIES:,} entries")
-    return _BINARY[type(op)](left_value, right_value)
-
-
 def _dotted_name(node: ast.expr) -> str:
-    """Return `a.b.c` for a chain of names; raise _NoDataError for any other expression."""
+    """Return `a.b.c` for a chain of names; raise NoDataError for any other expression."""
     match node:
         case ast.Name(id=name):
             return name
         case ast.Attribute(value=value, attr=name):
             return f"{_dotted_name(value)}.{name}"
-    raise _NoDataError("a call of an expression that is not a name")
+    raise NoDataError("a call of an expression that is not a name")
 
 
 def _abbreviate(node: ast.AST) -> str:
