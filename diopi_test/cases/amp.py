@@ -71,11 +71,9 @@ def unscaling(
     Returns:
         The template.
     """
-    domains, dtypes = {**dict.fromkeys(range(len(shapes)), domain), **(unusual or {})}, {0: None}
-    grads = [
-        tensor(*shape, domain=domains[i], layout=gradient_layout, dtype=dtypes.get(i, remaining_dtype))
-        for i, shape in enumerate(shapes)
-    ]
+    domains = {**dict.fromkeys(range(len(shapes)), domain), **(unusual or {})}
+    dtypes = [None, *[remaining_dtype] * len(shapes)]
+    grads = [tensor(*s, domain=domains[i], layout=gradient_layout, dtype=dtypes[i]) for i, s in enumerate(shapes)]
     arguments: Arguments = {
         "scaled_grads": grads,
         "found_inf": single_element(found_inf, state),

@@ -59,12 +59,10 @@ def layer(
     Returns:
         The template.
     """
-    overrides = {**attributes, **dict.fromkeys(without)}
-    sizes = Layer(shape, parameters)
     return CaseTemplate(
         label,
-        sizes,
-        overrides,
+        Layer(shape, parameters),
+        {**attributes, **dict.fromkeys(without)},
         domains={"input": domain},
         layout=layout,
         result_layout=layout,
