@@ -61,7 +61,9 @@ def _by_winograd(size: int, x: Tensor, w: Tensor) -> Tensor:
 def _by_fft(x: Tensor, w: Tensor) -> Tensor:
     """Convolve by the fast Fourier transform; one group."""
     sizes = list(x.shape[-2:])
-    spectrum = torch.einsum("nc...,oc...->no...", torch.fft.rfft2(x), torch.fft.rfft2(w, s=sizes).conj())
+    # below autograd, arithmetic on a lazily conjugated tensor would ignore the conjugation
+    kernel = torch.fft.rfft2(w, s=sizes).conj_physical()
+    spectrum = torch.einsum("nc...,oc...->no...", torch.fft.rfft2(x), kernel)
     rows, columns = (length - reach + 1 for length, reach in zip(sizes, w.shape[-2:], strict=True))
     return torch.fft.irfft2(spectrum, s=sizes)[..., :rows, :columns]
 

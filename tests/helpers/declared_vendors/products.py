@@ -69,7 +69,9 @@ def product_replacements(multiply: Multiply, dtypes: Sequence[torch.dtype]) -> d
 
     def compute(apply: Callable[[Tensor, Tensor], Tensor], first: Tensor, second: Tensor, summed: Sequence[int]) -> Any:
         exact = apply(first, second)
-        result = multiply(Product(apply, first, second, summed)).to(exact.dtype)
+        # below autograd, arithmetic on a lazily conjugated tensor would ignore the conjugation
+        factors = first.resolve_conj(), second.resolve_conj()
+        result = multiply(Product(apply, *factors, summed)).to(exact.dtype)
         return torch.where(torch.isfinite(result), result, exact)
 
     def binary(func: Any, first: Tensor, second: Tensor) -> Any:
