@@ -101,6 +101,7 @@ class NamedDomain(DescribedDomain):
 
     @cached_property
     def _domain(self) -> Domain:
+        """Return the domain that the function of this name makes from the numbers."""
         return _MAKERS[self.name](*self.numbers)
 
     def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:

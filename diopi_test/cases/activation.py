@@ -42,14 +42,14 @@ MATRIX = pattern("matrix", (7, 5))
 MATRIX_IN_ALL_DTYPES = MATRIX.replace(dtypes=DtypeSelection.all)
 SPECIAL = pattern("special", (19,), smoke=True, dtypes=DtypeSelection.all)
 ENDS = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
-"""Every special value of grad_output with several values of the other tensor."""
+"""Every special value of grad_output together with several values of the other tensor."""
 
 MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
-"""For gradients that may be computed as a sum, whose parts must not overflow or vanish where the whole does not."""
+"""Inputs of gradients that may be computed as a sum of parts, which must neither overflow nor vanish."""
 
 AROUND_ONE = choice([-1.0, 1.0, 0.0, -0.0, 0.5, -1.5, 1.5, inf, -inf])
 KINKS = choice([0.0, -0.0, 1.0, -1.0, inf, -inf, nan])
-"""Where gradients jump, and on either side of it."""
+"""Points where gradients jump, and points on either side."""
 
 NEIGHBOURS = choice([2**62 + i for i in range(12)])
 """Numbers of int64 that are equal as float64."""
@@ -60,7 +60,7 @@ NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 def with_all_patterns(
     domains: Mapping[str, Domain], label: str = "", arguments: Arguments | None = None
 ) -> list[CaseTemplate[Operands]]:
-    """A template for every pattern."""
+    """Return a template for every pattern of shapes and layouts, with inputs from these domains."""
     return [shapes.with_domains(domains, label, arguments) for shapes in ALL]
 
 
@@ -74,7 +74,7 @@ POINT = {"min_val": 0.75, "max_val": 0.75}
 
 
 def _limits(factor: float) -> Mapping[str, ByDtype]:
-    """Bounds within the numbers that `_around_limits` draws."""
+    """Return bounds, times `factor`, that some of the values of `_around_limits` exceed."""
 
     def limit(of_uint8: float, other_dtypes: float) -> ByDtype:
         return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else other_dtypes))
@@ -83,10 +83,12 @@ def _limits(factor: float) -> Mapping[str, ByDtype]:
 
 
 def _around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw numbers on both sides of the bounds of `_limits`."""
     return (uniform(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
 
 
 def _beside(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
+    """Return domains of a gradient and of inputs that keep away from the bounds, where the derivative jumps."""
     return {"grad_output": normal(), "input": avoid_points([*bounds.values()], normal(2))}
 
 
@@ -102,7 +104,7 @@ NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
 JUMPING: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
 WHOLE: Mapping[str, Domain] = {"grad_output": full_range, "input": integer_values(-2, 2)}
 JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
-"""Rounding does not move what lies where the slope of hardswish jumps."""
+"""Inputs at the jumps of the derivative of hardswish, which rounding does not move."""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiRelu": [*with_all_patterns({"input": full_range}), SPECIAL.with_domains({"input": special})],
@@ -241,13 +243,13 @@ AXES = (
 )
 OTHER_AXES = Axes.untested_templates(AXES)
 LONG = Axes.template("", (2, 2000), (1,))
-"""A sum of so many shows the width of the accumulator."""
+"""An axis so long that sums along it show the width of the accumulator."""
 
 TRIVIAL = {
     "length-one": "the softmax of a single element is always 1",
     "all-masked": "the softmax of elements that are all -inf is NaN",
 }
-"""Why cases do not discriminate."""
+"""The reasons of cases that do not discriminate."""
 
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 
@@ -259,7 +261,7 @@ def _on_axis(
     gradient: Domain | None = None,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
-    """A template whose input, of a gradient that of the function before, is drawn from `domain`."""
+    """Return a template for the axis of `call`; the input, or the input of the forward function, is from `domain`."""
     inputs = domain or normal(2)
     usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None, "large": call.large}
     return CaseTemplate(
@@ -274,27 +276,27 @@ def _on_axis(
 
 
 def _powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Rows of 600 that are masked but for 16, 32, 64, … equal numbers."""
+    """Draw rows of 600 with 16, 32, 64, … equal numbers and −∞ otherwise: their softmax is a power of two or 0."""
     rows = np.arange(count // 600)[:, None]
     equal = rng.permuted(np.arange(600) < 16 << rows, axis=1)
     return np.where(equal, 3.0 * rows, -inf)
 
 
 def _one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Rows of 150 with one 0, beside whose exponential that of any other in float32 is less than half of its ulp."""
+    """Draw rows of 150 with one 0; the exponential of any other number is less than half an ulp of 1 in float32."""
     rows = rng.uniform(-17.2, -16.7, (count // 150, 150))
     rows[np.arange(len(rows)), rng.integers(150, size=len(rows))] = 0
     return rows
 
 
 def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate[Shape]:
-    """A result wider than the input."""
+    """Return a template whose input is of the type `narrow` and whose result has the type `wide`."""
     arguments: Arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
     return CaseTemplate(f"of-{narrow.name}", (), arguments, dtypes=[wide], results={"out": ResultOverride(wide)})
 
 
 def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Shape]:
-    """A narrower result, to whose type the input is converted first."""
+    """Return a template with a narrower result, to whose type the function converts the input before anything else."""
     near = choice([512 * (1 + 0.45 * format_of(target).epsilon), 512.0, 510.0])
     return CaseTemplate(
         f"ordered-{target.name}",
@@ -385,7 +387,7 @@ def softmax_backward(prototype: Prototype) -> Iterator[Case]:
 
 
 def _shares(values: Values, dim: int, is_log: bool) -> NDArray[Any]:
-    """The results of softmax, or their logarithms."""
+    """Compute softmax of the input along an axis, or its logarithm."""
     x = np.atleast_1d(values["_input"])
     with np.errstate(invalid="ignore", divide="ignore"):
         e = np.exp(x - np.max(x, dim, keepdims=True, initial=-inf))

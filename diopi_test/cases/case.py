@@ -221,6 +221,7 @@ def cases_for(*names: str, non_discriminating: _Reasons | None = None) -> Callab
 
 
 def _none(prototype: Prototype) -> Iterable[Case]:
+    """Return no cases; the default of functions without a case maker."""
     return ()
 
 
@@ -246,12 +247,14 @@ def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
 
 
 def _with_reason(case: Case, reasons: _Reasons) -> Case:
+    """Return the case with the first reason whose expression matches its label, unless it already has a reason."""
     label = case.label.partition("-")[2]
     found = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
     return case if case.non_discriminating else replace(case, non_discriminating=next(found, ""))
 
 
 def _check_arguments(prototype: Prototype, case: Case) -> None:
+    """Raise ValueError if the case's arguments are not the function's, apart from names that start with `_`."""
     expected = [parameter.name for parameter in prototype.arguments]
     actual = [name for name in case.arguments if name in expected or not name.startswith("_")]
     if sorted(actual) != sorted(expected):

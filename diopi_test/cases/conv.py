@@ -24,12 +24,12 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution:
-    """Sizes and attributes for depth, height and width, of which two spatial axes take the last two.
+    """The sizes and attributes of a convolution for depth, height and width; a 2d convolution takes the last two.
 
     Attributes:
-        input: spatial sizes of the input.
-        batch: None for an input without its batch axis.
-        bias: whether there is one.
+        input: The spatial sizes of the input.
+        batch: The number of images; None for an input without a batch axis.
+        bias: Whether the call has a bias.
     """
 
     input: Sizes = (2, 5, 4)
@@ -44,27 +44,27 @@ class Convolution:
     bias: bool = True
 
     def over(self, rank: int) -> Convolution:
-        """The convolution over `rank` spatial axes."""
+        """Return the convolution over the last `rank` spatial axes."""
         lists = "input", "kernel", "stride", "padding", "dilation", "output_padding"
         return replace(self, **{name: getattr(self, name)[-rank:] for name in lists})
 
     @property
     def lead(self) -> Sizes:
-        """The batch axis, if there is one."""
+        """Return the batch axis, or no axis."""
         return () if self.batch is None else (self.batch,)
 
     def convolved(self) -> Sizes:
-        """Spatial sizes of the convolution's result."""
+        """Return the spatial sizes of the convolution's result."""
         axes = zip(self.input, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
 
     def transposed(self) -> Sizes:
-        """Spatial sizes of the transposed convolution's result."""
+        """Return the spatial sizes of the transposed convolution's result."""
         axes = zip(self.input, self.kernel, self.stride, self.padding, self.dilation, self.output_padding, strict=True)
         return tuple((size - 1) * step - 2 * pad + far * (k - 1) + more + 1 for size, k, step, pad, far, more in axes)
 
     def shapes(self, is_transposed: bool) -> dict[str, Sizes]:
-        """Shapes of the tensors."""
+        """Return the shapes of the tensors by name."""
         incoming, outgoing = self.channels
         outer, inner = (incoming, outgoing) if is_transposed else (outgoing, incoming)
         return {
@@ -177,12 +177,12 @@ TRANSPOSED = also_in(
         "output-padding-no-bias", Convolution(stride=(2, 2, 3), output_padding=(1, 0, 2), input=(2, 3, 2), bias=False)
     ),
 )
-"""More of those for transposed convolutions."""
+"""Further templates for transposed convolutions."""
 
 LARGE_IMAGE = CaseTemplate(
     "accumulated-positions", Convolution(channels=(1, 2), input=(1, 33, 35), kernel=(1, 1, 2), batch=1)
 )
-"""Of which the gradients of kernel and bias are long sums."""
+"""A large image, for which the gradients of kernel and bias are long sums."""
 
 GROWING = CaseTemplate(
     "accumulated", Convolution(channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
@@ -197,7 +197,7 @@ ALIKE = (
     _ALIKE.with_sizes("alike-padding", padding=(0, 0, 0)),
     _ALIKE.with_sizes("alike-dilation", dilation=(2, 2, 2)),
 )
-"""Of which all tensors have the same shapes: they differ in one attribute alone."""
+"""Convolutions whose tensors all have the same shapes, while one attribute differs."""
 
 GRADIENTS = ("grad_input", "grad_weight", "grad_bias")
 
@@ -211,17 +211,18 @@ GROUPED = (
         Convolution(**WINDOWS["dilation-2-stride-2"].attributes, input=(3, 5, 4), channels=(16, 8), groups=8),
     ),
 )
-"""More groups, and several channels in and out of each."""
+"""Convolutions with more groups and with several input and output channels in each."""
 
 
 def windowed(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
-    """Convolutions with all the windows; transposed ones are given what the others make."""
+    """Yield convolutions with the windows of real models; a transposed one has the size of the other's result."""
     for label, window in WINDOWS.items():
         size = window.COUNTS if is_transposed else window.lengths
         yield CaseTemplate(label, Convolution(**window.attributes, input=size, channels=(2, 3), batch=1))
 
 
 def _is_transposed(prototype: Prototype) -> bool:
+    """Return whether the function is a transposed convolution or its gradient."""
     return "Transpose" in prototype.name
 
 
@@ -258,7 +259,7 @@ STEM = CaseTemplate(
 
 
 def _arguments(prototype: Prototype) -> Derive[Convolution]:
-    """The arguments of convolutions and of their gradients."""
+    """Return the function that derives the arguments of convolutions and of their gradients from a template."""
     rank = 2 if "2d" in prototype.name else 3
     attributes = [p.name for p in prototype.arguments if p.name in ATTRIBUTES]
 
@@ -278,17 +279,18 @@ def _arguments(prototype: Prototype) -> Derive[Convolution]:
 
 
 def _of_vectors(template: CaseTemplate[Convolution]) -> Layout:
+    """Return the layout of vectors that goes with the template's layout."""
     return strided if template.layout is strided else contiguous
 
 
 def _with_results(template: CaseTemplate[Convolution]) -> CaseTemplate[Convolution]:
-    """The template with results in its layout, but for the bias's gradient, if there is one."""
+    """Return the template with results in its layout; the bias gradient is a vector, or omitted if there is no bias."""
     bias = ResultOverride(layout=_of_vectors(template)) if template.sizes.bias else None
     return template.replace(result_layout=template.layout, results={"grad_bias": bias, **template.results})
 
 
 def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
-    """What convolutions and their gradients share; `first` is the tensor that is not all finite, or expanded."""
+    """Yield templates for convolutions and gradients; in two, `first` has infinities or is an expanded view."""
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (from_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
     plain = IN_ALL_DTYPES[0].replace(smoke=False)
@@ -298,7 +300,7 @@ def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convoluti
 
 
 def _more(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
-    """Further attributes that convolutions and their gradients share."""
+    """Yield templates with further attributes for convolutions and their gradients."""
     yield from (*windowed(_is_transposed(prototype)), *GROUPED)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
         yield template.replace(large=True)
@@ -312,7 +314,7 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
 
 
 def without(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
-    """The template, of which the caller does not want these gradients."""
+    """Return the template without the gradients that the caller does not request."""
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, results=dict.fromkeys(absent), smoke=False)
 
@@ -384,7 +386,7 @@ LARGE_COLUMNS = (LARGE_IMAGE_OF_PATCHES, HALF_IMAGE.replace("half"))
 
 
 def _of_rows(template: CaseTemplate[Convolution]) -> Layout:
-    """Where the unrolled patches of images in the template's layout lie."""
+    """Return the layout of the unrolled patches that goes with the layout of the images."""
     return transposed if template.layout is channels_last else template.layout
 
 
@@ -419,6 +421,7 @@ CaseFacts(attribute_changes={"float32-plain": [{"kernel_size": (2, 3)}, {"dilati
 
 
 def _lacks_batch_axis(prototype: Prototype, case: Case) -> bool:
+    """Return whether the input has no batch axis."""
     return len(case.arguments["input"].shape) < len(case.arguments["weight"].shape)
 
 

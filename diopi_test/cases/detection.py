@@ -29,6 +29,7 @@ F16, F32, F64 = Dtype.float16, Dtype.float32, Dtype.float64
 
 
 def _boxes(values: Values) -> Any:
+    """Compute boxes from their first corners and their sizes."""
     return np.concatenate([values["_corners"], values["_corners"] + values["_extents"]], -1)
 
 
@@ -40,7 +41,7 @@ def boxes(
     confidence: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Boxes of whole numbers, whose areas all element types hold exactly."""
+    """Return a template of boxes with whole coordinates, whose areas every element type represents exactly."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "_corners": tensor(n, 2, domain=integer_values(-2, 4), dtype=F64),
@@ -53,7 +54,7 @@ def boxes(
 
 
 def one_half(label: str, threshold: float) -> CaseTemplate:
-    """Two boxes of which one is half the other."""
+    """Return a template of two boxes of which one is half of the other."""
     arguments: Arguments = {
         "boxes": tensor(2, 4, compute=lambda values: [[1, 1, 3, 2], [1, 1, 2, 2]]),
         "confidence": tensor(2, compute=lambda values: [0.25, 0.75]),
@@ -100,12 +101,12 @@ class Pooling:
     """One way of pooling regions.
 
     Attributes:
-        shape: of the features.
-        bins: along H and along W.
-        regions: their number.
-        scale, ratio, aligned: spatial_scale, sampling_ratio and aligned.
-        extent: the least and the largest size of a region, in elements a bin.
-        starts: the least and the largest coordinate where a region starts, in sizes of the features.
+        shape: The shape of the features.
+        bins: The numbers of bins along the height and the width.
+        regions: The number of regions.
+        scale, ratio, aligned: The arguments spatial_scale, sampling_ratio and aligned.
+        extent: The minimum and maximum size of a region, in elements per bin.
+        starts: The minimum and maximum coordinate at which a region starts, as a fraction of the size of the features.
     """
 
     shape: tuple[int, int, int, int] = (2, 2, 6, 5)
@@ -118,7 +119,7 @@ class Pooling:
     starts: tuple[float, float] = (-0.2, 0.7)
 
     def drawn_regions(self, layout: Layout) -> Mapping[str, TensorTemplate]:
-        """Regions in any sample."""
+        """Return random regions, which belong to any sample, and the random numbers that they are computed from."""
         return {
             "_starts": tensor(self.regions, 2, domain=uniform(*self.starts), dtype=F64),
             "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
@@ -126,7 +127,7 @@ class Pooling:
         }
 
     def _regions(self, values: Values) -> Any:
-        """With ratio ≤ 0 their sizes are well away from where the number of samples jumps."""
+        """Compute the regions; if ratio ≤ 0, their sizes keep away from where the number of samples changes."""
         sizes = values["_sizes"]
         if self.ratio <= 0:
             sizes = np.floor(sizes) + 0.3 + 0.4 * (sizes % 1)
@@ -137,7 +138,7 @@ class Pooling:
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The arguments that are no tensors, of the function and its gradient."""
+        """Return the arguments that are not tensors, for the function and its gradient."""
         sizes = dict(zip(("batch_size", "channels", "height", "width"), self.shape, strict=True))
         bins = {"pooled_height": self.bins[0], "pooled_width": self.bins[1]}
         return {"spatial_scale": self.scale, **bins, **sizes, "sampling_ratio": self.ratio, "aligned": self.aligned}
@@ -170,10 +171,10 @@ WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
 EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
 
 HALVES = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]
-"""Regions with samples at halves of an element."""
+"""Regions whose samples lie at multiples of half an element."""
 
 EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
-"""Samples at −1 and at the size of each axis, the last places that count, and in the middle."""
+"""Samples at −1 and at the size of each axis, which are the last positions that count, and in the middle."""
 
 POOLINGS = (
     pooling("aligned", Pooling(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
@@ -221,7 +222,7 @@ POOLINGS = (
 )
 
 UNDEFINED = pooling("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
-"""One sample of the batch all NaN, and regions inside."""
+"""A batch in which one sample is all NaN, with regions inside."""
 
 
 register("diopiRoiAlign", templates=(UNDEFINED, *POOLINGS))

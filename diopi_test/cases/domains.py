@@ -30,6 +30,7 @@ def random_generator(*key: str) -> Generator:
 
 
 def _random_integers(rng: Generator, count: int, low: float, high: float, dtype: Dtype) -> NDArray[Any]:
+    """Draw integers from [low, high], limited to the range of the type; raise ValueError if that is empty."""
     smallest, largest = integer_range(dtype)
     lowest, highest = max(int(np.ceil(low)), smallest), min(int(np.floor(high)), largest)
     if lowest > highest:

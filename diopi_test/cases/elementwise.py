@@ -40,6 +40,7 @@ def pattern(
 
 
 def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
+    """Return the item at a position, or the last item if the sequence is shorter."""
     return sequence[min(position, len(sequence) - 1)]
 
 

@@ -91,6 +91,7 @@ _declared: defaultdict[str, list[CaseFacts]] = defaultdict(list)
 
 @cache
 def _combine(name: str) -> CaseFacts:
+    """Return the facts that all families declare about a function, as one."""
     load_families("diopi_test.cases")
     declared = _declared[name]
     return CaseFacts(

@@ -45,7 +45,7 @@ class Resizing:
 def resize(
     label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate[Resizing]:
-    """Numbers from `domain`, of the input or the gradient, instead of the usual ones; `size` are spatial sizes."""
+    """Return a template that resizes an input of a shape to these spatial sizes, with numbers from `domain`."""
     domains = {} if domain is None else {"input": domain, "grad_output": domain}
     return CaseTemplate(label, Resizing(shape, size), domains=domains).replace(**fields)
 
@@ -124,10 +124,10 @@ FURTHER_RATIOS = (
     resize("volume-odd", (1, 1, 3, 11, 2), (13, 4, 7)),
     resize("volume-up-9", (1, 1, 1, 2, 3), (9, 18, 5)),
 )
-"""Large ratios and odd ones, up, down, and near 1."""
+"""Large and odd ratios, up, down, and near 1."""
 
 UNDEFINED = resize("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
-"""With one channel all NaN, which is NaN in the result too whatever becomes of a weight of 0."""
+"""An input in which one channel is all NaN; so is its result, whatever a weight of 0 does."""
 
 
 @cases_for("diopiUpsampleNearest")
@@ -145,7 +145,7 @@ def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
 
 
 MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
-"""By rank of the input."""
+"""The modes by rank of the input."""
 
 LINEAR = (
     resize("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
@@ -179,7 +179,7 @@ EXACT: Mapping[str, tuple[Shape, Shape]] = {
 
 
 def in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
-    """In each mode for the rank, with both rules for the corners."""
+    """Yield the template in each mode for its rank, with and without aligned corners."""
     for mode in MODES[len(template.sizes.shape)]:
         for suffix, align_corners in (("", False), ("-corners", True)):
             yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
@@ -241,7 +241,7 @@ def sampling(
 
 
 def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
-    """Points at most 0.35 away from elements inside and one outside, so that rounding leaves no doubt."""
+    """Return a grid of points at most 0.35 away from elements, so that rounding does not change which is nearest."""
 
     def near(values: Values) -> Any:
         ends = values["_where"] * (np.array(sizes) + 1) - 1  # from −1 to d
@@ -254,7 +254,7 @@ def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
 
 
 def given_points(label: str, mode: str, points: Sequence[float], **fields: Unpack[TemplateFields]) -> CaseTemplate:
-    """Sampling whole numbers at random pairs of these coordinates, so that every weight and result is exact."""
+    """Return a template that samples whole numbers at random pairs of coordinates for which every weight is exact."""
     grid = tensor(1, len(points), len(points), 2, domain=choice(points))
     arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
     return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True).replace(**fields)

@@ -82,6 +82,7 @@ class Strides:
     offset: int = 0
 
     def __post_init__(self) -> None:
+        """Raise ValueError if a stride or the offset is negative."""
         if min((*self.steps, self.offset)) < 0:
             raise ValueError(
                 f"the strides {self.steps} or the offset {self.offset} are negative, expected numbers from 0 on"
@@ -89,6 +90,7 @@ class Strides:
 
     @property
     def __name__(self) -> str:
+        """Return the name that describes the layout in case labels and stored cases."""
         begin = f"+{self.offset}" if self.offset else ""
         return f"strides({','.join(map(str, self.steps))}){begin}"
 

@@ -25,10 +25,10 @@ F64, I64 = Dtype.float64, Dtype.int64
 Pair = tuple[int, int]
 
 NEARBY = non_integers(-2, 2)
-"""Shifts of samples by up to two cells, to between cells."""
+"""Shifts of samples by up to two cells, to positions between cells."""
 
 HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
-"""Shifts onto cells and to the middle between them."""
+"""Shifts to cells and to the middle between them."""
 
 
 def _rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -38,7 +38,7 @@ def _rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Deform:
-    """Sizes of a deformable convolution; pairs are along H and along W."""
+    """The sizes of a deformable convolution; pairs are along H and along W."""
 
     shape: tuple[int, int, int, int] = (2, 2, 4, 5)
     outputs: int = 2
@@ -57,13 +57,13 @@ class Deform:
 
     @property
     def size(self) -> list[int]:
-        """Of the result along H and W."""
+        """Return the sizes of the result along H and W."""
         axes = zip(self.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of all functions, in both of their ways to name them."""
+        """Return the attributes under the names of all functions of this family."""
         pairs = {
             ("kH", "kW", "kernel_h", "kernel_w"): self.kernel,
             ("dH", "dW", "stride_h", "stride_w"): self.stride,
@@ -186,19 +186,19 @@ register(
 # Multi-scale deformable attention
 
 BETWEEN_CELLS = uniform(0.1, 0.9)
-"""Where samples are between the cells around them."""
+"""The positions of samples between the cells around them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attention:
-    """Sizes of the attention.
+    """The sizes of the attention.
 
     Attributes:
-        levels: sizes of the maps.
-        b, q, heads, d, points: images, queries, heads, their size, samples of a level.
-        step: im2col_step.
-        order: in which the levels lie one after the other, if not in their own.
-        parts: where between cells samples are.
+        levels: The sizes of the maps.
+        b, q, heads, d, points: The numbers of images, queries and heads, the size of a head, and the samples per level.
+        step: The argument im2col_step.
+        order: The order of the levels in memory; empty for their own order.
+        parts: The domain of the positions of samples between cells.
     """
 
     levels: Sequence[Pair] = ((4, 5), (3, 2))
@@ -213,23 +213,23 @@ class Attention:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the weights."""
+        """Return the shape of the weights."""
         return self.b, self.q, self.heads, len(self.levels), self.points
 
     @property
     def cells(self) -> list[int]:
-        """How many each map has."""
+        """Return the number of cells of each map."""
         return [h * w for h, w in self.levels]
 
     @property
     def starts(self) -> list[int]:
-        """Where each level starts."""
+        """Return the position at which each level starts."""
         order = list(self.order or range(len(self.levels)))
         before = np.cumsum([0, *(self.cells[level] for level in order)])
         return [int(before[order.index(level)]) for level in range(len(self.levels))]
 
     def locations(self, values: Mapping[str, Any]) -> Any:
-        """From just outside of each map to just outside on the other side, as (x, y) in parts of it."""
+        """Compute samples (x, y) as fractions of each map, from just outside one side to just outside the other."""
         lengths = np.array(self.levels, float).reshape(-1, 1, 2)[..., ::-1]
         cells = np.floor(values["_places"] * (lengths + 2)) - 1
         return (cells + values["_parts"] + 0.5) / lengths

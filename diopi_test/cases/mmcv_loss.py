@@ -28,11 +28,11 @@ WEIGHTS = uniform(0.25, 2)
 MODERATE = uniform(-4, 4)
 
 SATURATED = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
-"""Logits whose smaller probability is below the least that a logarithm is taken of, or its float32 is 0."""
+"""Logits whose smaller probability is below the limit of the logarithm's argument, or 0 in float32."""
 
 
 def classes(low: int, high: int) -> Domain:
-    """Every class in [low, high], in random order, again and again."""
+    """Return a domain that repeats the classes in [low, high] in random order."""
     return choice(range(low, high + 1))
 
 
@@ -50,7 +50,7 @@ def sigmoid(
     target: Domain | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """A row's target may be C, the background, but where there are weights."""
+    """Return a template; without weights, the target of a row may be C, the background."""
     (rows, columns), layout = shape, fields.get("layout", contiguous)
     usual = classes(0, columns - 1 if weights else columns)
     arguments: Arguments = {
@@ -64,7 +64,7 @@ def sigmoid(
 
 
 def _of_rows(layout: Layout) -> Layout:
-    """Where the vectors beside a matrix lie."""
+    """Return the layout of vectors that goes with the layout of a matrix."""
     return contiguous if layout is contiguous else strided
 
 
@@ -100,7 +100,7 @@ register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templ
 
 
 def _softmax(values: Values) -> Any:
-    """Rows that sum to 1."""
+    """Compute rows that sum to 1."""
     powers = np.exp(values["_logits"])
     return powers / powers.sum(-1, keepdims=True)
 
@@ -174,7 +174,7 @@ def points(
     positions: Mapping[str, Any] | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Two sets of points, and for the gradient the nearest ones, unless they are given, and what is given to them."""
+    """Return a template of two sets of points; a gradient gets the given or the computed nearest points."""
     layout = fields.get("layout", contiguous)
     nearest = positions or {
         name: tensor(
@@ -198,7 +198,7 @@ CROWDED = {
     "idx1": literal([[2] * 40, [0] * 40], Dtype.int32),
     "idx2": literal([[39, 0, 7]] * 2, Dtype.int32),
 }
-"""Nearly all points of one set have the same nearest one, as positions given, not found."""
+"""Given positions, by which nearly all points of a set have the same nearest point."""
 
 WHOLE = {
     "xyz1": choice([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]),
@@ -206,7 +206,7 @@ WHOLE = {
     "grad_dist1": integer_values(1, 5),
     "grad_dist2": integer_values(1, 5),
 }
-"""Small numbers whose squares and sums every element type holds, and differences that are not 0."""
+"""Small numbers whose squares and sums every element type represents, with differences other than 0."""
 
 NO_CHOICE = "there is only one candidate for the nearest point"
 

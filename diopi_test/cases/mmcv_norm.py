@@ -28,7 +28,7 @@ POSITIVE = uniform(0.5, 2)
 
 
 def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **fields: Any) -> TensorTemplate:
-    """A float32 tensor of one value a channel."""
+    """Return a float32 tensor with one value per channel."""
     return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **fields)
 
 
@@ -39,7 +39,7 @@ def batch(
     centre: Domain = NORMAL,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """One batch: for the variance with a mean that is not quite its own, for the gradient with norm and std."""
+    """Return a template of one batch with mean, standard deviation and gradients that are independent of it."""
     channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
@@ -80,7 +80,7 @@ EXACT: Mapping[str, Any] = {
     "exact": True,
     "dtypes": DtypeSelection.all,
 }
-"""Small whole numbers, of which there is a power of two in a channel."""
+"""Fields of exact templates: the numbers are small and whole, and a channel has a power of two of them."""
 
 EXACT_BATCHES = (*BATCHES, batch("exact", (4, 5, 8), **EXACT))
 
@@ -109,7 +109,7 @@ def output(
     group_size: int = 1,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """A batch with the statistics of a larger one; what is not `affine`, `running` or `saved` is NULL."""
+    """Return a template of a batch with given statistics; what is not `affine`, `running` or `saved` is NULL."""
     channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "running_mean": _statistic(channels, NORMAL, layout) if running else None,
@@ -181,7 +181,7 @@ def activation(
     scale: float = 1.375,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Without `bias` or `refer` these have no elements."""
+    """Return a template of the activation; without `bias` or `refer` these tensors have no elements."""
     layout = fields.get("layout", contiguous)
     vector = contiguous if layout is contiguous else strided
     arguments: Arguments = {
@@ -197,7 +197,7 @@ def activation(
 
 
 REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
-"""The forward's result, of which the sign decides; 0 counts as negative."""
+"""Results of the forward function, of which only the sign counts; 0 counts as negative."""
 
 ZERO = "the second derivative is 0"
 

@@ -28,10 +28,10 @@ from diopi_test.cases.tensors import arbitrary, zeros
 F64, I32 = Dtype.float64, Dtype.int32
 
 FEATURES = normal()
-"""What feature maps hold as usual."""
+"""Usual features."""
 
 ANY_ANGLE = uniform(-3, 3)
-"""Angles all around."""
+"""Angles of a full turn."""
 
 # Rotated RoIs
 
@@ -41,15 +41,15 @@ class Rotated:
     """One way of pooling rotated regions.
 
     Attributes:
-        shape: of the features.
-        bins: along the regions' height and width.
-        regions: their number.
-        scale, ratio, aligned, clockwise, orientations: as the functions have them.
-        centers: the least and the largest coordinate of a centre, in sizes of the features.
-        extent: the least and the largest side of a region, in elements a bin.
-        angles: where angles are drawn from.
-        fixed: the regions themselves, if they are not drawn.
-        features: where the maps are drawn from.
+        shape: The shape of the features.
+        bins: The numbers of bins along the regions' height and width.
+        regions: The number of random regions.
+        scale, ratio, aligned, clockwise, orientations: The arguments of the functions.
+        centers: The minimum and maximum coordinate of a center, as a fraction of the size of the features.
+        extent: The minimum and maximum side of a region, in elements per bin.
+        angles: The domain of the angles.
+        fixed: The regions; empty if they are random.
+        features: The domain of the features.
     """
 
     shape: tuple[int, int, int, int] = (2, 4, 4, 5)
@@ -68,12 +68,12 @@ class Rotated:
 
     @property
     def number(self) -> int:
-        """Of regions."""
+        """Return the number of regions."""
         return len(self.fixed) or self.regions
 
     @property
     def rois(self) -> Mapping[str, TensorTemplate]:
-        """The regions, drawn or given."""
+        """Return the fixed or the random regions."""
         if self.fixed:
             return {"rois": tensor(self.number, 6, compute=lambda values: self.fixed)}
         return {
@@ -84,7 +84,7 @@ class Rotated:
         }
 
     def _regions(self, values: Values) -> Any:
-        """With ratio ≤ 0 their sides are well away from where the number of samples jumps."""
+        """Compute the regions; if ratio ≤ 0, their sides keep away from where the number of samples changes."""
         sizes = values["_sizes"]
         if self.ratio <= 0:
             sizes = np.floor(sizes) + 0.3 + 0.4 * (sizes % 1)
@@ -117,7 +117,7 @@ def rotated(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[str, Any]:
 ROTATED = CaseTemplate("rotated", Rotated(), **SMOKE_IN_ALL_DTYPES)
 ROTATION = ROTATED.replace(dtypes=DtypeSelection.leading, smoke=False)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
-"""Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
+"""Whole numbers, so that a weighted sum is +0 where it cancels or where nothing is sampled."""
 
 WHOLE = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
 
@@ -125,7 +125,7 @@ UPRIGHT = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
 """Regions that are not rotated, whose samples are at quarters of a cell."""
 
 EDGES = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
-"""Samples at −1 and at the size of one axis, the last places that count, and in the middle."""
+"""Samples at −1 and at the size of one axis, which are the last positions that count, and in the middle."""
 
 ROTATIONS = (
     ROTATED,
@@ -184,7 +184,7 @@ class Alignment:
     quarters: bool = False
 
     def boxes(self, values: Values) -> Any:
-        """As (y, x, w, h, a)."""
+        """Compute the boxes (y, x, w, h, a)."""
         centers = values["_centers"] * np.array(self.shape[2:])
         lengths = np.concatenate([centers, values["_sizes"]], -1)
         if self.quarters:
@@ -249,7 +249,7 @@ class Filters:
     rotations: int = 3
 
     def permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """One of the entries of a filter for each rotation, counting from 1."""
+        """Draw for each rotation a permutation of the entries of a filter, counting from 1."""
         entries = int(np.prod(self.shape[2:]))
         permutation_per_rotation = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)

@@ -27,12 +27,12 @@ class Grid:
     """Points in and around a grid.
 
     Attributes:
-        points, features: how many points there are, and columns, of which x, y, z are three.
-        low, size, cells: of the grid, in the order x, y, z: where it begins, how large a cell is, how many there are.
-        margin: how many cells beyond the grid, on either side, points may be in.
-        inner: at which fractions of a cell its points lie, away from its faces where arithmetic is not exact.
-        room, voxels: points a voxel, and voxels.
-        deterministic: as the function has it.
+        points, features: The number of points, and of columns, of which three are x, y and z.
+        low, size, cells: The start of the grid, the size of a cell, and the number of cells, in the order x, y, z.
+        margin: The number of cells beyond the grid, on either side, in which points may lie.
+        inner: The positions of points within a cell; they keep away from its faces where arithmetic is not exact.
+        room, voxels: The maximum number of points per voxel, and of voxels.
+        deterministic: The argument of the function.
     """
 
     points: int = 50
@@ -54,7 +54,7 @@ class Grid:
 
 
 def _placed(values: Mapping[str, Any]) -> Any:
-    """Points in cells of their own choice, with features behind x, y, z."""
+    """Compute points in given cells, with features after x, y, z."""
     cells = np.hstack([values[axis] for axis in ("_x", "_y", "_z")])
     places = (cells + values["_fractions"]) * values["voxel_size"] + values["coors_range"][:3]
     return np.hstack([places, values["_features"]])
@@ -227,11 +227,11 @@ SUMMANDS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values
 SUMMED = CaseTemplate("sum", VoxelReduction(), **SMOKE_IN_ALL_DTYPES)
 MEANS = SUMMED.with_sizes("mean", reduce_type=MEAN)
 LARGEST = SUMMED.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SUMMANDS, exact=True)
-"""Many points attain a maximum, and a feature does to the last bit."""
+"""A reduction to the maximum, which many points of a voxel attain exactly."""
 
 
 def varied(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelReduction]]:
-    """A reduction of points of all sorts."""
+    """Return the template for several layouts, sizes and numbers of points."""
     label, leading = template.label, template.replace(**LEADING)
     return [
         template,
@@ -283,14 +283,14 @@ register(
 
 @dataclass(frozen=True, kw_only=True)
 class Sparse:
-    """Sizes of a sparse convolution, or of a pooling.
+    """The sizes of a sparse convolution or pooling.
 
     Attributes:
-        rows, outputs: of the features, and of the result.
-        ci, co: channels.
-        kernel: its sizes.
-        pairs: how many there is room for at a position; at most so many count.
-        inverse, submanifold: as the function has them.
+        rows, outputs: The numbers of rows of the features and of the result.
+        ci, co: The numbers of input and output channels.
+        kernel: The sizes of the kernel.
+        pairs: The number of pairs that fit at a position of the kernel.
+        inverse, submanifold: The arguments of the function.
     """
 
     rows: int = 7
@@ -303,7 +303,7 @@ class Sparse:
     submanifold: int = 0
 
     def indices(self) -> tuple[Any, Any]:
-        """Pairs and their numbers: at one position every row and result once at most; −1 where none counts."""
+        """Compute pairs and their numbers; each row and result occurs at most once per position, and −1 is no pair."""
         positions = int(np.prod(self.kernel))
         rng = np.random.default_rng(positions + self.rows + self.outputs)
         ends = (self.outputs, self.rows) if self.inverse else (self.rows, self.outputs)
@@ -412,7 +412,7 @@ def pooled_backward(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str
 
 
 def exactly(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
-    """With whole numbers: a feature has the gradient or not, by whether it is the maximum to the last bit."""
+    """Return the template with whole numbers, so that it is exact which elements attain the maximum."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
     )

@@ -57,7 +57,7 @@ LARGE_PATTERNS = (
 def step(
     label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
 ) -> CaseTemplate[Shape]:
-    """A step with these numbers; a state that is not in `states` is NULL. Usual rates are too small to show much."""
+    """Return a template of a step with these numbers; a state that is not in `states` is NULL."""
     return CaseTemplate(
         label, arguments=numbers, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
     )
@@ -93,7 +93,7 @@ def _shaped(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> Case
 
 
 def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate[Shape]:
-    """`numbers` are those that differ from the plain step's."""
+    """Return a template of SGD; `numbers` replace those of the plain step."""
     plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
     return step(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
 
@@ -123,7 +123,7 @@ def sgd(prototype: Prototype) -> Iterator[Case]:
 def adam_step(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
 ) -> CaseTemplate[Shape]:
-    """`largest`: with the largest second moment; `zero`: with moments of zero, as they begin."""
+    """Return a template of Adam, with the largest second moment if `largest`, and with initial moments if `zero`."""
     plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
     moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
     return step(label, {**plain, **numbers}, {**moments, **({"max_exp_avg_sq": POSITIVE} if largest else {})}, dtypes)
@@ -180,7 +180,7 @@ RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": nor
 def rmsprop_step(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
 ) -> CaseTemplate[Shape]:
-    """`mean`, `velocity`: with the state that centering, and momentum, need."""
+    """Return a template of RMSprop, with the states for centering if `mean` and for momentum if `velocity`."""
     plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
     is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
     states = {name: domain for name, domain in RMS_STATES.items() if is_present[name]}
@@ -226,7 +226,7 @@ def fused_step(
     arguments: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> CaseTemplate[Sequence[tuple[int, ...]]]:
-    """Parameters of these shapes after these numbers of steps, each counted in a tensor as `counter`."""
+    """Return a template of parameters with these shapes and numbers of steps, which tensors like `counter` hold."""
     counters = [replace(counter, domain=choice([number])) for number in steps]
     numbers = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
     return CaseTemplate(label, shapes, numbers, **{"dtypes": (F32,), **fields})
@@ -257,7 +257,7 @@ MOMENTS_ELSEWHERE: Mapping[str, Any] = {
     "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],
     "exp_avg_sqs": [tensor(3, 4, domain=POSITIVE), tensor(2, 5, domain=POSITIVE, layout=transposed)],
 }
-"""Moments that lie otherwise than their parameters."""
+"""Moments with another layout than their parameters."""
 
 FUSED = (
     fused_step("amsgrad", **AMSGRAD, dtypes=floating, smoke=True),
@@ -304,7 +304,7 @@ def fused_adamw(prototype: Prototype) -> Iterator[Case]:
 
 
 def _containing(value: float) -> Domain:
-    """Normal numbers, one of them `value`."""
+    """Return a domain of normal numbers, one of which is `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         values = rng.normal(0, 1, count)
@@ -314,7 +314,7 @@ def _containing(value: float) -> Domain:
 
 
 def _zero_vectors(length: int) -> Domain:
-    """Zeros for tensors of `length` elements, 1 and −1 for all others."""
+    """Return a domain of zeros for tensors of `length` elements, and of 1 and −1 for all others."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         return np.zeros(count) if count == length else rng.choice([-1.0, 1.0], count)

@@ -96,7 +96,7 @@ def _many_periods(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 INEXACT = (*floating, *complexes)
 
 ALL_EXPONENTS = (-1100, 1100)
-"""Exponents beyond those of every type."""
+"""A range of exponents that exceeds that of every type."""
 
 ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "small": (log_uniform(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
@@ -117,7 +117,7 @@ ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
 LINE = pattern("row", (137,))
 
 OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
-"""All values of the first tensor, as many as the number of special floating values, with all values of the second."""
+"""Shapes that combine every value of the first tensor, one per special value, with every value of the second."""
 
 
 @cases_for(*DOMAINS)

@@ -25,7 +25,7 @@ from lib_rt.formats import format_of
 
 
 def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """-inf in the first half of the elements, all different numbers in the other."""
+    """Draw −∞ in the first half of the elements and different numbers in the other."""
     values = distinct(rng, count, dtype)
     values[: count // 2] = -inf
     return values
@@ -46,19 +46,19 @@ def _several_nan_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[An
 
 
 TIED = choice([3.0, *[2.0] * 4, *[1.0] * 15])
-"""The more elements a window has, the greater its maximum; mostly several elements have it."""
+"""Numbers whose maximum grows with the size of a window; mostly several elements attain it."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """One way to pool; of a list of three, the last `rank` entries count.
+    """One way to pool; of a tuple of three, the last `rank` entries count.
 
     Attributes:
-        size: the spatial sizes of the input.
-        kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: as the functions have them.
-        output: the result's spatial sizes, of adaptive pooling.
-        leading: the other axes of the input.
-        indices: the element type of positions.
+        size: The spatial sizes of the input.
+        kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: The arguments of the functions.
+        output: The spatial sizes of the result of adaptive pooling.
+        leading: The other axes of the input.
+        indices: The element type of positions.
     """
 
     size: tuple[int, ...]
@@ -75,7 +75,7 @@ class Windows:
     indices: Dtype = Dtype.int64
 
     def pooled(self, rank: int, kind: str) -> tuple[int, ...]:
-        """The result's spatial sizes; means have no dilation."""
+        """Return the spatial sizes of the result; means have no dilation."""
         if "Adaptive" in kind:
             return self.output[-rank:]
         dilation = self.dilation if "Max" in kind else (1, 1, 1)
@@ -83,7 +83,7 @@ class Windows:
         return tuple(self._windows(*axis) for axis in axes)[-rank:]
 
     def _windows(self, size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-        """The number of windows along an axis: one that starts beyond the input and its first margin is none."""
+        """Return the number of windows along an axis, without any that start beyond the input and its first margin."""
         room = size + 2 * padding - dilation * (kernel - 1) - 1
         if not self.ceil_mode:
             return room // stride + 1
@@ -91,7 +91,7 @@ class Windows:
         return windows - ((windows - 1) * stride >= size + padding)
 
     def attributes(self, rank: int) -> dict[str, Any]:
-        """Every attribute a pooling function may have."""
+        """Return every attribute that a pooling function may have."""
         return {
             "kernel_size": self.kernel[-rank:],
             "ksize": self.kernel[-rank:],
@@ -107,13 +107,14 @@ class Windows:
 
 
 def _rank(prototype: Prototype) -> int:
+    """Return the number of spatial axes that the function's name states."""
     found = re.search(r"([123])d", prototype.name)
     assert found
     return int(found[1])
 
 
 def _arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
-    """The usual arguments of a function that pools as `diopi<kind><rank>d` does, or of its gradient."""
+    """Return the function that derives arguments of `diopi<kind><rank>d`, or of its gradient, from a template."""
     rank = _rank(prototype)
 
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
@@ -134,11 +135,12 @@ def _arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
 def _expand(
     prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Windows]], derive: Derive[Windows] | None = None
 ) -> Iterator[Case]:
+    """Yield the cases of the templates; `derive` replaces the usual arguments."""
     return expand(prototype, map(_with_results, templates), derive or _arguments(prototype, kind))
 
 
 def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
-    """The template with results in the layout of the input, unless it is for inputs only."""
+    """Return the template with results in the layout of the input, unless that is for inputs only."""
     layout = contiguous if template.layout is expanded else template.layout
     return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
 
@@ -164,7 +166,7 @@ LAYOUTS = (
     CaseTemplate("transposed", Windows((3, 4, 5), (2, 3, 2)), layout=transposed),
     CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading=(3, 5)), layout=expanded),
 )
-"""For every kind of pooling."""
+"""Templates for every kind of pooling."""
 
 SLIDING = (
     PLAIN,
@@ -207,7 +209,7 @@ EDGES = (
     PADDED.replace("subnormal", domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
     PADDED.with_sizes("indices32", indices=Dtype.int32).replace(dtypes=DtypeSelection.leading),
 )
-"""For maxima by sliding windows only."""
+"""Templates for maxima by sliding windows only."""
 
 EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
 ALL_LARGE = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
@@ -218,7 +220,7 @@ EXACT_SUMS = CaseTemplate(
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
 NEARLY_TOO_LARGE = uniform(50000, 65000)
-"""Sums of these are beyond the range of float16, their means are not."""
+"""Numbers whose sums exceed the range of float16, while their means do not."""
 
 MEANS = (
     PADDED.with_sizes("excluding-padding", include_pad=False),
@@ -243,7 +245,7 @@ ALIKE = (
     _ALIKE.with_sizes("alike-stride", stride=(4, 4, 4)),
     _ALIKE.with_sizes("alike-padding", padding=(0, 0, 0)),
 )
-"""Of which input and result have the same shapes: they differ in one attribute alone."""
+"""Windows for which input and result have the same shapes, while one attribute differs."""
 
 ADAPTIVE = (
     CaseTemplate("plain", Windows((3, 5, 4), output=(2, 3, 3), leading=(1, 2)), dtypes=floating, smoke=True),
@@ -280,14 +282,14 @@ FEW_AMONG_MANY = CaseTemplate(
     domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
     dtypes=floating,
 )
-"""Maxima are taken by vectors, or by a library, where they are many."""
+"""A large input with a single NaN; kernels take maxima of many elements by vectors or through a library."""
 
 FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
 
 EXACT_GRADIENTS = CaseTemplate(
     "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8)), domains=FEW_WINNERS, **EXACT
 )
-"""Many windows have one winner; float32 holds the sums of their gradients exactly, half precision does not."""
+"""Many windows share a maximum; float32 represents the sums of their gradients exactly, half precision does not."""
 
 
 WINDOWED = tuple(
@@ -327,6 +329,7 @@ LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 
 
 def _large_windows(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
+    """Return the templates of large cases for a kind of pooling."""
     wide, long = WIDE.with_sizes(leading=WIDE_LEADING[rank]), LONG.with_sizes(leading=LONG_LEADING[rank])
     if "Adaptive" not in kind:
         return wide, long, HALF
@@ -361,7 +364,7 @@ def pooling(prototype: Prototype) -> Iterator[Case]:
 
 
 def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
-    """Indices that are not those of the input's values: of the input only the shape counts."""
+    """Yield a case whose indices belong to other values: only the shape of the input counts."""
 
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
         usual = _arguments(prototype, kind)(template, dtype)

@@ -28,7 +28,7 @@ Numbers = Mapping[str, Any]
 Seed = int | None
 Length = int | Callable[[Dtype], int]
 Template = Callable[..., CaseTemplate]
-"""Of a label, and perhaps a shape, a layout and a seed."""
+"""Returns a template for a label and, where needed, a shape, a layout and a seed."""
 
 F16, BF16, F32, F64 = floating
 
@@ -36,7 +36,7 @@ SEED = 20_240_229
 GENERATORS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-seed": 2**64 - 1}
 
 SAMPLE = (45, 80)
-"""Enough elements to find a mean off by a tenth of its deviation, a range by a hundredth."""
+"""A shape with enough elements to find a mean off by a tenth of its deviation, or a range off by a hundredth."""
 
 PLANE = (263, 257)
 """The shape of large samples."""
@@ -55,7 +55,7 @@ FORMS: Mapping[str, tuple[Shape, Layout]] = {
 
 
 def seeded(template: Template) -> Iterator[CaseTemplate]:
-    """All that a generator can be."""
+    """Yield the template with each kind of generator."""
     return (template(label, seed=seed) for label, seed in GENERATORS.items())
 
 
@@ -86,7 +86,7 @@ def filled(
     seed: Seed = SEED,
     **fields: Any,
 ) -> CaseTemplate:
-    """A call that fills a tensor of the type under test, with these numbers."""
+    """Return a template that fills a tensor of the type under test, with these numbers."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     results = dict.fromkeys(("out", "inout"), result)
     return CaseTemplate(label, arguments={**numbers, "generator": seed}, results=results, **fields)
@@ -163,7 +163,7 @@ register(
 def permutation(
     label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
-    """A permutation of this many numbers, or as many as follow from the element type."""
+    """Return a template of a permutation of this length, which may depend on the element type."""
     count = length if callable(length) else lambda dtype: length
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, (count(dtype),)))
     arguments = {"n": ByDtype(count), "generator": seed}
@@ -171,7 +171,7 @@ def permutation(
 
 
 def _longest(dtype: Dtype) -> int:
-    """As many numbers as the type can hold, 2049 at most."""
+    """Return the number of integers from 0 that the type represents, but at most 2049."""
     return min(257 if dtype is BF16 else 2049 if is_floating(dtype) else integer_range(dtype)[1] + 1, 2049)
 
 
@@ -201,13 +201,14 @@ PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 def sampled(
     label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
-    """A call with tensors of this shape where `arguments` has domains; of `layouts`, the last is that of the result."""
+    """Return a template; domains in `arguments` become tensors of this shape, and the last layout is the result's."""
     first, *_, last = layouts * 2 or (contiguous, contiguous)
     specs = {n: tensor(*shape, domain=v, layout=first) if callable(v) else v for n, v in arguments.items()}
     return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=last, **fields)
 
 
 def _probable(domain: Domain) -> Numbers:
+    """Return the domain of probabilities under the names of both forms."""
     return {"input": domain, "inout": domain}
 
 
@@ -235,7 +236,7 @@ SOME_DEVIATION = choice([0.5, 2.0])
 
 
 def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
-    """Domains of tensors, or numbers; the deviation is once `point`. In the last, layouts differ."""
+    """Return templates with these means and deviations, which are domains or numbers; one has the deviation `point`."""
     draw = partial(sampled, arguments={"mean": mean, "std": std})
     at_points = sampled("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
     large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
@@ -287,11 +288,12 @@ POSITIVE = choice([0.5, 2.0, 3.0])
 def dropped(
     label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
 ) -> CaseTemplate:
-    """As `drawn`, `form` being shape and layouts."""
+    """Return a template of dropout; `form` is the shape and the layouts."""
     return sampled(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
 
 
 def _mask(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
+    """Return the override of the mask."""
     return {"mask": ResultOverride(dtype, shape=shape)}
 
 
@@ -343,7 +345,7 @@ def weighted(
     replacement: bool = False,
     **fields: Any,
 ) -> CaseTemplate:
-    """Every row a permutation of the weights that is turned by its number, modulo three."""
+    """Return a template whose rows are the weights, rotated by the row's number modulo three."""
     turned = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
     domain = fixed_values(turned if turned.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
@@ -388,6 +390,7 @@ register("diopiMultinomial", templates=WEIGHTED)
 
 
 def _has_empty_mask(prototype: Prototype, case: Case) -> bool:
+    """Return whether the input is empty and the caller requests the mask."""
     return 0 in case.arguments["input"].shape and case.results["mask"] is not None
 
 

@@ -48,7 +48,7 @@ def neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
-"""Element types that lose digits if they are converted to the next narrower type."""
+"""Element types whose numbers lose digits in a conversion to the next narrower type."""
 
 REPEATED = integer_values(0, 3)
 

@@ -22,12 +22,12 @@ class Csr:
     """A sparse matrix times a dense one.
 
     Attributes:
-        counts: entries of each row of the sparse matrix.
-        inner: its columns.
-        columns: of the dense matrix.
-        order: of the columns in a row: "sorted", "mixed", or "repeated" ones.
-        index: element type of row pointers and columns.
-        parts: how they and the values lie in memory.
+        counts: The number of entries of each row of the sparse matrix.
+        inner: The number of columns of the sparse matrix.
+        columns: The number of columns of the dense matrix.
+        order: The order of the columns in a row: "sorted", "mixed", or "repeated" for columns that repeat.
+        index: The element type of row pointers and columns.
+        parts: The layout of row pointers, columns and values.
     """
 
     counts: Sequence[int]
@@ -45,7 +45,7 @@ def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate[Csr]:
 
 
 def _columns(sizes: Csr) -> Any:
-    """The column of each entry."""
+    """Return the column of each entry."""
     rng = np.random.default_rng(sizes.inner)
     if sizes.order == "repeated":
         rows = [rng.integers(0, max(sizes.inner // 3, 1), count) for count in sizes.counts]

@@ -285,6 +285,7 @@ def expand(
 
 
 def _check_names(prototype: Prototype, template: CaseTemplate[Any]) -> None:
+    """Raise ValueError if the template names an argument or result that no function of the family has."""
     named = {name for name in (*template.arguments, *template.domains, *template.results) if not name.startswith("_")}
     if unknown := named - _parameter_names(prototype.family):
         raise ValueError(
@@ -295,6 +296,7 @@ def _check_names(prototype: Prototype, template: CaseTemplate[Any]) -> None:
 
 @cache
 def _parameter_names(family: str) -> frozenset[str]:
+    """Return the names of the parameters of all functions of a family."""
     functions = [prototype for prototype in prototypes().values() if prototype.family == family]
     return frozenset(parameter.name for function in functions for parameter in function.parameters)
 
@@ -317,6 +319,7 @@ def register(
 
 
 def _case(prototype: Prototype, template: CaseTemplate[Any], dtype: Dtype, arguments: Mapping[str, Any]) -> Case:
+    """Return the case of a template in one element type."""
     names = {parameter.name for parameter in prototype.arguments}
     usual = ResultOverride(layout=template.result_layout)
     return Case(

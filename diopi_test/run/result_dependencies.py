@@ -40,6 +40,7 @@ def find_result_dependencies() -> Mapping[str, frozenset[str]]:
 
 
 def _sources_of(prototype: Prototype) -> frozenset[str]:
+    """Return the functions whose results the cases of a function take as arguments."""
     specs = (
         spec
         for case in registered_cases(prototype)

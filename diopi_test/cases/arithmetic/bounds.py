@@ -37,13 +37,13 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
 
 def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """The special values of the type, repeated, with 0 for −0.0: of two zeros either may be the larger."""
+    """Draw the special values of the type, repeated, with 0 for −0.0: of two zeros either may be the larger."""
     values = special_values(dtype)
     return np.resize(np.where(values == 0, 0, values), count)
 
 
 def lone_in_the_middle(domain: Domain) -> Domain:
-    """As `domain`, but a number all alone is between −0.5 and 0.5, so that some of the others lie on either side."""
+    """Return a domain like `domain` that draws a number between −0.5 and 0.5 if it is to draw only one."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return (uniform(-0.5, 0.5) if count == 1 and is_floating(dtype) else domain)(rng, count, dtype)
@@ -52,7 +52,7 @@ def lone_in_the_middle(domain: Domain) -> Domain:
 
 
 def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
-    """Values around zero, the bounds closer to it, so that about a third of the values lie on either side."""
+    """Return domains of values around zero and of bounds closer to it: a third of the values lie on either side."""
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
     integers = truths_or(is_upper, full_range)
@@ -61,7 +61,7 @@ def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
 
 
 def middle(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
-    """A bound in the middle of each type's values."""
+    """Return a bound that is in the middle of each type's values."""
     other_dtypes = by_category(of_bool, of_integers, of_floats)
     return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
 
@@ -80,6 +80,7 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
 
 
 def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
+    """Yield the cases whose bounds are tensors."""
     either = {**domains, "min": domains["max"]}
     for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
         yield shapes.with_domains(either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
@@ -104,7 +105,7 @@ BOUNDS: Mapping[str, Arguments] = {
     "nan-max": {"min": -1.0, "max": nan},
 }
 ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
-"""Both zeros, of which each stays as it is beside the other."""
+"""Zeros of both signs: where both are equal, each stays as it is."""
 
 ZERO_BOUNDS: Mapping[str, Arguments] = {
     "zero-min": {"min": 0.0, "max": None},
@@ -123,6 +124,7 @@ HALVES = ROW.variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int3
 
 
 def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
+    """Yield the cases whose bounds are numbers."""
     yield from ROW.variants(domains, BOUNDS, [F32, F16])
     yield from ROW.variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from ROW.variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])

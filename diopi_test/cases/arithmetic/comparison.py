@@ -39,7 +39,7 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
 
 def just_off(domain: Domain) -> Domain:
-    """As `domain`, one third of them a little larger, by what conversion to a narrower type would lose."""
+    """Return a domain like `domain` with a third of its numbers increased by less than a narrower type shows."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
@@ -50,7 +50,7 @@ def just_off(domain: Domain) -> Domain:
 
 
 def three(ones: int) -> Domain:
-    """Three numbers, so few that many pairs are equal; 1 that many times more often, and if there is but one number."""
+    """Return a domain of two or three numbers; 1 occurs `ones` times as often as others, and whenever it is alone."""
     other_values: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
     return by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
 
@@ -193,7 +193,7 @@ def _pair(
     dtypes: Sequence[Dtype] = (F32, F32),
     shapes: Sequence[tuple[int, ...]] = ((2,), (2,)),
 ) -> CaseTemplate:
-    """Two tensors, each of one value."""
+    """Return a template of two tensors, each of which has one value everywhere."""
     left, right_operand = (
         tensor(*shape, dtype=dtype, domain=choice([value]))
         for shape, dtype, value in zip(shapes, dtypes, values, strict=True)
@@ -202,7 +202,7 @@ def _pair(
 
 
 def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
-    """An integer that the floating type can't hold, and a number that it can, which is that far from one beside it."""
+    """Return a template of an integer that `types[1]` can't represent and a number `distance` above its neighbour."""
     gap = IntegerGap(types[1]).first
     return _pair(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
 
@@ -232,7 +232,7 @@ def equal(prototype: Prototype) -> Iterator[Case]:
 
 
 def _altered_copy(places: Sequence[int]) -> Derive[Any]:
-    """Two tensors that differ at `places` only, counted in row-major order, and there by as little as possible."""
+    """Return a function that derives two tensors that differ as little as possible, at `places` in row-major order."""
 
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         original, copy = template.sizes[0], template.sizes[-1]

@@ -66,7 +66,7 @@ def off_jumps(
     patterns: Iterable[CaseTemplate[Operands]] = OFF_JUMPS,
     **arguments: Any,
 ) -> Iterator[Case]:
-    """Cases of functions that jump where the quotient of `input` and `other` is whole, away from there."""
+    """Yield cases whose quotients of `input` and `other` keep away from whole numbers, where the function jumps."""
 
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         dividend, divisor = template.sizes[0], template.sizes[-1]
@@ -117,7 +117,7 @@ def div(prototype: Prototype) -> Iterator[Case]:
 
 
 def dividends(dtype: Dtype) -> dict[str, Domain]:
-    """Whole numbers that a floating type can't hold while it holds a divisor and the quotient of what they become."""
+    """Return domains of dividends that the floating type has to round, and of divisors of the rounded numbers."""
     whole_numbers = [
         IntegerGap(dtype).first + 3,
         -IntegerGap(dtype).first - 3,
@@ -130,7 +130,7 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
 
 
 def _rounded(mode: RoundMode) -> list[CaseTemplate[Operands]]:
-    """Exact quotients, rounded."""
+    """Return templates of exact quotients that the function rounds."""
     rounding = {"rounding_mode": mode}
     negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
     by_ends = f"{mode.name}-ends-by"
@@ -142,17 +142,17 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate[Operands]]:
 
 
 def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Operands]:
-    """Integers divided by a number out of their range: a true quotient is that by the number itself."""
+    """Return a template of integers and a number outside their range, which wraps around unless division is true."""
     arguments: Arguments = {"other": wrapping_to(7), "rounding_mode": mode}
     return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
 WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
 TENTHS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
-"""As many tenths as there are, since the nearest number of a type is not 0.1."""
+"""Whole numbers and the divisors ±0.1 and 0.7, which no type represents: quotients that seem whole are not."""
 
 NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2, -2)}
-"""What is left of the quotients is subnormal."""
+"""Numbers whose remainders are subnormal."""
 
 OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
 TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
@@ -176,15 +176,16 @@ NO_REMAINDER = {
 }
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
 SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
-"""One remainder in three is 0."""
+"""Small whole numbers, for which one remainder in three is 0."""
 
 
 def _ends(*values: float) -> Mapping[str, Arguments]:
+    """Return sets of arguments by label: in each, `input` and `other` are the same one of these values."""
     return {f"ends-{number}": {"input": number, "other": number} for number in values}
 
 
 def _highest(dtype: Dtype) -> float:
-    """A number of a floating type that holds a fraction many times; all remainders are exact, however many."""
+    """Return a power of two so large that quotients by fractions are large while all remainders are exact."""
     return 2.0 ** (format_of(dtype).precision - 2)
 
 
@@ -201,7 +202,7 @@ OVERFLOWING_QUOTIENTS = {
     "input": by_dtype(lambda dtype: choice([format_of(dtype).largest, 5.0])),
     "other": by_dtype(lambda dtype: choice([1.5 * format_of(dtype).tiny, 3.0])),
 }
-"""One quotient in four overflows; PyTorch's vector kernels have no remainder there."""
+"""Numbers of which one quotient in four overflows; PyTorch's vector kernels return no remainder there."""
 
 REMAINDERS = (
     *EXACT_TABLE.variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed)),

@@ -13,7 +13,7 @@ from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.facts import CaseFacts
 
 UNUSED_SHAPE = (2, 11)
-"""A shape that no other case has: the first call with it is one of these."""
+"""A shape that no other case has, so that the first call with it is one of these cases."""
 
 
 def scalar_kinds(

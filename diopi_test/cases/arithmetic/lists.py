@@ -39,7 +39,7 @@ def listed(
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
-    """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
+    """Return a template of a list of tensors with these shapes, whose types repeat in turn, and of the operand."""
     domain = integer_values(-9, 9) if fields.get("exact") else NUMBERS
     inputs = [
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
@@ -88,7 +88,7 @@ def foreach(prototype: Prototype) -> Iterator[Case]:
 
 
 def _by_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """With a tensor of the number, which is of the type under test unless that is a type of integers alone."""
+    """Return the template with its number as a tensor of shape `sizes`; a fraction beside integers becomes float32."""
     value = template.argument("other")
 
     def number_as_tensor(dtype: Dtype) -> TensorSpec:
@@ -100,6 +100,7 @@ def _by_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
 
 
 def _has_factor_with_axes(prototype: Prototype, case: Case) -> bool:
+    """Return whether the factor is a tensor with axes."""
     return bool(case.arguments["other"].shape)
 
 
@@ -115,6 +116,7 @@ def _promotes_list(prototype: Prototype, case: Case) -> bool:
 
 
 def _is_empty_list(prototype: Prototype, case: Case) -> bool:
+    """Return whether the list of tensors is empty."""
     return not case.arguments["inputs"]
 
 

@@ -62,7 +62,7 @@ TRUTHS = (
     ROW.with_domains(TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
 )
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
-"""Integers of which float32 holds the last alone: beside a floating number they are converted before anything else."""
+"""Integers of which float32 represents only the last; beside a floating number they are converted first."""
 
 WRAPPED: Arguments = {"other": wrapping_to(99), "alpha": 1}
 
@@ -163,7 +163,7 @@ def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
 
 
 def _products(dtype: Dtype) -> dict[str, Domain]:
-    """Summands and factors, two of them integers that become others, whose results a floating type holds."""
+    """Return domains of a summand and two factors; the type rounds one factor, after which all results are exact."""
     return {
         "input": choice([0, -IntegerGap(dtype).first]),
         "tensor1": IntegerGap(dtype).unrepresentable_integers(signs=[1]),

@@ -33,7 +33,7 @@ TERNARY = (
 
 
 def by_dtype(chosen: Callable[[Dtype], Domain]) -> Domain:
-    """The domain chosen for each element type."""
+    """Return a domain that draws from the domain `chosen` for each element type."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return chosen(dtype)(rng, count, dtype)
@@ -42,17 +42,17 @@ def by_dtype(chosen: Callable[[Dtype], Domain]) -> Domain:
 
 
 def by_kind(of_floats: Domain, of_integers: Domain) -> Domain:
-    """One domain for floating and complex types, another for integers and bool."""
+    """Return a domain that draws floating and complex numbers from one domain, integers and bool from another."""
     return by_dtype(lambda dtype: of_floats if category(dtype) >= 2 else of_integers)
 
 
 def by_category(of_bool: Any, of_integers: Any, of_floats: Any) -> ByDtype:
-    """A number for each category of element types; complex ones take that of floating ones."""
+    """Return a number for each category of element types; complex types take the number of floating types."""
     return ByDtype(lambda dtype: (of_bool, of_integers, of_floats)[min(category(dtype), 2)])
 
 
 def nonzero(domain: Domain) -> Domain:
-    """As `domain`, with 1 for every 0."""
+    """Return a domain like `domain` with 1 in place of every 0."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
@@ -72,13 +72,13 @@ def for_both_operands(domain: Domain) -> Mapping[str, Domain]:
 
 
 def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Integers that differ in their lowest bits only, so that int64 passed through a double shows."""
+    """Draw integers that differ in their lowest bits only, so that a conversion of int64 to double shows."""
     top = 2**62 if dtype is Dtype.int64 else 100
     return top + rng.integers(-3, 3, count, endpoint=True)
 
 
 def _wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Whole numbers in [−16000, 16000], every second one divided by 1024."""
+    """Draw whole numbers in [−16000, 16000], with every second one divided by 1024."""
     return integer_values(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
 
 
@@ -95,7 +95,7 @@ SPECIAL_AND_FINITE = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 
 
 def either_way(dtype: Dtype) -> Mapping[str, Domain]:
-    """The integers in one operand and the numbers they become in the other."""
+    """Return domains of integers that the type must round in one operand, and of representable ones in the other."""
     return for_both_operands(
         by_kind(IntegerGap(dtype).representable_neighbors(), IntegerGap(dtype).unrepresentable_integers())
     )
@@ -106,7 +106,7 @@ INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
 
 
 def wrapping_to(value: int) -> ByDtype:
-    """The nearest number out of the range of an integer type that is converted to `value`: negative for uint8."""
+    """Return the nearest number outside an integer type's range that wraps around to `value`; negative for uint8."""
 
     def number(dtype: Dtype) -> int:
         low, high = integer_range(dtype)
@@ -118,5 +118,5 @@ def wrapping_to(value: int) -> ByDtype:
 def few_specials(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
 ) -> Iterator[CaseTemplate[Operands]]:
-    """`specials` in these types; for their size, basic cases in one of them only."""
+    """Yield cases of special values in these types; because they are large, only one type has a smoke case."""
     return Elementwise(prototype).special_value_pairs(arguments, dtypes, smoke=[leading_dtype(dtypes)])

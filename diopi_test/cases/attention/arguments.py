@@ -22,11 +22,12 @@ SMALL = integer_values(-2, 2)
 
 
 def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
+    """Return a function that computes an identity matrix with an axis of one head."""
     return lambda values: np.eye(rows)[:, np.newaxis]
 
 
 def core(template: CaseTemplate[Heads], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
-    """Queries, keys, values and the gradient of the result (`g`) of these shapes, whose last axes are heads."""
+    """Return queries, keys, values and the gradient `g`; with dropout, the last two show which weights are dropped."""
     layout = template.layout
     if not 0 < template.argument("p_dropout", 0) < 1:
         queries, keys = tensor(*q, layout=layout), tensor(*k, layout=layout)
@@ -39,13 +40,13 @@ def core(template: CaseTemplate[Heads], q: Shape, k: Shape) -> dict[str, TensorT
 def numbers(
     template: CaseTemplate[Heads], names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
+    """Return the numeric arguments of a call, except those `left_out`, under the `names` that a form has for them."""
     values = {**NUMBERS, **template.arguments}
     return {(names or {}).get(name, name): value for name, value in values.items() if name not in left_out}
 
 
 def lse_type(dtype: Dtype) -> Dtype:
-    """The element type of the logarithms of the sums."""
+    """Return the element type of the logarithms of the sums of exponentials."""
     return F64 if dtype is F64 else F32
 
 
@@ -78,28 +79,28 @@ def saved_results(
 
 
 def slopes(sizes: Heads, sequences: int) -> Any:
-    """Slopes of ALiBi, of all sequences or of each; None where there are none."""
+    """Return the slopes of ALiBi, for all sequences together or for each; None if the call has none."""
     shape: Shape = ((), (sizes.heads,), (sequences, sizes.heads))[sizes.slopes]
     return tensor(*shape, domain=uniform(0.1, 1), dtype=F32) if sizes.slopes else None
 
 
 def shapes_of(sizes: Heads) -> tuple[Shape, Shape]:
-    """Of queries and of keys."""
+    """Return the shapes of queries and of keys."""
     return (sizes.batch, sizes.queries, sizes.heads, sizes.size), (sizes.batch, sizes.keys, sizes.key_heads, sizes.size)
 
 
 def packed_shapes_of(sizes: Heads) -> tuple[Shape, Shape]:
-    """Of packed queries and of keys."""
+    """Return the shapes of packed queries and of packed keys."""
     return (sum(sizes.queries), sizes.heads, sizes.size), (sum(sizes.keys), sizes.key_heads, sizes.size)
 
 
 def begins(lengths: Sequence[int], dtype: Dtype) -> Any:
-    """Where each sequence begins, and the last ends."""
+    """Return the positions at which the packed sequences begin, and the end of the last one."""
     return literal(np.array([0, *accumulate(lengths)]), dtype)
 
 
 def longest(lengths: Sequence[int]) -> int:
-    """More than the longest sequence has."""
+    """Return a bound of the lengths that is greater than every sequence's length."""
     return max(lengths, default=0) + 1
 
 

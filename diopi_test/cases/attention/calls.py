@@ -29,16 +29,16 @@ OPEN: dict[str, Any] = {"case_class": CaseClass.open}
 
 @dataclass(frozen=True, kw_only=True)
 class Heads:
-    """Sizes of a call.
+    """The sizes of a call.
 
     Attributes:
-        batch: number of sequences of one length.
-        queries, keys: rows of each; of packed sequences the length of each.
-        heads, key_heads: of queries, of keys and values.
-        size: of a head.
-        slopes: axes of the slopes of ALiBi, 1 or 2; 0 for none.
-        layout: where a form has several.
-        mask: which keys are hidden, where a form has a mask.
+        batch: The number of sequences of one length.
+        queries, keys: The numbers of queries and of keys; for packed sequences, the numbers of each sequence.
+        heads, key_heads: The numbers of heads of queries, and of keys and values.
+        size: The size of a head.
+        slopes: The number of axes of the slopes of ALiBi, 1 or 2; 0 for a call without slopes.
+        layout: The layout that the caller chooses, in forms that have several.
+        mask: The keys that are hidden, in forms that have a mask.
     """
 
     batch: int = 2
@@ -60,12 +60,12 @@ NUMBERS: Mapping[str, Any] = {
     "window_size_right": -1,
     "gen": None,
 }
-"""The usual ones."""
+"""The usual numbers of a call."""
 
 SEED = 20_240_229
 
 LONG = 300
-"""So many keys are more than one block of most implementations."""
+"""A number of keys that exceeds one block of most implementations."""
 
 
 def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
@@ -76,12 +76,12 @@ def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: An
 
 
 def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """As many queries as keys: the same whichever corner a causal mask starts from."""
+    """Return a template with as many queries as keys, so that both conventions of a causal mask agree."""
     return attention(label, numbers, **{"queries": 6, "keys": 6, **fields})
 
 
 def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """Packed sequences."""
+    """Return a template of packed sequences of different lengths."""
     return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
 
@@ -95,19 +95,19 @@ def window(preceding: int, following: int) -> Mapping[str, int]:
 
 
 FAR = {"q": normal(1, 15), "k": normal(1, 15)}
-"""The exponential of a score overflows."""
+"""Queries and keys for which the exponential of a score overflows."""
 
 STEEP = {"q": normal(6)}
 NOT_NUMBERS = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
 
 
 def _in_one_direction(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Heads of 8 equal numbers, of either sign and some sizes by chance."""
+    """Draw heads of 8 equal numbers each, with random signs and a few sizes."""
     return rng.choice([-64.0, -32.0, -16.0, 16.0, 32.0, 64.0], count // 8).repeat(8)
 
 
 def _alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Rows of two heads of 8 equal numbers, of one sign and the other by turns."""
+    """Draw rows of two heads of 8 equal numbers each, whose sign alternates from row to row."""
     return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
 
 
@@ -145,7 +145,7 @@ ONE_LENGTH = (
     attention("no-batch", batch=0),
     attention("no-queries", queries=0),
 )
-"""Sequences of one length."""
+"""Templates of sequences of one length."""
 
 GROUPED = (
     attention("groups-of-2", heads=6, key_heads=3),
@@ -168,7 +168,7 @@ FEATURES = (
     square("alibi-of-each", slopes=2),
     square("alibi-window", window(3, 2), slopes=1),
 )
-"""Windows, and biases by distance."""
+"""Templates of windows and of biases by distance."""
 
 FEW_QUERIES = (
     attention("window-few-queries", window(2, 1), queries=3, keys=7, **OPEN),
@@ -177,10 +177,10 @@ FEW_QUERIES = (
 
 EXACT_SHARES = (attention("exact", keys=16, queries=5, **EXACT),)
 RAGGED_EXACT_SHARES = (ragged("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
-"""For forward functions alone: gradients rebuild the shares from a logarithm, which is rounded."""
+"""Templates for forward functions only: gradients recompute the weights from a rounded logarithm."""
 
 ALIBI_CAUSAL = (square("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
-"""For forward functions alone: the logarithms of the sums may lack a part that gradients would need."""
+"""Templates for forward functions only: the logarithms of the sums may lack a part that gradients would need."""
 
 RAGGED = (
     ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
@@ -201,7 +201,7 @@ RAGGED = (
     ragged("no-sequences", queries=(), keys=()),
     ragged("as-many-key-heads", key_heads=4),
 )
-"""Packed sequences."""
+"""Templates of packed sequences."""
 
 RAGGED_BOTTOM_RIGHT = (
     ragged("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),

@@ -77,7 +77,7 @@ def of_multi_head_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mappin
 
 
 def _multi(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]]:
-    """The templates for as many key heads as query heads, most without a debug mask, and no name twice."""
+    """Return the templates that have a key head for each query head, without a debug mask unless they set one."""
     results = {"debug_attn_mask": None}
     return [
         t.with_sizes(key_heads=t.sizes.heads).replace(arguments={}, results={**results, **t.results})
@@ -90,6 +90,7 @@ WRITTEN = {"return_debug_mask": True}
 
 
 def _debug(*shape: int) -> Mapping[str, ResultOverride]:
+    """Return the override that requests a debug mask of this shape."""
     return {"debug_attn_mask": ResultOverride(shape=shape)}
 
 

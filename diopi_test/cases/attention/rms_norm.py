@@ -20,7 +20,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True)
 class Normalised:
-    """Shape of the input, how many of its last axes are normalised, and the type of weight and bias."""
+    """The shape of the input, the number of normalized last axes, and the type of weight and bias."""
 
     shape: Shape
     axes: int = 1
@@ -99,9 +99,11 @@ ALONE = {
 
 
 def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
+    """Register the shared and the given templates as cases of a function."""
+
     @cases_for(name, non_discriminating=ALONE)
     def cases(prototype: Prototype) -> Iterator[Case]:
-        """The first result alone has the template's layout."""
+        """Yield the cases; only the first result has the template's layout."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         return expand(
             prototype, (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates)), of_normed

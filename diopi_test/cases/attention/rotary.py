@@ -14,12 +14,12 @@ from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
 ANGLES = uniform(-1, 1)
-"""Cosines and sines need not be those of an angle."""
+"""Cosines and sines, which need not belong to an angle."""
 
 
 @dataclass(frozen=True)
 class Turned:
-    """Shapes of what is rotated, and of cosines and sines."""
+    """The shapes of the rotated tensor and of cosines and sines."""
 
     shape: Shape
     angles: Shape
@@ -75,7 +75,7 @@ register(
 
 @dataclass(frozen=True)
 class QueryAndKey:
-    """Shapes of query and key."""
+    """The shapes of query and key."""
 
     query: Shape
     key: Shape

@@ -167,6 +167,7 @@ ADDED_UP = {
 
 
 def _unequally_often(rows: int) -> TensorSpec:
+    """Return a mask that selects the elements of its three columns with different frequencies."""
     return literal(np.arange(rows)[:, np.newaxis] % 4 < [4, 3, 1], Dtype.bool)
 
 

@@ -221,6 +221,7 @@ register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_v
 
 
 def _requests_sparse_gradient(prototype: Prototype, case: Case) -> bool:
+    """Return whether the call requests a sparse gradient."""
     return bool(case.arguments["sparse"])
 
 

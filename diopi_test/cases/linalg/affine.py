@@ -43,7 +43,7 @@ COMMON = (
     operands("long", (2, 1031), (3, 1031), (3,)),
     operands("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
 )
-"""For the map and for its gradients."""
+"""Templates for the map and for its gradients."""
 
 STRETCHED = tuple(
     operands(label, (3, 5), (4, 5), bias, case_class=CaseClass.callers)
@@ -54,7 +54,7 @@ STRETCHED = tuple(
         ("bias-an-element", (3, 4)),
     )
 )
-"""Biases that broadcast to a result of (3, 4)."""
+"""Biases that are broadcast to a result of (3, 4)."""
 
 WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
 
@@ -121,6 +121,6 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
 
 
 def _with_vector(template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
-    """The template with a bias gradient in a layout that vectors have."""
+    """Return the template with a gradient of the bias in a layout that vectors have."""
     layout = strided if template.result_layout is strided else contiguous
     return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -52,21 +52,23 @@ TRIANGLES = (False, True)
 def of_triangle(
     template: CaseTemplate[Operands], arguments: Mapping[str, Any], upper: bool, **more: Any
 ) -> CaseTemplate[Operands]:
-    """The template with these arguments, for the upper or lower triangle."""
+    """Return the template with these arguments, for the upper or the lower triangle."""
     label = f"{template.label}-{'upper' if upper else 'lower'}"
     return template.replace(label, {**arguments, "upper": upper, **more})
 
 
 def _adjoint(a: Array) -> Array:
+    """Return the conjugate transposes of matrices."""
     return np.swapaxes(a, -1, -2).conj()
 
 
 def _positive_definite(root: Array) -> Array:
+    """Return a positive definite matrix R·Rᴴ / n + I for each root R."""
     return np.asarray(root @ _adjoint(root) / max(root.shape[-1], 1) + np.eye(root.shape[-1]))
 
 
 def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
-    """A lower factor of whole numbers, with a diagonal that divides them evenly."""
+    """Return lower triangular factors with this diagonal and with these values below it."""
     return np.asarray(np.tril(values, -1) + diagonal * np.eye(values.shape[-1]))
 
 
@@ -74,7 +76,7 @@ def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
 
 
 def one_triangle(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[Operands]:
-    """The decomposition of a positive definite matrix in one triangle, and something else in the other."""
+    """Return a template of a positive definite matrix in one triangle; the other triangle has unrelated numbers."""
 
     def matrix(values: Values) -> Array:
         matrix, unread = _positive_definite(values["_root"]), values["_other"]
@@ -87,7 +89,7 @@ def one_triangle(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[
 
 
 def _product(values: Values) -> Array:
-    """Products of lower factors with their adjoints, whose decomposition has but whole numbers."""
+    """Return products of lower triangular factors with their adjoints; the decompositions have whole numbers only."""
     factor = _unit_triangular(values["_factor"], 1 + np.arange(19) % 2)
     return np.asarray(factor @ _adjoint(factor))
 
@@ -96,7 +98,7 @@ WHOLE = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tens
 
 
 def _indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """A positive definite matrix among some whose first minors fail, of order 1, 2 and 3, one of them singular."""
+    """Draw one positive definite matrix and four others, whose first minor that is not positive has order 1, 2 or 3."""
     below, above = (2j, -2j) if is_complex(dtype) else (2, 2)
     matrices = [
         [[4, above, 0], [below, 5, 2], [0, 2, 5]],
@@ -140,11 +142,12 @@ def gradient(
 
 
 def _factor(values: Values) -> Array:
+    """Return the Cholesky factor of the positive definite matrix."""
     return np.linalg.cholesky(_positive_definite(values["_root"]))
 
 
 def _whole_factor(values: Values) -> Array:
-    """A diagonal of 1, so that the inverse has whole numbers too."""
+    """Return a triangular factor with the diagonal 1, so that its inverse has whole numbers too."""
     return _unit_triangular(values["_factor"])
 
 
@@ -196,11 +199,11 @@ NEAR_LEAST = operands(
     domain=tiny_multiples(2.0, -3.5, 5.0, -7.25, 2.75, 4.5, -1.25),
     arguments={"mode": "reduced"},
 )
-"""Normal numbers so small that what eliminating them computes on the way is subnormal."""
+"""Normal numbers so small that intermediate values of the elimination are subnormal."""
 
 
 def in_mode(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operands]:
-    """The template in a mode; of what does not depend on the type, the factor R alone is complex."""
+    """Return the template in a mode; in mode "r", cases that do not depend on the type are complex."""
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
         return moded

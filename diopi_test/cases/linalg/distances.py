@@ -37,7 +37,7 @@ FEW_POINTS = (
     operands("long", (2, 517), (2, 517)),
 )
 FAR_APART = operands("far-apart", (4, 16), (7, 16), domain=normal(1000))
-"""The exponent 1/p is rounded, which shows where the sum under the root is far from 1."""
+"""Rows for which the rounding of the exponent 1/p shows, because the sum under the root is far from 1."""
 
 MANY_POINTS = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
 LARGE_MATRICES = large_operands("", (263, 37), (257, 37))
@@ -47,12 +47,13 @@ MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all
 def distances(
     template: CaseTemplate[Operands], p: float, mode: int | None, *words: str, **changes: Any
 ) -> CaseTemplate[Operands]:
-    """The distances by the p-norm."""
+    """Return the template for distances by the p-norm, with a computation mode and further words in the label."""
     label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
     return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
 
 
 def _mode(mode: int | None) -> list[str]:
+    """Return the words of a case label that name the computation mode."""
     return [] if mode is None else [f"mode{mode}"]
 
 
@@ -66,12 +67,12 @@ def of_whole_numbers(far: int) -> CaseTemplate[Operands]:
 
 
 def _near(values: Values) -> NDArray[Any]:
-    """Rows near those of input1, which are long: a difference of large squares would not see the distance."""
+    """Return rows near those of input1, which are long: a difference of large squares would lose their distance."""
     return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
 
 
 def close(label: str, rows: int, mode: int | None) -> CaseTemplate[Operands]:
-    """Distances of rows that are far from 0 and close to each other."""
+    """Return a template of rows that are far from 0 and close to each other."""
     arguments: Arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
         "_step": tensor(rows, 3, domain=avoid_points([0], normal())),
@@ -91,13 +92,13 @@ WHOLE_DISTANCES = CaseTemplate(
     {"p": 2.0, "compute_mode": 2},
     **EXACT,
 )
-"""Rows 3 and 4, 5 and 12, 8 and 15 away from others, where squares and their sums and roots are exact."""
+"""Rows whose coordinates differ by 3 and 4, 5 and 12, or 8 and 15: squares, sums and roots are exact."""
 
 NEAR_LEAST = tiny_multiples(2.0, 2.25, 2.5)
 """Numbers whose differences are subnormal."""
 
 UNEQUAL_NEAR_LEAST = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multiples(2.25, 2.75)}
-"""As `NEAR_LEAST`, without differences of 0, where the modulus has a kink."""
+"""Numbers like `NEAR_LEAST`, but without differences of 0, where the modulus has a kink."""
 
 CDIST = (
     *(distances(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
@@ -132,7 +133,7 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
 
 
 def gradients(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
-    """The gradients of distances by the p-norm; rounding must not decide whether a coordinate's is the largest."""
+    """Return the template for gradients by the p-norm; if p = ∞, numbers are whole, so that the largest is certain."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
     non_discriminating = "how many coordinates differ has no gradient but 0" if p == 0 else ""
@@ -142,7 +143,7 @@ def gradients(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operan
 
 
 def on_axes(p: float) -> CaseTemplate[Operands]:
-    """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
+    """Return a template of rows that differ in at most one coordinate: every term is exact, ± the gradient or 0."""
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
     grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
@@ -152,7 +153,7 @@ def on_axes(p: float) -> CaseTemplate[Operands]:
 
 
 INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
-"""Rows of which two have an infinite coordinate, once the same one."""
+"""Rows of which two have an infinite coordinate, in one case the same coordinate."""
 
 GRADIENTS = (
     *(gradients(MATRICES.replace(smoke=True), p) for p in POWERS),

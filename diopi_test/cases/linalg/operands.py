@@ -15,10 +15,10 @@ from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
 USUAL_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
-"""Types for what does not depend on the type."""
+"""The element types of cases that do not depend on the type."""
 
 REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
-"""The same for functions that take no others."""
+"""The element types of such cases for functions that accept no others."""
 
 BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
@@ -57,6 +57,6 @@ def large_operands(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseT
 
 
 def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]) -> Iterator[Case]:
-    """The cases of templates whose operands are the prototype's tensor arguments, in order."""
+    """Yield the cases of templates whose operands are the prototype's tensor arguments, in order."""
     names = [p.name for p in prototype.arguments if p.is_tensor]
     return expand(prototype, templates, lambda template, dtype: dict(zip(names, template.sizes, strict=False)))

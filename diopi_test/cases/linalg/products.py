@@ -39,14 +39,14 @@ SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 
 
 def special(*batch: int) -> CaseTemplate[Operands]:
-    """Numbers that are not finite, in rows and columns that single them out."""
+    """Return a template of matrices in which a few rows and columns have elements that are not finite."""
     rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
     columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
 
 
 def without_overflow(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Operands]:
-    """Integers with products that a floating type can't represent, `terms` of which add up without overflow."""
+    """Return a template of integers whose products a floating type rounds; `terms` of them add up without overflow."""
     return operands("without-overflow", *shapes, domain=factors(2, terms), dtypes=WIDE_INTEGERS)
 
 
@@ -160,7 +160,7 @@ GRADIENTS = (
 
 
 def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of `matmul`'s result."""
+    """Return the shape of the result of `matmul`."""
     shape: tuple[int, ...] = np.matmul(np.zeros(a), np.zeros(b)).shape
     return shape
 
@@ -239,7 +239,7 @@ ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 
 
 def factored(template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any) -> CaseTemplate[Operands]:
-    """The same operands with these factors, by name, in cases that are no basic ones."""
+    """Return the template with the factors beta and alpha of this name, in cases that are not smoke cases."""
 
     def factor(place: int) -> ByDtype:
         return ByDtype(lambda dtype: (WHOLE_FACTORS if dtype in integer else FACTORS)[factors][place])

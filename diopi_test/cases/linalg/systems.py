@@ -27,14 +27,14 @@ CHOICES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, T
 
 
 def _regular(values: Values) -> NDArray[Any]:
-    """A matrix whose triangles are both well conditioned, with diagonals of 1 too: the diagonal outweighs its row."""
+    """Compute a matrix of which both triangles are well conditioned, also with a diagonal of 1."""
     raw = values["_raw"]
     size = raw.shape[-1]
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
 def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
-    """A system whose matrix is regular."""
+    """Return a template of a system whose matrix is regular."""
     template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
     known, matrix = template.sizes
     return replace(template, sizes=(known, replace(matrix, compute=_regular)))
@@ -68,7 +68,7 @@ UNREAD = CaseTemplate(
     dict.fromkeys(FLAGS, True),
     dtypes=DtypeSelection.all,
 )
-"""NaN wherever the matrix is not to be read."""
+"""A matrix with NaN wherever the function must not read it."""
 
 SINGULAR = CaseTemplate(
     "singular",
@@ -76,24 +76,24 @@ SINGULAR = CaseTemplate(
     dict.fromkeys(FLAGS, False),
     dtypes=DtypeSelection.all,
 )
-"""A 0 on the diagonal, met last, divides by 0."""
+"""A matrix with a 0 on the diagonal, by which the last step divides."""
 
 
 def flagged(template: CaseTemplate[Operands], flags: Mapping[str, bool], **changes: Any) -> CaseTemplate[Operands]:
-    """The template with these flags; the basic ones are of upper triangles."""
+    """Return the template with these flags; the smoke cases have upper triangles."""
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
     return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
 def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
-    """Whole numbers, which need a diagonal of 1."""
+    """Yield templates of whole numbers, all with a diagonal of 1 so that no division rounds."""
     numbers = operands("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
     return (flagged(numbers, flags) for flags in CHOICES[1::2])
 
 
 def _operands(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
-    """What is known and the matrix, with what the matrix is computed from."""
+    """Return the right-hand side and the matrix, with the tensor that the matrix is computed from."""
     b, mat = template.sizes
     raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
     return {**raw, "b": b, "mat": mat}
@@ -117,7 +117,7 @@ def triangular_solve(prototype: Prototype) -> Iterator[Case]:
 
 
 def without(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
-    """The system of mixed layouts without these gradients, given or wanted."""
+    """Return the template of mixed layouts without these gradients, both as arguments and as results."""
     template = flagged(LAYOUTS, CHOICES[4], **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))

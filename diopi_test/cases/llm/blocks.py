@@ -25,9 +25,9 @@ class Paged:
     """Lengths of sequences in a cache of blocks.
 
     Attributes:
-        masked: rows of the mask: none, one for all, or one for each.
-        is_3d: whether the cache is [blocks, block size, ·].
-        has_table: whether the call has a table; without one, token t lies in slot t.
+        masked: The rows of the mask: no mask, one row for all sequences, or one row for each.
+        is_3d: Whether the cache has three axes, [blocks, block size, ·].
+        has_table: Whether the call has a table; without one, token t is in slot t.
     """
 
     lengths: Sequence[int]

@@ -26,7 +26,7 @@ POWERS = 4, 8, 16
 are exact."""
 
 FAR = 64.0
-"""How much a score is above others that have no share beside it."""
+"""The distance of a score above others whose weights are then 0."""
 
 
 def in_pairs(places: Any, *row: int) -> TensorTemplate:

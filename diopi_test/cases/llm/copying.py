@@ -17,7 +17,7 @@ from diopi_test.cases.tensors import distinct_positions, literal
 
 @dataclass(frozen=True, kw_only=True)
 class Copied:
-    """How many tokens are copied into how many slots, and the shape of one."""
+    """The numbers of copied tokens and of slots, and the shape of a token."""
 
     tokens: int
     slots: int

@@ -19,7 +19,7 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True)
 class Penalised:
-    """How many tokens of each sequence are penalised, and the size of the vocabulary."""
+    """The number of penalized tokens of each sequence, the size of the vocabulary, and the type of indices."""
 
     counts: Sequence[int]
     vocabulary: int = 11
@@ -33,7 +33,7 @@ def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate[Penalised
 
 
 def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:
-    """Tokens of each sequence, none twice."""
+    """Return the tokens of each sequence, none of which occurs twice in the sequence."""
     rng = np.random.default_rng(sizes.vocabulary)
     return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
 

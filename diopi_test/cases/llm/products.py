@@ -18,7 +18,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True)
 class Product:
-    """Shape of the first factor, columns of the second."""
+    """The shape of the first factor, and the number of columns of the second."""
 
     first: Shape
     columns: int

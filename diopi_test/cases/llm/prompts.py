@@ -20,7 +20,7 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True, kw_only=True)
 class Padded:
-    """Lengths of sequences that are padded to one, and axes of the mask."""
+    """The lengths of sequences that are padded to one length, and the axes of the mask."""
 
     lengths: Sequence[int]
     longest: int
@@ -60,7 +60,7 @@ def of_padded(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]
 PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=DtypeSelection.all, exact=True)
 
 ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
-"""The rows of each of two sequences in an axis of their own."""
+"""The rows of two sequences, each in an axis of its own."""
 
 register(
     "diopiPromptFlashAttention",

@@ -26,9 +26,9 @@ class Tokens:
     """Lengths of sequences whose tokens are in slots of a cache.
 
     Attributes:
-        spare: columns of the table that no sequence uses, after them.
-        gap: columns of packed data between sequences.
-        index: element type of tables.
+        spare: The number of columns at the end of the table that no sequence uses.
+        gap: The number of rows of packed data between two sequences.
+        index: The element type of tables.
         is_context: Whether each token of the sequences attends to the tokens before it, instead of only the last token.
     """
 
@@ -42,23 +42,23 @@ class Tokens:
 
     @property
     def longest(self) -> int:
-        """Length of the longest one."""
+        """Return the length of the longest sequence."""
         return max(self.lengths, default=0)
 
     @property
     def slots(self) -> int:
-        """How many a cache has: some more than are used."""
+        """Return the number of slots of the cache, of which a few are unused."""
         return sum(self.lengths) + 3
 
     @property
     def starts(self) -> list[int]:
-        """Where each sequence begins in packed data."""
+        """Return the row at which each sequence begins in packed data."""
         ends = accumulate(length + self.gap for length in self.lengths)
         return [end - length for end, length in zip(ends, self.lengths, strict=True)]
 
     @property
     def packed(self) -> int:
-        """How many rows packed data have."""
+        """Return the number of rows of packed data."""
         return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
 
 
@@ -69,7 +69,7 @@ def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
 
 
 def _table(sizes: Tokens) -> NDArray[Any]:
-    """Slots that are used once, in no order; what stands before a short sequence's is another's."""
+    """Return each sequence's slots in random order, right-aligned in its row; what precedes them is another's slot."""
     slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slots)
     table = np.full((len(sizes.lengths), sizes.longest + sizes.spare), slots[-1])
     begins = accumulate((0, *sizes.lengths[:-1])) if sizes.lengths else []
@@ -123,7 +123,7 @@ TOKENS = (
 
 
 def _places(sizes: Tokens) -> NDArray[Any]:
-    """Of each row of packed data the place in its sequence, 0 in none."""
+    """Return the position of each row of packed data in its sequence; 0 between sequences."""
     places = np.zeros(sizes.packed, int)
     for start, length in zip(sizes.starts, sizes.lengths, strict=True):
         places[start : start + length] = np.arange(length)
@@ -131,7 +131,7 @@ def _places(sizes: Tokens) -> NDArray[Any]:
 
 
 def _slots(sizes: Tokens) -> NDArray[Any]:
-    """Of each row of packed data the slot of its token, 0 in none."""
+    """Return the slot of each row of packed data; 0 between sequences."""
     slots = np.zeros(sizes.packed, int)
     for start, length, row in zip(sizes.starts, sizes.lengths, _table(sizes), strict=True):
         slots[start : start + length] = row[sizes.longest - length : sizes.longest]
@@ -139,7 +139,7 @@ def _slots(sizes: Tokens) -> NDArray[Any]:
 
 
 def _with_scores(template: CaseTemplate[Tokens], of_rows: NDArray[Any]) -> CaseTemplate[Tokens]:
-    """With logits that are the same in all heads."""
+    """Return the template with given scores, the same in all heads."""
     scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 

@@ -22,9 +22,14 @@ from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Of an attention: sequences, heads of queries and of keys, their size, layers and slots of the caches.
+    """The sizes of an attention.
 
-    new, held: tokens of a prefill, and those cached before it.
+    Attributes:
+        batch: The number of sequences.
+        heads, keys: The numbers of heads of queries and of keys.
+        size: The size of a head.
+        layers, slots: The numbers of layers and of slots of the caches.
+        new, cached: The numbers of tokens of a prefill, and of cached tokens before them.
     """
 
     batch: int = 2
@@ -38,16 +43,17 @@ class Sizes:
 
     @property
     def width(self) -> int:
-        """Of a row of tokens."""
+        """Return the number of elements of a token."""
         return self.heads * self.size
 
     @property
     def projected(self) -> int:
-        """Width of queries, keys and values together."""
+        """Return the number of elements of a token's query, key and value together."""
         return (self.heads + 2 * self.keys) * self.size
 
 
 def _shared(template: CaseTemplate[Sizes], rows: int) -> dict[str, Any]:
+    """Return the arguments that prefill and decoding share, for this number of tokens."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.layers, sizes.batch, sizes.keys, sizes.slots, sizes.size, layout=layout)
     return {
@@ -105,7 +111,7 @@ COMMON = (
 LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "large": True}
 
 CACHED = 64
-"""Keys of one score: the 1e-6 that is added to the sum of so many shares is lost when a result is rounded."""
+"""Many keys of one score: the 1e-6 that is added to their sum is lost when a result is rounded."""
 
 
 def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
@@ -140,6 +146,7 @@ def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseT
 
 
 def _context(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a prefill from a template."""
     sizes = template.sizes
     return {
         **_shared(template, sizes.batch * sizes.new),
@@ -206,6 +213,7 @@ register(
 
 
 def _decoder(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of decoding one token per sequence from a template."""
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
         **_shared(template, batch),
@@ -221,6 +229,7 @@ ALL = {"finished": None}
 
 
 def _lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:
+    """Return the arguments of sequences with these lengths."""
     return {"sequence_lengths": table(lengths), **ALL, **arguments}
 
 

@@ -29,29 +29,29 @@ WORKSPACE_QUERY = {"workspace_size": -1}
 
 
 def integer_beside(dtype: Dtype) -> Dtype:
-    """The integer type of a call whose floating one is `dtype`: int32 with half precision."""
+    """Return the integer type of a call with this floating type: int32 with half precision."""
     return I64 if dtype in (F32, I64) else I32
 
 
 def table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) -> Any:
-    """A tensor of these integers, in the width that goes with the type under test or in a given one."""
+    """Return a tensor of these integers, in the given type or in the width that goes with the type under test."""
     return ByDtype(lambda tested: literal(values, dtype or integer_beside(tested), layout))
 
 
 def integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
-    """A tensor of random integers in [low, high], in the width that goes with the type under test."""
+    """Return a tensor of random integers in [low, high], in the width that goes with the type under test."""
     return ByDtype(
         lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).resolve(integer_beside(tested))
     )
 
 
 def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorTemplate:
-    """A float32 tensor, as probabilities and penalties are."""
+    """Return a float32 tensor, as probabilities and penalties are."""
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
 def workspaces(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
-    """Calls that ask for a size, or have a workspace of one type or another, or a hint to fuse."""
+    """Yield calls that ask for the workspace size, pass a workspace of each type, or allow fusion."""
     yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield plain.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
@@ -64,10 +64,10 @@ def workspaces(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
 
 
 def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:
-    """A basic case in every element type."""
+    """Return a template of smoke cases in every element type."""
     return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)
 
 
 def calls(*templates: CaseTemplate[Sizes], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Sizes]]:
-    """The templates for these element types."""
+    """Return the templates for these element types."""
     return [template.replace(dtypes=dtypes) for template in templates]

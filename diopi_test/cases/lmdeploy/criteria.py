@@ -24,7 +24,7 @@ HISTORY = [
     [3, 7, 8, 3, 2, 8, 1, 7, 4],
     [9, 6, 6, 7, 3, 8, 6, 1, 4],
 ]
-"""Tokens of nine sequences at four times."""
+"""The tokens of nine sequences at four steps."""
 
 STOPS = (
     joined(7, [9], [1]),
@@ -37,15 +37,16 @@ STOPS = (
     joined(7, [6, 2, 7, 1, 5]),
     joined(7),
 )
-"""Words of one to five tokens: whole at the last time, in part, one step earlier, longer than the history."""
+"""Words of one to five tokens: at the last step some are complete, some partial, some complete only a step earlier."""
 
 
 def table(values: Any, layout: Layout = contiguous) -> ByDtype:
-    """A tensor of these integers in the type under test."""
+    """Return a tensor of these integers in the type under test."""
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
 def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOPS`."""
     return {
         "output_ids": literal(HISTORY, dtype),
         "stop_words": literal(STOPS, dtype),
@@ -63,7 +64,7 @@ def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) 
 
 
 def _two(far: int) -> Mapping[str, Any]:
-    """Two sequences, of which the first stops, the second too if its tokens are not that far beyond its word."""
+    """Return the arguments of two sequences: the first ends with its stop word, the second only if `far` is 0."""
     return {
         "output_ids": table([[1, 4 + far], [2, 5 + far]]),
         "stop_words": table([joined(2, [1, 2]), joined(2, [4, 5])]),

@@ -24,6 +24,7 @@ Shape = tuple[int, ...]
 
 
 def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
+    """Return a tensor of these lengths in the type under test."""
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
@@ -39,7 +40,7 @@ def gather(
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate:
-    """Prompts of these lengths in `longest` times, of `times` in all; `room` for the tokens of a sequence."""
+    """Return a template of prompts with these lengths among `times` steps; each sequence has `room` for its tokens."""
     batch, overrides = len(lengths), fields.pop("arguments", {})
     arguments: Arguments = {
         "output_ids": tensor(batch, room, domain=full_range, layout=layout),
@@ -163,6 +164,7 @@ register(
 
 
 def _swapped(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a call that swaps axes."""
     dim0, dim1, dim2 = template.sizes
     return {
         "input": arbitrary(dim0, dim1, dim2, layout=template.layout),
@@ -198,6 +200,7 @@ register(
 
 
 def _at_a_time(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a call that looks up the embeddings of one step."""
     rows, width, batch, times = template.sizes
     return {
         "embedding_table": arbitrary(rows, width, layout=template.layout),
@@ -233,6 +236,7 @@ register(
 
 
 def _of_a_prompt(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a call that looks up the embeddings of a prompt."""
     rows, width, length = template.sizes
     return {
         "input_ids": integers(length, low=0, high=rows - 1),

@@ -24,6 +24,7 @@ EPS = 2.0**-17
 
 
 def _rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a norm of rows."""
     rows, width = template.sizes
     data = tensor(rows, width, domain=normal(2), layout=template.layout)
     parameter = tensor(width, domain=avoid_points([0], normal()))
@@ -31,7 +32,7 @@ def _rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
 
 
 def _with_first(value: float) -> Any:
-    """The first element is `value`, the others are normal."""
+    """Return a domain of normal numbers whose first element is `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = normal()(rng, count, dtype)
@@ -81,6 +82,7 @@ register(
 
 
 def _ffn(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a gated feed-forward layer."""
     rows, width, inner = template.sizes
     weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
     return {
@@ -93,12 +95,12 @@ def _ffn(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
 
 
 def _open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Multiples of 64: σ of their positive sums rounds to 1, so that the layer's products are whole numbers."""
+    """Draw multiples of 64: σ of their positive sums rounds to 1, so that the layer's products are whole numbers."""
     return 64.0 * rng.integers(0, 2, count)
 
 
 _NEARLY_CLOSED = choice([-15.0, -14.5, -14.0])
-"""Of which six make gates near −87: σ of them is about the smallest normal number of float32."""
+"""Numbers of which six make gates near −87, where σ is about the smallest normal number of float32."""
 
 PLAIN = basic("plain", 5, 12, 7)
 

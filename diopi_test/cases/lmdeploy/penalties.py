@@ -19,7 +19,8 @@ Shape = tuple[int, ...]
 # Temperature
 
 
-def _warm(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _temperature_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the temperature penalty."""
     rows, used, padded = template.sizes
     return {
         "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
@@ -60,7 +61,7 @@ register(
         CaseTemplate("banned", (3, 9, 10), domains={"logits": choice([-inf, 1.5, -2.0, nan])}),
         CaseTemplate("vocabulary", (5, VOCABULARY - 4, VOCABULARY), dtypes=(F32, F16), large=True),
     ),
-    derive=_warm,
+    derive=_temperature_arguments,
 )
 
 # Repetition
@@ -70,7 +71,8 @@ AGAIN = "every token is repeated"
 KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
 
 
-def _repeated(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the repetition penalty."""
     rows, vocabulary, longest, times = template.sizes
     return {
         "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
@@ -85,7 +87,8 @@ def _repeated(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate[Shape]:
+def _repetition(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate[Shape]:
+    """Return a template of this kind of penalty; the sizes are those of rows, vocabulary, prompts and steps."""
     arguments = {"penalty_type": kind, **fields.pop("arguments", {})}
     return CaseTemplate(label, tuple(sizes), arguments, **fields)
 
@@ -93,26 +96,26 @@ def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **
 register(
     "diopiBatchApplyRepetitionPenaltyInp",
     templates=(
-        *(_penalty(name, kind=kind, dtypes=DtypeSelection.all, smoke=kind > 0) for name, kind in KINDS.items()),
+        *(_repetition(name, kind=kind, dtypes=DtypeSelection.all, smoke=kind > 0) for name, kind in KINDS.items()),
         *(
-            _penalty(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
+            _repetition(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
             for name, kind in list(KINDS.items())[1:]
         ),
-        _penalty("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
-        _penalty("shorter-prompt", arguments={"max_input_length": 3}),
-        _penalty("at-the-prompt", arguments={"step": 4}),
-        _penalty("first", arguments={"step": 0}, non_discriminating="the sequence contains no token yet"),
-        _penalty("second", arguments={"step": 1, **NO_LENGTHS}),
-        _penalty("last", arguments={"step": 8}),
-        _penalty("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=AGAIN),
-        _penalty("repeated-additive", (3, 5, 6, 30), 1, non_discriminating=AGAIN),
-        _penalty("one-sequence", (1, 31, 3, 9)),
-        _penalty("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
-        _penalty("long", (2, 1031, 60, 200), dtypes=(F32, F16)),
-        _penalty("no-sequences", (0, 5, 2, 4)),
-        _penalty("strided", layout=strided, dtypes=DtypeSelection.all),
-        _penalty("transposed", layout=transposed),
-        _penalty(
+        _repetition("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
+        _repetition("shorter-prompt", arguments={"max_input_length": 3}),
+        _repetition("at-the-prompt", arguments={"step": 4}),
+        _repetition("first", arguments={"step": 0}, non_discriminating="the sequence contains no token yet"),
+        _repetition("second", arguments={"step": 1, **NO_LENGTHS}),
+        _repetition("last", arguments={"step": 8}),
+        _repetition("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=AGAIN),
+        _repetition("repeated-additive", (3, 5, 6, 30), 1, non_discriminating=AGAIN),
+        _repetition("one-sequence", (1, 31, 3, 9)),
+        _repetition("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
+        _repetition("long", (2, 1031, 60, 200), dtypes=(F32, F16)),
+        _repetition("no-sequences", (0, 5, 2, 4)),
+        _repetition("strided", layout=strided, dtypes=DtypeSelection.all),
+        _repetition("transposed", layout=transposed),
+        _repetition(
             "inputs-strided",
             arguments={
                 "output_ids": integers(8, 3, low=0, high=16, layout=transposed),
@@ -120,10 +123,10 @@ register(
                 "penalties": singles(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
-        _penalty("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
-        _penalty("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
-        _penalty("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
-        _penalty(
+        _repetition("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
+        _repetition("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
+        _repetition("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
+        _repetition(
             "int32",
             arguments={
                 "output_ids": tensor(8, 3, domain=integer_values(0, 16), dtype=I32),
@@ -131,27 +134,28 @@ register(
             },
         ),
         *(
-            _penalty(f"special-{name}", (4, 19, 4, 40), kind, domains={"logits": special}, arguments=NO_LENGTHS)
+            _repetition(f"special-{name}", (4, 19, 4, 40), kind, domains={"logits": special}, arguments=NO_LENGTHS)
             for name, kind in list(KINDS.items())[1:]
         ),
     ),
-    derive=_repeated,
+    derive=_repetition_arguments,
 )
 
 # Banned words
 
 HISTORY = [[5, 1, 9], [2, 7, 4], [3, 7, 8], [9, 6, 6], [1, 2, 3]]
-"""Tokens of three sequences at five times."""
+"""The tokens of three sequences at five steps."""
 
 BANNED = (
     joined(14, [4], [3, 9, 2], [7, 9, 5], [0], [6, 11]),
     joined(14, [7, 6, 3], [1], [8, 6, 10], [2, 7, 7, 6, 9]),
     joined(14, [8, 6, 5], [9, 4, 8, 6, 2], [4, 8, 7], [11, 1]),
 )
-"""Words of one to five tokens: some begun by step 4, some not, some nearly."""
+"""Words of one to five tokens; by step 4 a sequence has produced the beginning of some, of others only nearly."""
 
 
-def _banned(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a call that bans the words `BANNED` after the tokens `HISTORY`."""
     return {
         "logits": tensor(3, 12, layout=template.layout),
         "output_ids": table(HISTORY),
@@ -170,28 +174,29 @@ def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
-def _shared(words: Any, **arguments: Any) -> Mapping[str, Any]:
+def _shared_words(words: Any, **arguments: Any) -> Mapping[str, Any]:
+    """Return the arguments of one list of words for all sequences."""
     return {"bad_words": table(words), "share_words": True, "bad_words_len": len(words[0]), **arguments}
 
 
 BEYOND = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
-"""Tokens beyond the vocabulary, which can't be banned."""
+"""Words, most of which have tokens beyond the vocabulary; such tokens can't be banned."""
 
 register(
     "diopiBanBadWordsInp",
     templates=(
         ban("own", dtypes=DtypeSelection.all, smoke=True),
-        ban("shared", _shared(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True),
+        ban("shared", _shared_words(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True),
         *(ban(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
         ban("step-0", {"step": 0}, non_discriminating="at step 0, no banned word of several tokens has begun"),
-        ban("step-1-pairs", _shared(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
-        ban("token-0", _shared(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
-        ban("beyond", _shared(BEYOND), dtypes=(F32, F16)),
-        ban("full-row", _shared(joined(4, [4], [7, 6, 8]))),
-        ban("one-word", _shared(joined(3, [3, 9, 7]))),
-        ban("no-words", _shared(joined(4)), non_discriminating="there are no banned words"),
-        ban("same-last", _shared(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
-        ban("offset", _shared(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
+        ban("step-1-pairs", _shared_words(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
+        ban("token-0", _shared_words(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
+        ban("beyond", _shared_words(BEYOND), dtypes=(F32, F16)),
+        ban("full-row", _shared_words(joined(4, [4], [7, 6, 8]))),
+        ban("one-word", _shared_words(joined(3, [3, 9, 7]))),
+        ban("no-words", _shared_words(joined(4)), non_discriminating="there are no banned words"),
+        ban("same-last", _shared_words(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
+        ban("offset", _shared_words(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
         ban("offset-2", {"id_offset": 3, "step": 3}),
         ban("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
         ban("int32", {"output_ids": table(HISTORY, I32), "bad_words": table(BANNED, I32)}),
@@ -201,5 +206,5 @@ register(
         ban("special", domains={"logits": special}, dtypes=DtypeSelection.all),
         ban("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, large=True),
     ),
-    derive=_banned,
+    derive=_ban_arguments,
 )

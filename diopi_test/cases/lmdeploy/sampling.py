@@ -20,14 +20,14 @@ from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
 BATCH = 280
-"""Sequences of a sample. Their seeds are even, so that another seed, which differs in one bit, is none of them."""
+"""The number of sequences of a sample. Their seeds are even, so that a seed with one wrong bit is never another's."""
 
 LOGGED = ("cum_log_probs", "output_log_probs")
 UPDATED = ("finished", "sequence_lengths", *LOGGED)
 
 
 def permuted(logits: Sequence[float]) -> Domain:
-    """Rows that are permutations of these."""
+    """Return a domain whose rows are random permutations of these logits."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return rng.permuted(np.tile(logits, (count // len(logits), 1)), axis=1).reshape(-1)
@@ -36,11 +36,12 @@ def permuted(logits: Sequence[float]) -> Domain:
 
 
 def cycle_values(*values: float) -> Domain:
-    """These values one after the other, over and over."""
+    """Return a domain that repeats these values in order."""
     return fixed_values(values)
 
 
 def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, layout: Layout) -> dict[str, Any]:
+    """Return the arguments of a call with this number of sequences and tokens."""
     return {
         "output_ids": integers(4, batch, low=0, high=width - 1, layout=layout),
         "logits": tensor(batch, width, domain=logits, layout=layout),
@@ -73,7 +74,7 @@ def sampling(
     without: Sequence[str] = (),
     **fields: Any,
 ) -> CaseTemplate:
-    """A call; `without` names what is left out, `k` and `p` are one for all or what each sequence's is drawn from."""
+    """Return a template; `without` names omitted arguments, `k` and `p` are a number for all sequences or a domain."""
     of_k, of_p = (value if callable(value) else cycle_values(value) for value in (k, p))
     arguments = _arguments(batch, width, logits or normal(2), of_k, of_p, layout)
     overrides = {**dict.fromkeys(without), **fields.pop("arguments", {})}
@@ -81,7 +82,7 @@ def sampling(
 
 
 def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
-    """A call whose tokens are left to chance, often enough to count them."""
+    """Return a template with enough sequences to count how often each token is drawn."""
     return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
 
 
@@ -91,14 +92,15 @@ TWINS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
 
 
 def _twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Each row of a sample twice."""
+    """Draw each row of a sample twice in succession."""
     return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
 def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
-    """The cases of both ways of sampling; with `likely`, the most probable token is certain."""
+    """Yield the cases of both ways of sampling; the arguments `likely` make the most probable token certain."""
 
     def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
+        """Return a template whose tokens are certain."""
         return sampling(label, batch, width, **{**likely, **fields})
 
     yield sample("sample", dtypes=DtypeSelection.all, smoke=True)

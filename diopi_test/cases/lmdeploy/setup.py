@@ -12,7 +12,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, te
 
 KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
 PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
-"""Zero, usual and too large; in tensors of 40, all combinations of these come."""
+"""Values of p: zero, usual and too large ones; tensors of 40 elements have all combinations with k."""
 
 BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
 
@@ -20,7 +20,7 @@ BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_res
 def of_each(
     label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """A k and a p for each sequence; what stands for all of them would be others."""
+    """Return a template with a k and a p for each sequence; the numbers for all sequences differ and don't count."""
     arguments = {
         "top_ks": tensor(batch, domain=choice(ks), layout=layout),
         "top_ps": tensor(batch, domain=choice(PS), dtype=F32, layout=layout),
@@ -33,7 +33,7 @@ def of_each(
 
 
 def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
-    """One k, or one p, for all sequences; None for one that each has."""
+    """Return a template with one k or p for all sequences; None keeps a number for each sequence."""
     each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
     each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
     return of_each(label, arguments={**each_k, **each_p}, **fields)

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 
 def joined(width: int, *words: Sequence[int]) -> list[list[int]]:
-    """The table [2, width] of some words: their tokens joined and padded with 0, their ends padded with −1."""
+    """Return a table [2, width] of words: their joined tokens, padded with 0, and their ends, padded with −1."""
     tokens = [token for word in words for token in word]
     ends = list(accumulate(map(len, words)))
     if max(len(tokens), len(ends)) > width:

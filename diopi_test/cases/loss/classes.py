@@ -89,7 +89,7 @@ def _targets(
 
 
 def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
-    """The templates with inputs of a domain."""
+    """Return the templates with inputs from the domain."""
     return [template.replace(domains={"input": logits}) for template in templates]
 
 
@@ -100,7 +100,7 @@ def _large(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate:
 
 
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
-"""Classes among which −1 is to be ignored."""
+"""Classes among which −1 is ignored."""
 
 NONE_OF_THEM = choice([-100])
 """The index that is ignored by default."""
@@ -191,7 +191,7 @@ CALLED = (
     called("sum-no-places", (3, 4, 0), SUM, True),
     called("none-no-places", (0, 4, 3, 2), NONE, True),
 )
-"""Classes in bytes, an ignored index that is no class, and empty input."""
+"""Habits of callers: classes in bytes, an ignored index that is no class, and empty input."""
 
 CALLED_SMOOTHED = (
     called("ignored-outside-smooth", (8, 5), MEAN, True, 255, OUTSIDE, smoothing=0.3),
@@ -207,13 +207,13 @@ CALLED_SMOOTHED = (
 
 
 def _far_apart(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Three logits, e⁻³⁸ beside 1 or less: their log-softmax is what lacks to the largest."""
+    """Draw rows of three logits about 40 apart, so that their log-softmax is their distance from the largest."""
     near = 40.0 * rng.permuted(np.resize([-1, 0, 1], (count // 3, 3)), axis=1).reshape(-1)
     return near + rng.integers(0, 2, count, endpoint=True)
 
 
 def _masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Logits of which some are −∞, but never the first of six classes."""
+    """Draw logits of which some are −∞, but never the first of six classes."""
     masked = (rng.random(count) < 0.4) & (np.arange(count) % 6 > 0)
     return np.where(masked, -np.inf, rng.normal(0, 2, count))
 
@@ -252,15 +252,17 @@ def nll(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiNLLLossV2Backward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
 def nll_v2_backward(prototype: Prototype) -> Iterator[Case]:
-    """Nothing is exact in a gradient whose total weight is given."""
+    """Yield the cases without `exact` ones: a gradient with a given total weight is never exact."""
     return loss_cases(prototype, NLL)
 
 
 def _has_rank_3_or_5(prototype: Prototype, case: Case) -> bool:
+    """Return whether the input has rank 3, 5 or more."""
     return len(case.arguments["input"].shape) not in (1, 2, 4)
 
 
 def _is_non_contiguous_image(prototype: Prototype, case: Case) -> bool:
+    """Return whether the input is an image batch that is not contiguous."""
     spec: TensorSpec = case.arguments["input"]
     return len(spec.shape) == 4 and not spec.has_layout(contiguous)
 

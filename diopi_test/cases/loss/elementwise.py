@@ -1,6 +1,7 @@
 """Losses that work element by element, and their gradients.
 
-A loss is described for tensors of any shape, and met with the shapes, reductions and layouts of a few patterns.
+A loss is described as a variant: arguments for tensors of any shape. Each variant is combined with patterns, which
+determine shape, reduction and layouts.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PLAIN = (
     reduced_pattern("mean", MEAN, (3, 5), smoke=True, dtypes=floating),
     reduced_pattern("sum", SUM, (3, 5)),
 )
-"""For every variant of a function."""
+"""The patterns of every variant of a function."""
 
 PATTERNS = (
     *PLAIN,
@@ -58,7 +59,7 @@ PATTERNS = (
     reduced_pattern("sum-empty", SUM, (0, 5)),
     reduced_pattern("sum-long", SUM, (206, 5)),
 )
-"""For the usual variant."""
+"""The patterns of a function's usual variant."""
 
 LARGE_PATTERNS = (
     reduced_pattern("each", NONE, (263, 257), large=True),
@@ -73,22 +74,22 @@ precision; float32 holds it exactly."""
 # Variants of a loss, whose tensors have shapes that depend on the input's
 
 SAME = (-2,)
-"""The shape of the input, whatever that is; −1 in another shape is the length of the input's axis."""
+"""A placeholder for the shape of the input. In another shape, −1 stands for the length of the input's axis."""
 
 
-def like(domain: Domain, **fields: Any) -> TensorTemplate:
-    """A tensor of the input's shape."""
+def like_input(domain: Domain, **fields: Any) -> TensorTemplate:
+    """Return a tensor that gets the shape and layout of the input."""
     return TensorTemplate(SAME, domain, **fields)
 
 
 def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate[Shape]:
-    """A call in any shape; a domain stands for a tensor like the input."""
-    placed = {name: like(value) if callable(value) else value for name, value in arguments.items()}
+    """Return a template without shape; an argument that is a domain becomes a tensor like the input."""
+    placed = {name: like_input(value) if callable(value) else value for name, value in arguments.items()}
     return CaseTemplate(label, arguments=placed, dtypes=dtypes)
 
 
 def shaped(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """A variant in the shape, layouts and reduction of a pattern; the gradient of its result is of the common type."""
+    """Return a variant with the shape, layouts and reduction of a pattern, and the gradient of its result."""
     placed = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
     wide = F64 if placed["target"].dtype is F64 else None
     outer = tensor(*result_shape(pattern.argument("reduction"), pattern.sizes), dtype=wide)
@@ -104,6 +105,7 @@ def shaped(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTe
 
 
 def _placed(value: Any, pattern: CaseTemplate[Shape]) -> Any:
+    """Return an argument of a variant in the shape and layout of a pattern."""
     if not isinstance(value, TensorTemplate):
         return value
     shape, rank = pattern.sizes, len(value.shape)
@@ -121,18 +123,18 @@ def usual(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     return [*templates, half.replace(arguments=far_apart)]
 
 
-def plain(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
-    """In the plain patterns."""
+def all_plain(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
+    """Return the variants in each of the patterns `PLAIN`."""
     return [shaped(variant, p) for variant in variants for p in PLAIN]
 
 
-def exact(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
-    """Long sums of a loss; its gradient sums nothing."""
+def exact_sums(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
+    """Return a variant in patterns of long sums, exact in float32; only for losses, as gradients sum nothing."""
     return [shaped(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
 
 
-def called(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:
-    """Variants that only callers ask for, in two patterns; the mean in one element type."""
+def caller_habits(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:
+    """Yield variants that represent habits of callers: unreduced, and with the mean in one element type."""
     for variant in variants:
         habit = variant.replace(case_class=CaseClass.callers)
         yield from (shaped(habit, PLAIN[0]), shaped(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]))
@@ -141,25 +143,27 @@ def called(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Sha
 def of_other_types(
     variant: CaseTemplate[Shape], name: str, other_dtypes: Sequence[Dtype]
 ) -> Iterator[CaseTemplate[Shape]]:
-    """Variants in which argument `name` is of another type than the input."""
+    """Yield the variant with argument `name` in each of these other types."""
     for dtype in other_dtypes:
         # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
         lowest = 1 if dtype is Dtype.uint8 else -3 if name == "target" else 0
         dtypes = (F32,) if dtype in floating else (F32, F16)
         yield variant.replace(
-            f"{name}-{dtype.name}", {name: like(integer_values(lowest, 4), dtype=dtype)}, dtypes=dtypes
+            f"{name}-{dtype.name}", {name: like_input(integer_values(lowest, 4), dtype=dtype)}, dtypes=dtypes
         )
 
 
 ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=uniform(0.25, 3)) for shape in ((5,), (-1, 1), SAME, ()))
-"""Weights."""
+"""Weights that are broadcast to the input in different ways."""
 
 
 def other_targets(variant: CaseTemplate[Shape]) -> Iterator[CaseTemplate[Shape]]:
-    """Targets of all other types, and targets that are broadcast."""
-    yield from called(of_other_types(variant, "target", (*integral, F64)))
+    """Yield cases with targets of all other types and with targets that are broadcast."""
+    yield from caller_habits(of_other_types(variant, "target", (*integral, F64)))
     shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
-    yield from called(variant.replace(f"target-{label}", {"target": tensor(*shape)}) for label, shape in shapes.items())
+    yield from caller_habits(
+        variant.replace(f"target-{label}", {"target": tensor(*shape)}) for label, shape in shapes.items()
+    )
 
 
 # Distances
@@ -172,14 +176,16 @@ MSE = (
 
 @cases_for("diopiMSELoss", "diopiMSELossBackward")
 def mse(prototype: Prototype) -> Iterator[Case]:
-    return loss_cases(prototype, MSE, of_loss=exact(variant(input=integer_values(-8, 8), target=integer_values(-8, 8))))
+    return loss_cases(
+        prototype, MSE, of_loss=exact_sums(variant(input=integer_values(-8, 8), target=integer_values(-8, 8)))
+    )
 
 
-BEYOND_GAP = like(normal(), compute=lambda values: values["input"] - values["_gap"])
+BEYOND_GAP = like_input(normal(), compute=lambda values: values["input"] - values["_gap"])
 
 
-def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
-    """The difference of input and target is of `domain`, but for rounding."""
+def with_gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
+    """Return a variant whose input and target differ by numbers of `domain`, apart from rounding."""
     return variant(label, dtypes, _gap=domain, input=normal(), target=BEYOND_GAP, beta=beta)
 
 
@@ -191,24 +197,24 @@ def ties(beta: float) -> CaseTemplate[Shape]:
     return template.replace(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
 
 
-TRUTHS = {"target": like(integer_values(0, 1), dtype=Dtype.bool)}
+TRUTHS = {"target": like_input(integer_values(0, 1), dtype=Dtype.bool)}
 
 SMOOTH_L1 = (
-    *usual(gap("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
-    *plain(
-        gap("beta0.3", (F16, F32), 0.3, avoid_points([0, -0.3, 0.3], normal(0.6))),
-        gap("beta2.5", (F32, F64), 2.5, avoid_points([0], normal(2))),
-        gap("beta0", (BF16, F32), 0.0, avoid_points([0], normal())),
+    *usual(with_gap("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
+    *all_plain(
+        with_gap("beta0.3", (F16, F32), 0.3, avoid_points([0, -0.3, 0.3], normal(0.6))),
+        with_gap("beta2.5", (F32, F64), 2.5, avoid_points([0], normal(2))),
+        with_gap("beta0", (BF16, F32), 0.0, avoid_points([0], normal())),
     ),
     *map(ties, (0.0, 0.5, 1.0)),
     *other_targets(variant(input=normal(1.2), target=normal(), beta=1.0)),
-    *called([variant(input=avoid_points([0, 1], normal(1.2)), beta=0.0).replace("target-truths-beta0", TRUTHS)]),
+    *caller_habits([variant(input=avoid_points([0, 1], normal(1.2)), beta=0.0).replace("target-truths-beta0", TRUTHS)]),
 )
 
 
 @cases_for("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
 def smooth_l1(prototype: Prototype) -> Iterator[Case]:
-    of_loss = exact(variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0))
+    of_loss = exact_sums(variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0))
     return loss_cases(prototype, SMOOTH_L1, of_loss=of_loss)
 
 
@@ -218,33 +224,33 @@ bces = partial(variant, input=uniform(0.05, 0.95), target=PROBABLE, weight=None)
 
 BCE = (
     *usual(bces()),
-    *plain(
+    *all_plain(
         bces("weight-row", (BF16, F32), weight=ROW),
         bces("weight-column", (BF16, F32), weight=COLUMN),
         bces("weight-full", (F16, F64), weight=FULL),
         bces("weight-scalar", weight=SCALAR),
     ),
-    *called(of_other_types(bces(), "weight", (*integral, F64))),
+    *caller_habits(of_other_types(bces(), "weight", (*integral, F64))),
 )
 
 ENDS = bces("ends", floating, input=CERTAIN, target=choice([0.25, 0.5, 0.75]), weight=choice([0.5, 1.0]))
-"""Probabilities 0 and 1, where the logarithms end at −100."""
+"""Probabilities 0 and 1, where the logarithms are limited to −100."""
 
 NEAR_END = bces("ends", (BF16, F32, F64), input=log_uniform(-70, -45, signed=False))
-"""Probabilities so near 0 that the denominator is 1e−12; float16 has none."""
+"""Probabilities so near 0 that the denominator is limited to 1e−12; float16 has none."""
 
 
 @cases_for("diopiBCELoss", "diopiBCELossBackward")
 def bce(prototype: Prototype) -> Iterator[Case]:
-    of_loss = [shaped(ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))), *exact(ENDS)]
-    return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=plain(NEAR_END))
+    of_loss = [shaped(ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))), *exact_sums(ENDS)]
+    return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=all_plain(NEAR_END))
 
 
 logits = partial(variant, input=LOGITS, target=PROBABLE, weight=None, pos_weight=None)
 
 BCE_WITH_LOGITS = (
     *usual(logits()),
-    *plain(
+    *all_plain(
         logits("weight-row", (F16, F32), weight=ROW),
         logits("pos-weight-row", (BF16, F32), pos_weight=ROW),
         logits("weight-column", (F16, F32), weight=COLUMN),
@@ -252,24 +258,24 @@ BCE_WITH_LOGITS = (
         logits("both-weights", (F16, F32, F64), weight=FULL, pos_weight=ROW),
         logits("pos-weight-int64", pos_weight=tensor(5, domain=integer_values(0, 4), dtype=Dtype.int64)),
     ),
-    *called(of_other_types(logits(), "weight", (*integral, F64))),
-    *called(of_other_types(logits(), "pos_weight", (*integer, F64))),
-    *plain(logits("far", floating, input=uniform(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
+    *caller_habits(of_other_types(logits(), "weight", (*integral, F64))),
+    *caller_habits(of_other_types(logits(), "pos_weight", (*integer, F64))),
+    *all_plain(logits("far", floating, input=uniform(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
 )
 
 INFINITE = choice([inf, -inf, 1.5, -0.25, 2.0])
-"""Logits of which −∞ has no loss that is demanded."""
+"""Infinite logits; the loss of −∞ is open."""
 
 POWERS, QUARTERS = choice([0.25, 0.5, 1.0, 2.0]), choice([0.0, 0.25, 0.5, 0.75, 1.0])
 
 LINEAR = logits(input=choice([-128.0, 128.0]), target=QUARTERS, weight=tensor(-1, 1, domain=POWERS), pos_weight=POWERS)
-"""ln(1 + e⁻¹²⁸) is lost beside 128: a loss is 0 or the logit, times weights."""
+"""Logits of ±128, for which ln(1 + e⁻¹²⁸) is lost: a loss is 0 or the logit, times the weights."""
 
 
 @cases_for("diopiBCEWithLogits", "diopiBCEWithLogitsBackward")
 def bce_with_logits(prototype: Prototype) -> Iterator[Case]:
     infinite = shaped(logits("infinite", (F32, F16), input=INFINITE), PLAIN[0])
-    return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), of_loss=exact(LINEAR))
+    return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), of_loss=exact_sums(LINEAR))
 
 
 def focal(
@@ -280,14 +286,14 @@ def focal(
     alpha: float = 0.25,
     gamma: float = 2.0,
 ) -> CaseTemplate[Shape]:
-    """The loss and its gradient have different names for input and target."""
+    """Return a variant of the focal loss; the loss and its gradient have different names for input and target."""
     tensors = {"inputs": input, "targets": target, "input": input, "target": target}
     return variant(label, dtypes, **tensors, alpha=alpha, gamma=gamma)
 
 
 FOCAL = (
     *usual(focal()),
-    *plain(
+    *all_plain(
         focal("no-alpha", (F32, BF16), alpha=-1.0),
         focal("alpha0", alpha=0.0, gamma=1.0),
         focal("gamma0", (F32, F16), alpha=0.7, gamma=0.0),
@@ -298,29 +304,33 @@ FOCAL = (
 )
 
 STEEP = focal(input=choice([-160.0, 160.0]))
-"""Where p is 0 or 1 a loss is 0 or the logit, times alpha."""
+"""Logits for which p is 0 or 1, so that a loss is 0 or the logit, times alpha."""
 
 
 @cases_for("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")
 def sigmoid_focal(prototype: Prototype) -> Iterator[Case]:
     infinite = shaped(focal("infinite", input=INFINITE, target=choice([0.0])), PLAIN[0])
-    return loss_cases(prototype, FOCAL, of_loss=[*exact(STEEP), infinite])
+    return loss_cases(prototype, FOCAL, of_loss=[*exact_sums(STEEP), infinite])
 
 
 def _has_float64_range_ends(prototype: Prototype, case: Case) -> bool:
+    """Return whether the case is one of the range ends in float64."""
     return case.dtype is Dtype.float64 and "ends" in case.label.split("-")
 
 
 def _has_tie_at_beta_0(prototype: Prototype, case: Case) -> bool:
+    """Return whether beta is 0 and some elements of input and target are equal."""
     return case.arguments["beta"] == 0 and "ties" in case.label
 
 
 def _has_bool_at_beta_0(prototype: Prototype, case: Case) -> bool:
+    """Return whether beta is 0 and a tensor has the type bool."""
     tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
     return case.arguments["beta"] == 0 and any(tensor.dtype is Dtype.bool for tensor in tensors)
 
 
 def _has_soft_targets(prototype: Prototype, case: Case) -> bool:
+    """Return whether the targets are probabilities other than 0 and 1."""
     return "soft-targets" in case.label
 
 

@@ -16,18 +16,19 @@ Templates = Sequence[CaseTemplate[tuple[int, ...]]]
 
 
 def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a loss of which `shape` is not reduced."""
+    """Return the shape of a loss with this reduction if the unreduced loss has the shape `shape`."""
     return shape if reduction == NONE else ()
 
 
 def loss_cases(
     prototype: Prototype, templates: Templates, *, of_loss: Templates = (), of_gradient: Templates = ()
 ) -> Iterator[Case]:
-    """Cases of a loss or its gradient; a result that is reduced to a scalar is contiguous."""
+    """Yield the cases of a loss or its gradient; a result that is reduced to a scalar is contiguous."""
     if prototype.name.endswith("Backward"):
         return expand(prototype, (*templates, *of_gradient))
     return expand(prototype, map(_own_layout, (*templates, *of_loss)))
 
 
 def _own_layout(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:
+    """Return the template with a contiguous result if the loss is reduced."""
     return template if template.argument("reduction") == NONE else template.replace(result_layout=contiguous)

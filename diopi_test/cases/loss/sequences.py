@@ -106,6 +106,7 @@ def alignment(
 
 
 def _log_softmax(values: Values) -> Any:
+    """Compute the logarithms of the probabilities of the classes."""
     return special.log_softmax(values["_logits"], -1)
 
 
@@ -127,7 +128,7 @@ def _spelt(classes: int, blank: int, count: int) -> list[int]:
 
 RAGGED = CtcBatch(steps=7, classes=5, targets=[(1, 1, 2), (3, 4), (), (2,)], input_lengths=[7, 4, 5, 6])
 IMPOSSIBLE = CtcBatch(steps=5, classes=4, targets=[(1, 1, 1), (2, 3), (), (2,), (3, 1)], input_lengths=[4, 5, 0, 0, 2])
-"""Samples 0 and 3 have too few time steps for their labels; sample 2 has neither labels nor time steps."""
+"""A batch in which samples 0 and 3 have too few time steps for their labels; sample 2 has no labels or time steps."""
 
 SPEECH = CtcBatch(
     steps=257, classes=41, targets=[_labels(61, 40), _labels(37, 40), _labels(89, 40)], input_lengths=[257, 131, 251]

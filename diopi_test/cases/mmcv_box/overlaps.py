@@ -44,6 +44,7 @@ def overlapping(
     layout, first_domain = fields.get("layout", contiguous), domain or default_domain
 
     def boxes_from(rows: int, source: Any) -> TensorTemplate:
+        """Return a tensor of boxes from a domain or a list."""
         if callable(source):
             return tensor(rows, columns, domain=source, layout=layout)
         return tensor(len(source), columns, compute=lambda values: source)
@@ -63,7 +64,7 @@ upright = partial(overlapping, columns=4, default_domain=boxes(uniform(0, 5), un
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
 PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
-"""What they have in common with `SQUARES` is a power of two."""
+"""Boxes whose intersections with `SQUARES` have areas that are powers of two."""
 
 UPRIGHT = (
     upright("plain", **SMOKE_IN_ALL_DTYPES),
@@ -91,14 +92,14 @@ UPRIGHT = (
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
 SPREAD = uniform(0, 120)
-"""Places of boxes most pairs of which do not overlap, as in images."""
+"""Positions at which most pairs of boxes do not overlap, as in images."""
 
 rotated = partial(overlapping, columns=5, default_domain=turned(uniform(0, 5), uniform(1, 6), ANGLES))
 
 INNER = turned(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
 OUTER = turned(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
 AROUND = turned(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
-"""Boxes within others: what they have in common is the whole inner one, which leaves little to rounding."""
+"""Boxes that contain others: the intersection is the whole inner box, so that rounding matters little."""
 
 ROTATED = (
     rotated("plain", **SMOKE_IN_ALL_DTYPES),

@@ -26,11 +26,11 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.01
-"""Points are farther than this from an edge."""
+"""The least distance of a point from an edge."""
 
 
 def _off_edges(values: Values) -> Array:
-    """The first of the candidates that keep away from all edges, as many as there are to be."""
+    """Return the candidates that keep away from all edges."""
     ends = values["_polygons"].reshape(-1, 4, 2)
     starts, points = np.roll(ends, 1, 1), values["_points"][:, np.newaxis, np.newaxis]
     ways = ends - starts
@@ -50,7 +50,7 @@ def containment(
     shapes: Domain = QUADRILATERALS,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Points that keep away from the edges of polygons."""
+    """Return a template of polygons and of points that keep away from their edges."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "_points": tensor(3 * points, 2, domain=places, dtype=F64),
@@ -63,7 +63,7 @@ def containment(
 
 LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
 LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [-1, 1, -1, 4, -4, 4, -4, -1]]
-"""Points as high as corners, or as an edge, but not on one."""
+"""Polygons with points at the height of a corner or of an edge, but not on an edge."""
 
 CONTAINMENTS = (
     containment("plain", **SMOKE_IN_ALL_DTYPES),
@@ -107,7 +107,7 @@ def around(
     rows: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Sets of nine points, and quadrilaterals, one for each set if they are compared by `rows`."""
+    """Return a template of sets of nine points and of quadrilaterals: `k` for all sets, or with `rows` one for each."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "pointsets": tensor(n, 18, domain=points, layout=layout),
@@ -117,14 +117,14 @@ def around(
 
 
 def _off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Sets of nine points, each around a place of its own and stretched its own way."""
+    """Draw sets of nine points, each with its own place and scale."""
     n = count // 18
     places, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
     return (places + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
 
 
 def _on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Nine points all of which are corners of their hull."""
+    """Draw sets of nine points, all of which are corners of their hull."""
     angles = (np.arange(9) + rng.uniform(0.1, 0.9, (count // 18, 9))) * 2 * np.pi / 9
     order = rng.permuted(np.broadcast_to(np.arange(9), angles.shape), axis=1)
     angles = np.take_along_axis(angles, order, 1)
@@ -132,19 +132,19 @@ def _on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 def _on_small_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """As `_on_circle`, with radius 1 around the origin."""
+    """Draw points like `_on_circle`, with radius 1 around the origin."""
     return (_on_circle(rng, count, dtype) - 2) / 3
 
 
 def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Nine points of which three are the corners of the hull."""
+    """Draw sets of nine points, of which three are the corners of the hull."""
     weights = rng.dirichlet([2, 2, 2], (count // 18, 6))
     corners = np.array([[-3, -2], [6, -1], [1, 6]]) + rng.uniform(-1, 1, (count // 18, 3, 2))
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
 def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
-    """Of functions of point sets, with quadrilaterals for each set or for all of them."""
+    """Return the templates for functions of point sets; with `rows`, each set has its own quadrilateral."""
     return (
         around("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
         around("off-centre", 7, 4, _off_centre, rows=rows, **SMOKE_IN_ALL_DTYPES),
@@ -163,17 +163,17 @@ def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
 
 
 CONTAINED = around("contained", 6, 5, _on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all)
-"""Hulls wholly within polygons that are hardly larger, which leaves little to rounding."""
+"""Hulls inside polygons that are hardly larger, so that rounding matters little."""
 
 DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
-"""Four corners of a hull, and five points within."""
+"""Four corners of a hull, and five points inside."""
 
 SQUARE = np.array([[-4, -5], [4, -5], [4, 3], [-4, 3]])
 SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
 
 
 def _scaled(shape: Array, step: int) -> Array:
-    """A shape in four sizes and places, its corners in another order each time."""
+    """Return a shape in four sizes and places; each has another order of corners."""
     rows = zip(SCALES, CENTRES, strict=True)
     outlines = [
         np.roll(shape, row, 0)[:: step**row] * size + np.array(centre) for row, (size, centre) in enumerate(rows)
@@ -190,7 +190,7 @@ EXACT_HULLS = CaseTemplate(
     exact=True,
     dtypes=DtypeSelection.all,
 )
-"""Diamonds in squares of 32 times the area: all sums are of small whole numbers, and all quotients powers of two."""
+"""Diamonds in squares of 32 times their area: all sums are small whole numbers, and all quotients powers of two."""
 
 register(
     "diopiConvexIouMmcv",
@@ -212,7 +212,7 @@ register(
 )
 
 DIAMONDS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 0.25, -0.5]]
-"""All rectangles along the edges of its hull are equal."""
+"""A set of points whose hull is a diamond, so that all rectangles along its edges are equal."""
 
 ENCLOSURES = (
     *hull_cases(False)[:-3],

@@ -17,7 +17,7 @@ F64 = Dtype.float64
 
 
 def side_by_side(*domains: Domain) -> Domain:
-    """Rows with one number of each domain."""
+    """Return a domain of rows with one number of each of the domains."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         rows = count // len(domains)
@@ -27,7 +27,7 @@ def side_by_side(*domains: Domain) -> Domain:
 
 
 def boxes(places: Domain, sizes: Domain) -> Domain:
-    """x1, y1, x2, y2, from the first corner and the sides."""
+    """Return a domain of boxes x1, y1, x2, y2, from domains of the first corner and of the sides."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         low = places(rng, count // 2, F64).reshape(-1, 2)
@@ -37,7 +37,7 @@ def boxes(places: Domain, sizes: Domain) -> Domain:
 
 
 def turned(places: Domain, sizes: Domain, angles: Domain) -> Domain:
-    """cx, cy, w, h, θ."""
+    """Return a domain of rotated boxes cx, cy, w, h, θ."""
     return side_by_side(places, places, sizes, sizes, angles)
 
 
@@ -45,7 +45,7 @@ ANGLES = uniform(-3.5, 3.5)
 
 
 def convex(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
-    """Quadrilaterals with their corners on an ellipse, one in each quarter of it."""
+    """Return a domain of quadrilaterals with one corner in each quarter of an ellipse."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         n = count // 8
@@ -58,7 +58,7 @@ def convex(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
 
 
 def diamonds(low: float, high: float) -> Domain:
-    """Squares around the origin, with diagonals of twice these lengths."""
+    """Return a domain of squares around the origin with half diagonals in [low, high]."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         angles = np.arange(4) * np.pi / 2 + rng.uniform(0, np.pi, (count // 8, 1))

@@ -25,12 +25,12 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
-"""Overlaps are farther than this from a threshold."""
+"""The least distance of an overlap from a threshold."""
 CROWDED = turned(uniform(0, 8), uniform(2, 6), ANGLES)
 
 
 def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
-    """The first candidates none of which overlaps another by nearly the threshold."""
+    """Return the first `count` candidates of which no two overlap by nearly the threshold."""
     chosen: list[int] = []
     for candidate in range(len(candidates)):
         if len(chosen) < count and not np.any(np.abs(overlaps[candidate, chosen] - threshold) < NEAR_THRESHOLD):
@@ -41,7 +41,7 @@ def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float
 
 
 def kept_apart(count: int, candidates: str, overlaps: str, threshold: float) -> Callable[[Values], Array]:
-    """Computes `count` shapes of which no pair's overlap is near the threshold."""
+    """Return a function that computes `count` shapes of which no two overlap by nearly the threshold."""
     return lambda values: _kept_apart(values[candidates], values[overlaps], count, threshold)
 
 
@@ -123,10 +123,12 @@ register("diopiNmsMmcv", templates=SUPPRESSIONS)
 
 
 def _falling(values: Values) -> Array:
+    """Return the order of the boxes by falling score."""
     return np.argsort(-values["scores"], kind="stable")
 
 
 def _in_order(values: Values) -> Array:
+    """Return the boxes in the order of the argument `order`."""
     return np.asarray(values["dets"][values["order"]])
 
 
@@ -149,10 +151,11 @@ def rotated_suppression(
     labels: bool = True,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Boxes of which no overlap is near the threshold, with one label if there is one in each row."""
+    """Return a template of boxes of which no overlap is near the threshold; with `multi_label`, rows have labels."""
     layout = fields.get("layout", contiguous)
 
     def labelled(values: Values) -> Array:
+        """Return the chosen boxes, with the label 3 if each row has one."""
         chosen = _kept_apart(values["_boxes"], values["_overlaps"], n, threshold)
         return np.concatenate([chosen, np.full((n, 1), 3)], -1) if multi_label else chosen
 

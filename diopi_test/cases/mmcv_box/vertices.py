@@ -20,7 +20,7 @@ CORNERS = 24
 
 
 def _valid(counts: Sequence[int]) -> Callable[[Values], Array]:
-    """So many entries of each row, of the eight corners and, all but one at least, the intersections."""
+    """Return a function that marks this number of entries as valid in each row."""
 
     def compute(values: Values) -> Array:
         order = values["_order"].reshape(-1, CORNERS).argsort(-1)
@@ -31,14 +31,14 @@ def _valid(counts: Sequence[int]) -> Callable[[Values], Array]:
 
 
 def _round_the_centre(values: Values) -> Array:
-    """Places in directions well away from each other and from the x axis, in random order."""
+    """Compute vertices in random order; their directions from the centre are well apart from each other."""
     directions = values["_directions"].argsort(-1).argsort(-1)
     angles = (directions + 0.2 + 0.6 * values["_order"]) * 2 * np.pi / CORNERS
     return np.asarray(values["_radii"][..., np.newaxis] * np.stack([np.cos(angles), np.sin(angles)], -1))
 
 
 def sorting(label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]) -> CaseTemplate:
-    """Rows with so many valid entries, the counts again and again."""
+    """Return a template of rows with these numbers of valid entries, which repeat."""
     shape, layout = (batches, n, CORNERS), fields.get("layout", contiguous)
     arguments: Arguments = {
         "_order": tensor(*shape, domain=uniform(0, 1), dtype=F64),

@@ -26,11 +26,11 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_FACE = 0.02
-"""Points are farther than this from the faces of boxes and, in sizes of a voxel, from those of voxels."""
+"""The least distance of points from the faces of boxes, and from those of voxels in units of a voxel's size."""
 
 
 def lattice(low: int, high: int) -> Domain:
-    """Sixteenths, which every element type holds if they are below eight."""
+    """Return a domain of sixteenths in [low, high], which every element type represents if they are below eight."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         return rng.integers(16 * low, 16 * high, count, endpoint=True) / 16.0
@@ -43,7 +43,7 @@ OF_POINTS = boxes(uniform(-2, 0), uniform(3, 6), ANGLES)
 
 
 def _places(points: Array, boxes: Array) -> Array:
-    """Where points are in the boxes' axes, as parts of their sizes: inside they are from 0 to 1. (n, t, 3)."""
+    """Return the coordinates of points along the axes of boxes, (n, t, 3); inside a box they are between 0 and 1."""
     away = points[:, np.newaxis] - boxes[:, :3]
     cosine, sine = np.cos(boxes[:, 6]), np.sin(boxes[:, 6])
     lengthwise, across = away[..., 0] * cosine + away[..., 1] * sine, away[..., 1] * cosine - away[..., 0] * sine
@@ -51,7 +51,7 @@ def _places(points: Array, boxes: Array) -> Array:
 
 
 def _off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
-    """The points that keep away from the faces of boxes, in all of which each is in a `grid` of voxels."""
+    """Return the points that keep away from the faces of all boxes and of the voxels of each box's `grid`."""
     places = _places(points, boxes) * grid
     to_faces = np.abs(places - np.round(places))
     between_faces = (places > -0.5) & (places < np.array(grid) + 0.5)
@@ -60,7 +60,7 @@ def _off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -
 
 
 def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) -> Callable[[Values], Array]:
-    """Computes points that keep away from the faces of the boxes of their batch, or of the only one."""
+    """Return a function that computes points that keep away from the faces of the boxes of their batch."""
 
     def compute(values: Values) -> Array:
         candidates, box_values = values["_points"], values[boxes]

@@ -25,16 +25,16 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.05
-"""Corners are farther than this from edges in the bird's-eye view, where MMCV takes nearer ones as touching."""
+"""The least distance of corners from edges in the bird's-eye view; MMCV takes nearer ones as touching."""
 
 NEAR_THRESHOLD = 1e-3
-"""Overlaps are farther than this from a threshold."""
+"""The least distance of an overlap from a threshold."""
 USUAL = boxes(uniform(0, 6), uniform(2, 7), ANGLES)
 CROWDED = boxes(uniform(0, 14), uniform(3, 9), ANGLES)
 
 
 def _corners(boxes: Array) -> Array:
-    """The corners seen from above, (n, 4, 2)."""
+    """Return the corners of the boxes seen from above, (n, 4, 2)."""
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) / 2
     sides = signs * boxes[:, np.newaxis, 3:5]
     cosine, sine = np.cos(boxes[:, 6:]), np.sin(boxes[:, 6:])
@@ -45,9 +45,10 @@ def _corners(boxes: Array) -> Array:
 
 
 def _closest(first_boxes: Array, second_boxes: Array) -> Array:
-    """The least distance of a corner of each box from the edges of each other one, both ways: (n, m)."""
+    """Return the least distance between corners of one box and edges of the other, for all pairs: (n, m)."""
 
     def distances(points: Array, ends: Array) -> Array:
+        """Return the least distance of each set of points from the edges between consecutive ends."""
         starts = np.roll(ends, 1, 1)
         ways = (ends - starts)[np.newaxis, :, np.newaxis]
         away = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
@@ -59,7 +60,7 @@ def _closest(first_boxes: Array, second_boxes: Array) -> Array:
 
 
 def _first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
-    """The first candidates that are good beside those chosen before; ValueError if there are too few."""
+    """Return the first candidates that are good beside those chosen before; raise ValueError if there are too few."""
     chosen: list[int] = []
     for candidate in range(candidates):
         if len(chosen) < count and is_good(candidate, chosen):
@@ -70,7 +71,7 @@ def _first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool
 
 
 def _others_apart(count: int) -> Callable[[Values], Array]:
-    """Computes boxes whose edges keep away from the corners of boxes_a, and theirs from its edges."""
+    """Return a function that computes boxes whose corners and edges keep away from those of boxes_a."""
 
     def compute(values: Values) -> Array:
         distances = _closest(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
@@ -83,7 +84,7 @@ def _others_apart(count: int) -> Callable[[Values], Array]:
 def seen_from_above(
     label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
-    """Boxes with others, whose corners keep away from their edges."""
+    """Return a template of two sets of boxes whose corners keep away from the edges of the other set's boxes."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "boxes_a": tensor(m, 7, domain=domain, layout=layout),
@@ -94,12 +95,12 @@ def seen_from_above(
 
 
 def _nested(shortest: float) -> Domain:
-    """Nearly square, and nearly around one centre in one direction."""
+    """Return a domain of nearly square boxes with nearly the same centre and heading."""
     return boxes(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
 
 
 def _beside(values: Values) -> Array:
-    """Each box moved along its side by the length of this."""
+    """Compute boxes moved along their side by its length."""
     moved = np.array(values["boxes_a"])
     length, angle = moved[:, 3], moved[:, 6]
     moved[:, 0] += length * np.cos(angle)
@@ -111,7 +112,7 @@ TOUCHING: Arguments = {
     "boxes_a": tensor(6, 7, domain=boxes(uniform(0, 60), uniform(30, 60), ANGLES)),
     "boxes_b": tensor(6, 7, compute=_beside),
 }
-"""Boxes that have an edge in common with another one, but for rounding: nothing, or next to nothing, of their area."""
+"""Boxes that share an edge with another box, apart from rounding: the intersection has almost no area."""
 
 OVERLAPS = (
     seen_from_above("plain", **SMOKE_IN_ALL_DTYPES),
@@ -140,16 +141,17 @@ register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
 
 
 def _headed(values: Values) -> Array:
+    """Return the candidates as they are."""
     return np.asarray(values["_boxes"])
 
 
 def _level(values: Values) -> Array:
-    """The candidates without their headings."""
+    """Return the candidates without their headings."""
     return np.concatenate([values["_boxes"][:, :6], np.zeros((len(values["_boxes"]), 1))], -1)
 
 
 def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
-    """Computes boxes whose corners and edges keep apart, and their overlaps from the threshold."""
+    """Return a function that computes boxes whose corners keep away from edges, and overlaps from the threshold."""
 
     def compute(values: Values) -> Array:
         areas, common = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
@@ -157,6 +159,7 @@ def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
         distances = _closest(values["_seen"], values["_seen"])
 
         def is_good(candidate: int, chosen: list[int]) -> bool:
+            """Return whether the candidate keeps clear of all chosen boxes."""
             is_clear = np.abs(ratios[candidate, chosen] - threshold) > NEAR_THRESHOLD
             return bool(np.all(is_clear & (distances[candidate, chosen] > NEAR_EDGE)))
 
@@ -173,7 +176,7 @@ def suppression(
     domain: Domain = CROWDED,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Boxes as they are `seen`: with their headings or without."""
+    """Return a template of boxes as they are `seen`: with their headings or without."""
     count, layout = 8 * n, fields.get("layout", contiguous)
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
     arguments: Arguments = {
@@ -201,7 +204,7 @@ NESTED: Arguments = {
 
 
 def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
-    """The cases of a function that sees boxes so."""
+    """Return the templates of a function that sees boxes with their headings or without."""
     crowded, wide = uniform(0, 9), uniform(0, 30)
     return [
         suppression(seen, "plain", **SMOKE_IN_ALL_DTYPES),

@@ -42,7 +42,7 @@ def pooling(
     features: Domain = NORMAL,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Points in the voxels of boxes; for the gradient, the lists and positions that the forward function gives."""
+    """Return a template of points in the voxels of boxes, for the function or for its gradient."""
     of_points, of_lists, layout = (n, *grid, channels), (n, *grid, slots), fields.get("layout", contiguous)
     inputs: Arguments = {
         "_rois": tensor(n, 7, domain=domain),
@@ -63,7 +63,7 @@ def pooling(
 def forward_pooling(
     points: int, of_points: tuple[int, ...], of_lists: tuple[int, ...], layout: Layout
 ) -> dict[str, TensorTemplate]:
-    """What was drawn, and zeros to fill."""
+    """Return the tensors of the forward function: boxes, points, features, and zeros for the results."""
     return {
         "rois": tensor(of_points[0], 7, layout=layout, compute=lambda values: values["_rois"]),
         "pts": tensor(points, 3, layout=layout, compute=lambda values: values["_pts"]),
@@ -88,7 +88,7 @@ FORWARD = {
 def backward_pooling(
     points: int, of_points: tuple[int, ...], of_lists: tuple[int, ...], layout: Layout
 ) -> dict[str, TensorTemplate]:
-    """What the forward function gives, and a gradient."""
+    """Return the tensors of the gradient: the lists and positions that the forward function returns, and a gradient."""
 
     def saved(name: str, shape: tuple[int, ...]) -> TensorTemplate:
         return tensor(*shape, dtype=INT32, layout=layout, compute=ResultOf("diopiRoiawarePool3dMmcv", name, FORWARD))
@@ -102,7 +102,7 @@ def backward_pooling(
 
 
 def poolings(backward: bool) -> list[CaseTemplate]:
-    """The cases of the function or of its gradient."""
+    """Return the templates of the function or of its gradient."""
     mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
@@ -131,7 +131,7 @@ def poolings(backward: bool) -> list[CaseTemplate]:
 
 
 WHOLE: Mapping[str, Any] = {"domains": {"grad_out": integer_values(1, 8)}, "exact": True, "dtypes": DtypeSelection.all}
-"""Gradients whose sums are exact."""
+"""Gradients with exact sums."""
 
 MEANS: Mapping[str, Any] = {"features": choice([12.0, -24.0, 36.0, 48.0]), "exact": True, "dtypes": DtypeSelection.all}
 """Features whose means of one to four are exact."""
@@ -159,7 +159,7 @@ def sampling(
     domain: Domain = OF_POINTS,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Points in boxes, so many samples of each; features are only moved."""
+    """Return a template that takes this many samples of the points in each box; features are only moved."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "boxes3d": tensor(batches, m, 7, domain=domain, layout=layout),

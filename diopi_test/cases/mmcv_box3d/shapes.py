@@ -17,7 +17,7 @@ F64, INT32 = Dtype.float64, Dtype.int32
 
 
 def boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
-    """x, y, z, dx, dy, dz, rz."""
+    """Return a domain of boxes x, y, z, dx, dy, dz, rz."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         n = count // 7

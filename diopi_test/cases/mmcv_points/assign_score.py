@@ -20,7 +20,7 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Sizes as the function has them; `outside` is how far indices go beyond the points on both sides."""
+    """The sizes of a call by parameter name; `outside` is how far indices go beyond the points on both sides."""
 
     B: int = 2
     N: int = 5
@@ -32,7 +32,7 @@ class Scores:
     outside: int = 0
 
     def neighbours(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Random neighbours; the first of each group, which is the centre, is inside."""
+        """Draw neighbours; the first of each group, which is the centre, is inside."""
         shape = (self.B, self.npoint, self.K)
         indices = rng.integers(-self.outside, self.N + self.outside, shape)
         indices[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
@@ -63,7 +63,7 @@ SCORE = SCORED.replace(dtypes=DtypeSelection.leading, smoke=False)
 WHOLE = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
 
 GROWING = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
-"""Sums that grow until half precision rounds what is added, always the same way."""
+"""Numbers whose running sum grows until half precision rounds every summand in the same direction."""
 
 ASSIGNED = (
     SCORED,

@@ -20,12 +20,12 @@ LAYOUTS = (strided, transposed), (transposed, strided)
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Features of points, and which are chosen.
+    """Features of points, of which a call chooses some.
 
     Attributes:
-        b, c, points: sets, channels, points a set.
-        shape: of the indices of a set.
-        low, high: the least index, and the first that does not occur, if not the number of points.
+        b, c, points: The numbers of sets, of channels, and of points of a set.
+        shape: The shape of the indices of a set.
+        low, high: The least index, and the end of the indices; 0 for the number of points.
     """
 
     b: int = 2
@@ -36,13 +36,13 @@ class Chosen:
     high: int = 0
 
     def indices(self, layout: Layout) -> TensorSpec:
-        """The indices, some of them equal."""
+        """Return the tensor of indices, some of which are equal."""
         below = max(self.high or self.points, 1)
         return random_positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
 def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
-    """What reading and adding to chosen points have in common."""
+    """Return the arguments that reading chosen points and adding to them have in common."""
     sizes = template.sizes
     features, layout = (sizes.b, sizes.c, sizes.points), template.layout
     return {
@@ -82,7 +82,7 @@ SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3)
 
 
 def choices(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
-    """Calls in which this many points are chosen of each set, most of them several times."""
+    """Return templates in which this number of points is chosen from each set, most of them several times."""
     return (
         CHOSEN.with_sizes(shape=shape),
         CHOSEN.with_sizes("exact", shape=shape, points=4).replace(domains=SUMMANDS, exact=True, smoke=False),
@@ -140,7 +140,7 @@ register(
 
 
 def _any_index(sizes: Stack) -> Domain:
-    """Indices that every set has, or in part none has."""
+    """Return the domain of indices that every set has, or also of indices that no set has."""
     below = max(min((count for count in sizes.points if count), default=1), 1)
     return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
 

@@ -29,9 +29,9 @@ class Ball:
     """A query of balls, or of shells.
 
     Attributes:
-        B, N, npoint, sample_num, min_radius, max_radius: as the function has them.
-        points, centers: where the coordinates are drawn from.
-        is_own_center: whether the centres are the first of the points.
+        B, N, npoint, sample_num, min_radius, max_radius: The arguments of the function.
+        points, centers: The domains of the coordinates.
+        is_own_center: Whether the centers are the first of the points.
     """
 
     B: int = 2
@@ -46,6 +46,7 @@ class Ball:
 
 
 def _own_points(values: Mapping[str, Any]) -> Any:
+    """Return the first points as centers."""
     return values["xyz"][:, : values["_centers"].shape[1]]
 
 
@@ -163,7 +164,7 @@ register(
 
 @dataclass(frozen=True, kw_only=True)
 class Nearest:
-    """Sizes of the points, of the centres, and how many neighbours each gets; the fourth is not for three."""
+    """The numbers of sets, points, centers and neighbours; the function of three neighbours ignores the last."""
 
     b: int = 2
     points: int = 17

@@ -17,7 +17,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Sizes of the points, and how many are chosen."""
+    """The numbers of sets, of points and of chosen points, and the domain of the coordinates."""
 
     B: int = 2
     N: int = 24
@@ -26,11 +26,11 @@ class Sampling:
 
 
 MOST_PAIRED_POINTS = 1000
-"""Larger sets have no distances of all pairs, which would need too much memory."""
+"""The largest size of sets whose distances are computed for all pairs; larger sets would need too much memory."""
 
 
 def _distances(values: Mapping[str, Any]) -> Any:
-    """Distances of two sorts: there and back they are different."""
+    """Compute distances of all pairs that differ by direction."""
     points = values["_points"]
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 

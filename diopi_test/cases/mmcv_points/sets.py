@@ -16,28 +16,28 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 I32, I64 = Dtype.int32, Dtype.int64
 
 CLOUD = normal()
-"""Coordinates as usual."""
+"""Usual coordinates."""
 
 
 def some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Coordinates of which every seventh is NaN."""
+    """Draw coordinates of which every seventh is NaN."""
     values = CLOUD(rng, count, dtype)
     values[::7] = np.nan
     return values
 
 
 LATTICE = integer_values(-2, 2)
-"""Coordinates of which many distances are equal, some of them 0, and all exact."""
+"""Exact coordinates; many distances are equal, and some are 0."""
 
 
 def attributes(sizes: Any, *names: str) -> dict[str, Any]:
-    """The fields of some sizes that are arguments of the same names; of all if none is named."""
+    """Return the fields of the sizes that are arguments of the same names; all fields if none is named."""
     return {field.name: getattr(sizes, field.name) for field in fields(sizes) if not names or field.name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """Stacked sets: how many centres, or rows, and how many points each has."""
+    """Stacked sets: the numbers of centers, or rows, and of points of each set."""
 
     centers: tuple[int, ...] = (3, 4)
     points: tuple[int, ...] = (17, 11)

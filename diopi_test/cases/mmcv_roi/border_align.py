@@ -19,12 +19,12 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Borders:
-    """Features, (N, C, H, W) with C of one border, and their boxes.
+    """The shape of the features, (N, C, H, W) with C for one border, and the boxes.
 
     Attributes:
-        extent: the least and the largest side of a box.
-        starts: the least and the largest coordinate where a box starts.
-        quarters: whether boxes are made of quarters of cells.
+        extent: The minimum and maximum side of a box.
+        starts: The minimum and maximum coordinate at which a box starts.
+        quarters: Whether all coordinates are multiples of a quarter of a cell.
     """
 
     shape: tuple[int, int, int, int] = (2, 2, 3, 4)
@@ -34,7 +34,7 @@ class Borders:
     quarters: bool = False
 
     def boxes(self, values: Values) -> Any:
-        """Boxes at places drawn."""
+        """Compute boxes from their first corners and sizes."""
         corners = np.concatenate([values["_starts"], values["_starts"] + values["_sizes"]], -1)
         return np.rint(4 * corners) / 4 if self.quarters else corners
 

@@ -22,6 +22,7 @@ class GridRegions(Regions):
     """Regions of whole cells, aligned with them, whose samples are inside the features and between the cells."""
 
     def _regions(self, values: Values) -> Any:
+        """Compute regions of whole cells."""
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.5
         high = low + np.floor(values["_sizes"]) * np.array(self.bins[::-1])
         samples = np.arange(self.number)[::-1, np.newaxis] % self.shape[0]
@@ -51,7 +52,7 @@ GRIDS = GRID.replace(dtypes=DtypeSelection.leading, smoke=False)
 NOTHING = {"offset": tensor(0), "grad_offset": zeros(0)}
 
 THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "starts": (0, 0.12), "gamma": 0.015625}
-"""Bins of so many cells that the mean depends on the number of samples."""
+"""Bins of three cells, so that the mean depends on the number of samples."""
 
 SHIFTED = (
     GRID,

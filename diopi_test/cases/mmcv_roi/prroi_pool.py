@@ -27,7 +27,7 @@ def precise(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
 
 
 WHOLE_CELLS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
-"""Regions whose bins are made of halves of cells."""
+"""Regions whose bins consist of half cells."""
 
 LONG_REGION, CHANNELS = (
     ([0, 1.25, 0, 380, 1],),

@@ -18,7 +18,7 @@ F64, I32 = Dtype.float64, Dtype.int32
 MAXIMUM, MEAN = 0, 1
 
 FEATURES = normal()
-"""What feature maps hold as usual."""
+"""Usual features."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +26,12 @@ class Regions(Pooling):
     """One way of pooling regions.
 
     Attributes:
-        mode: pool_mode.
-        features: where the maps are drawn from.
-        fixed: the regions themselves, if they are not drawn.
-        argmax_given: whether the mean, too, gets tensors for the places of maxima.
-        gamma: of DeformRoiPool.
-        offset: where its offsets are drawn from; None where it has none.
+        mode: The argument pool_mode.
+        features: The domain of the features.
+        fixed: The regions; empty if they are random.
+        argmax_given: Whether a call that computes means also gets tensors for the positions of maxima.
+        gamma: The argument gamma of DeformRoiPool.
+        offset: The domain of the offsets of DeformRoiPool; None without offsets.
     """
 
     mode: int = MEAN
@@ -43,23 +43,23 @@ class Regions(Pooling):
 
     @property
     def pooled(self) -> tuple[int, int, int, int]:
-        """Shape of the result."""
+        """Return the shape of the result."""
         return self.number, self.shape[1], *self.bins
 
     @property
     def number(self) -> int:
-        """Of regions."""
+        """Return the number of regions."""
         return len(self.fixed) or self.regions
 
     def rois(self, layout: Layout) -> Mapping[str, TensorTemplate]:
-        """The regions, drawn or given."""
+        """Return the fixed or the random regions."""
         if self.fixed:
             return {"rois": tensor(self.number, 5, compute=lambda values: self.fixed)}
         return self.drawn_regions(layout)
 
 
 def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
-    """What the functions of this family have in common."""
+    """Return the arguments that the functions of this family have in common."""
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     return {
@@ -78,11 +78,11 @@ REGION = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES
 REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
 PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
-"""Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
+"""Whole numbers, so that a weighted sum is +0 where it cancels or where nothing is sampled."""
 
 WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
 FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
-"""Three regions, two of which end before they begin: no samples, where their number follows from the extent."""
+"""Three regions, two of which end before they begin: they have no samples where the extent determines their number."""
 
 EXACT = REGION.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES).replace(
     smoke=False

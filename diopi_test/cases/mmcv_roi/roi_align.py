@@ -26,6 +26,7 @@ from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, sa
 
 
 def _place(sizes: Regions, result: str) -> TensorTemplate:
+    """Return the tensor of the positions of maxima; it is empty, unrelated or computed by the forward function."""
     if sizes.mode == MEAN and not sizes.argmax_given:
         return tensor(0)
     if sizes.mode == MEAN:
@@ -52,7 +53,7 @@ LARGEST = REGION.with_sizes("maximum", mode=MAXIMUM, features=distinct)
 
 
 def places(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Tensors for the places of maxima, of this shape, where there are no maxima."""
+    """Return overrides for the shapes of the positions of maxima where there are no maxima."""
     return dict.fromkeys(("argmax_y", "argmax_x"), ResultOverride(shape=shape))
 
 
@@ -84,7 +85,7 @@ UNALIGNED = REGION.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligne
 
 
 def of_maxima(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
-    """The same calls with maxima of clearly different numbers."""
+    """Return the same templates for the maximum, with clearly different numbers."""
     return [template.with_sizes(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
 
 
@@ -95,7 +96,7 @@ TWICE = (
     *BOTH_MODES,
     LONG,
 )
-"""Calls that are made for the mean and for the maximum."""
+"""Templates that are used both for the mean and for the maximum."""
 
 LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", mode=MAXIMUM, features=distinct, regions=17)
 ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *of_maxima(TWICE), PYRAMID, LARGE_MAXIMUM)

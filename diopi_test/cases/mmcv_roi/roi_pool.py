@@ -22,6 +22,7 @@ class CellRegions(Regions):
     """Regions the edges of whose bins are away from those of cells, where the cells they cover change."""
 
     def _regions(self, values: Values) -> Any:
+        """Compute regions whose bins keep their edges away from those of cells."""
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.2
         widths = np.floor(values["_sizes"]) + 0.25 * np.ceil(3 * (values["_sizes"] % 1))
         high = low + widths * np.array(self.bins[::-1])
@@ -54,7 +55,7 @@ def pool_backward(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str,
 CELLS = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
 CELL = CELLS.replace(dtypes=DtypeSelection.leading, smoke=False)
 WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
-"""Regions whose bins begin and end with cells; the last one is in part outside."""
+"""Regions whose bins begin and end at the edges of cells; the last one lies partly outside."""
 
 POOLS = (
     CELLS,

@@ -16,13 +16,13 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Carafe:
-    """Sizes of an upsampling.
+    """The sizes of an upsampling.
 
     Attributes:
-        shape: of the features.
-        k, g, s: size of the kernels, groups of channels, scale.
-        workspace: shape of the room to work in.
-        flat: whether the features with channels last are declared as a vector.
+        shape: The shape of the features.
+        k, g, s: The size of the kernels, the number of groups of channels, and the scale.
+        workspace: The shape of the workspace.
+        flat: Whether the features with channels last are declared as a vector.
     """
 
     shape: Shape4 = (2, 2, 2, 3)

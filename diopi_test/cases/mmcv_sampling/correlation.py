@@ -16,7 +16,7 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Correlated:
-    """Sizes of a correlation; pairs are along H and along W."""
+    """The sizes of a correlation; pairs are along H and along W."""
 
     shape: Shape4 = (2, 2, 4, 5)
     kernel: Pair = (1, 1)
@@ -28,7 +28,7 @@ class Correlated:
 
     @property
     def size(self) -> list[int]:
-        """Of the result along H and W."""
+        """Return the sizes of the result along H and W."""
         axes = zip(self.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
 

@@ -15,7 +15,7 @@ from diopi_test.cases.tensors import arbitrary, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Psa:
-    """Samples, sizes of the map and of the masks, the place of a position in its own mask."""
+    """The number of samples, the sizes of the map and of the masks, and the position of an element in its own mask."""
 
     n: int = 2
     feature: Pair = (2, 3)

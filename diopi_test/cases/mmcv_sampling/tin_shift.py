@@ -16,7 +16,7 @@ from diopi_test.cases.tensors import arbitrary, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted:
-    """Sizes of the frames (N, T, C, S), groups of channels, and how far they are shifted at most."""
+    """The shape of the frames (N, T, C, S), the number of groups of channels, and the largest shift."""
 
     shape: Shape4 = (2, 5, 4, 3)
     groups: int = 2

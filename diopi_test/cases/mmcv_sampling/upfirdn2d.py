@@ -16,12 +16,12 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True, kw_only=True)
 class Filtered:
-    """Sizes of a filter.
+    """The sizes of a filter.
 
     Attributes:
-        shape: batch, channels, height and width of the planes; the channels are the last axis of the input.
-        kernel, up, down: along the height and along the width.
-        rows, columns: margins before and after the height and the width.
+        shape: The numbers of images and channels, the height and the width; channels are the last axis of the input.
+        kernel, up, down: The arguments along the height and along the width.
+        rows, columns: The margins before and after the height and the width.
     """
 
     shape: Shape4 = (2, 2, 4, 5)

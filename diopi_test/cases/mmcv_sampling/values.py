@@ -9,7 +9,7 @@ F32, I32, I64 = Dtype.float32, Dtype.int32, Dtype.int64
 F16 = (Dtype.float16,)
 
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Sizes along H and along W."""
 
 Shape4 = tuple[int, int, int, int]
 
@@ -17,7 +17,7 @@ GROWING = {
     **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), uniform(0.7, 0.74)),
     **dict.fromkeys(("kernel", "masks"), choice([1.0])),
 }
-"""Sums that grow until half precision rounds what is added, always the same way."""
+"""Numbers whose running sum grows until half precision rounds every summand in the same direction."""
 
 ALIKE = {"growing-sum": "all weights are alike, so that the sum grows"}
 WHOLE = integer_values(-2, 2)

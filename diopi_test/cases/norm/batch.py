@@ -37,6 +37,7 @@ SAVED = ("save_mean", "save_invstd")
 
 
 def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of batch norm from a template."""
     channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
     return {
         "training": True,

@@ -44,6 +44,7 @@ USUAL = (*COMMON, NO_AFFINE, layer("eps", (3, 4, 5), eps=0.5), layer("small-eps"
 
 
 def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of layer norm from a template."""
     shape = template.sizes.shape
     begin = template.argument("begin_norm_axis", 1) % len(shape)
     override = template.results.get("save_mean")
@@ -137,6 +138,7 @@ layer_norm(
 
 
 def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of group norm from a template."""
     shape, parameter_dtype = template.sizes.shape, template.sizes.parameters
     groups = template.argument("num_groups", 2)
     statistics_shape = (shape[0], groups)
@@ -209,6 +211,7 @@ group_norm(
 
 
 def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of instance norm from a template."""
     axis = template.argument("axis", 2)
     arguments = common(template, (prod(template.sizes.shape[1:axis]),))
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
@@ -296,10 +299,12 @@ def _is_not_dense(prototype: Prototype, case: Case) -> bool:
 
 
 def _is_empty(prototype: Prototype, case: Case) -> bool:
+    """Return whether the input has no elements."""
     return 0 in case.arguments["input"].shape
 
 
 def _has_negative_begin_axis(prototype: Prototype, case: Case) -> bool:
+    """Return whether the first normalized axis counts from the last axis."""
     return bool(case.arguments["begin_norm_axis"] < 0)
 
 

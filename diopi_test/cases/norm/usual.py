@@ -80,7 +80,7 @@ GRADIENTS = (
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )
-"""Each gradient without the others, and the gradient of the bias of a layer without weight."""
+"""Templates of each gradient without the others, and of the bias gradient of a layer without weight."""
 
 
 def saved(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:

@@ -49,10 +49,10 @@ FROM_ONE = avoid_points([0.0], normal(2), 1.0)
 """Numbers of absolute value 1 or more, so that all elements count in a norm of negative order."""
 
 HUGE_SQUARES = log_uniform(8, 10)
-"""Squares are too large for float16, norms are not."""
+"""Numbers whose squares are too large for float16, while norms are not."""
 
 TINY_SQUARES = log_uniform(-13, -10)
-"""Squares are too small for float16, norms are not."""
+"""Numbers whose squares are too small for float16, while norms are not."""
 
 SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
 FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
@@ -171,6 +171,7 @@ def along_untried(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[
 
 
 def _input(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of a vector norm from a template."""
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
 
@@ -263,7 +264,7 @@ Rows = Sequence[Sequence[float]]
 
 LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
 SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
-"""Rows in which one, two or four elements share the gradient; the others are positive, so that their zeros are."""
+"""Rows in which one, two or four elements share the gradient; the others are positive, so that their zeros are too."""
 
 TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
 POSITIVE = uniform(0.5, 2)
@@ -287,6 +288,7 @@ SLOPES = (
 
 
 def _gradient(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the gradient of a vector norm from a template."""
     sizes, layout = template.sizes, template.layout
     norm_layout = layout if not template.large else contiguous
     return {
@@ -364,6 +366,7 @@ def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
 
 
 def _distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw numbers of different absolute values."""
     return np.asarray(rng.permutation(np.arange(1, count + 1)) / 4 * rng.choice([-1.0, 1.0], count))
 
 

@@ -109,7 +109,7 @@ def from_domain(
     label: str = "",
     **fields: Any,
 ) -> CaseTemplate[Axes]:
-    """A pattern with numbers of `domain`; it is a basic case under its own label alone."""
+    """Return the pattern with numbers of `domain`; with another label, it is no smoke case."""
     smoke = pattern.smoke and not label
     return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **fields)
 
@@ -117,17 +117,17 @@ def from_domain(
 def patterns_from_domain(
     patterns: Iterable[CaseTemplate[Axes]], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
 ) -> Iterator[CaseTemplate[Axes]]:
-    """All patterns in float32, the common ones in the other element types."""
+    """Yield all patterns in float32 and the common ones in the other element types."""
     return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **fields) for pattern in patterns)
 
 
 def by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
-    """Another domain for each element type."""
+    """Return a domain that depends on the element type."""
     return lambda rng, count, dtype: domain_of(dtype)(rng, count, dtype)
 
 
 def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
-    """The result, or the position of the extremum, in an element type the caller chooses."""
+    """Return overrides for a result, or for the position of an extremum, in an element type that the caller chooses."""
     return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))
 
 

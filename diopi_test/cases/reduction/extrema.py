@@ -97,7 +97,7 @@ def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def positions(prototype: Prototype, patterns: Sequence[CaseTemplate[Axes]]) -> Iterator[CaseTemplate[Axes]]:
-    """Where extrema are; only the cases that say so, and those of bool, have several equal numbers in a slice."""
+    """Yield templates for the positions of extrema; few of them, and all of bool, have equal numbers in a slice."""
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
     yield from patterns_from_domain(
         (*patterns, *LARGE_AXES), distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
@@ -140,7 +140,7 @@ def position(prototype: Prototype) -> Iterator[Case]:
 def extrema(
     prototype: Prototype, patterns: Iterable[CaseTemplate[Axes]], whole_tensor: CaseTemplate[Axes]
 ) -> Iterator[CaseTemplate[Axes]]:
-    """The values of extrema; no slice has zeros of both signs."""
+    """Yield templates for the values of extrema; no slice has zeros of both signs."""
     yield from patterns_from_domain(patterns, full_range, prototype.dtypes)
     ranges = {
         "special": special_except(0.0, -0.0, nan),
@@ -164,11 +164,12 @@ def amax(prototype: Prototype) -> Iterator[Case]:
 
 
 def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """The extrema are the first and last element."""
+    """Draw different numbers in ascending order: the extrema are the first and the last element."""
     return np.sort(distinct(rng, count, dtype))
 
 
 def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw different numbers in descending order."""
     return _ascending(rng, count, dtype)[::-1]
 
 
@@ -212,23 +213,25 @@ TRUTHS: dict[int, list[complex]] = {
     2: [1.0, 0.25, -0.5, nan, inf],
     3: [1.0, 1j, -0.25j, complex(0, nan)],
 }
-"""Elements that count as true, by category of the element type: also those no integer or no real number equals."""
+"""Elements that count as true, by category of the element type; some are fractions or have only an imaginary part."""
 
 
 def _mostly(rare: Sequence[complex], frequent: Sequence[complex], times: int = 6) -> Domain:
-    """A seventh of the elements, or one for that many `times` others, from the one, all others from the other."""
+    """Return a domain in which the frequent numbers occur `times` times as often as the rare ones."""
     return choice([*rare, *(frequent[i % len(frequent)] for i in range(times * len(rare)))])
 
 
 HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
-"""Numbers that are zero when cut down to the next narrower type."""
+"""Numbers that a conversion to the next narrower type turns into 0."""
 
 
 def _true(dtype: Dtype) -> Sequence[complex]:
+    """Return elements that count as true."""
     return TRUTHS[category(dtype)]
 
 
 def _false(dtype: Dtype) -> Sequence[complex]:
+    """Return elements that count as false."""
     return [0.0, -0.0] if category(dtype) > 1 else [0]
 
 

@@ -55,20 +55,20 @@ from diopi_test.cases.type_promotion import IntegerGap
 
 POWERS = Axes.template("", (2, 1024), (1,))
 WIDER = {F16: F32, BF16: F32, F32: F64}
-"""Types of a result that hold a sum exactly which the summands' own type can't hold."""
+"""Types of a result that represent a sum exactly, unlike the type of the summands."""
 
 INFINITE = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
 
 
 def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
+    """Draw columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
     large = [32768.0] * 7 + [-32768.0] * 7
     columns = [[*large, 3.0, 13.0 - 2 * number] for number in range(count // 16)]
     return rng.permuted(np.array(columns), axis=1).T.reshape(-1)
 
 
 def _largest(dtype: Dtype) -> Domain:
-    """Whole numbers of which a type that is not wider holds no sum."""
+    """Return a domain of whole numbers so large that their sums need a wider type."""
     largest = 2**24 if dtype is F32 else 9
     return integer_values(largest // 2, largest)
 
@@ -80,7 +80,7 @@ LARGE_AXES = (
     Axes.template("long-rows-added", (17, 50_021), (0,), large=True),
     Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True),
 )
-"""Calls along several axes: in one case sums as long as an axis can be, in another as many results as rows."""
+"""Calls along several axes: one has sums as long as an axis can be, another as many results as rows."""
 
 
 def large_sums(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
@@ -110,7 +110,7 @@ SUMS = (
 
 
 def _rounded(dtype: Dtype) -> Domain:
-    """Whole numbers that a floating type can't hold while it holds sums and means of four of what they become."""
+    """Return a domain of integers that the floating type rounds; sums and means of four rounded ones are exact."""
     twice = 2 * IntegerGap(dtype).first
     return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
 
@@ -136,7 +136,7 @@ ADDED: dict[tuple[Dtype, Dtype], Domain] = {
     (Dtype.int32, Dtype.int8): choice([300, 7, -3, 1, 515]),
     (Dtype.complex64, F32): PARTS,
 }
-"""Numbers to add by the element types of the input and of the result that the caller orders: convert them first."""
+"""Numbers to add, by the element types of the input and of the requested result: the conversion comes first."""
 
 MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
     **ADDED,
@@ -145,7 +145,7 @@ MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
     (F32, F16): choice([7e4, -1e-3, 0.5, 3.0]),
     (Dtype.int32, F16): choice([3, -2, 1]),
 }
-"""As `ADDED`, the factors of products; some are infinite in the type of the result."""
+"""Factors of products, by the types of input and requested result; some are infinite in the type of the result."""
 
 
 def ordered(
@@ -153,7 +153,7 @@ def ordered(
     numbers: Mapping[tuple[Dtype, Dtype], Domain],
     shape: tuple[int, ...] = ORDERED.sizes.reduced_shape,
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Templates whose result has an element type that the caller orders."""
+    """Yield templates whose result has an element type that the caller chooses."""
     for (source, target), domain in numbers.items():
         if target in prototype.selectable_dtypes:
             template = from_domain(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
@@ -188,7 +188,7 @@ NO_DEVIATION = {
 
 
 def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Normal numbers, deviating eight times more at the end than at the beginning."""
+    """Draw normal numbers whose deviation grows eightfold from the beginning to the end."""
     return rng.normal(0, 1, count) * np.linspace(0.5, 4, count)
 
 
@@ -220,7 +220,7 @@ def std(prototype: Prototype) -> Iterator[Case]:
 
 
 def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Rows of 18 factors whose product is small, while partial products leave the range of float16, not of float32."""
+    """Draw rows of 18 factors with a small product; partial products leave the range of float16, not of float32."""
     rows = [[16.0] * 8 + [1 / 16] * 8 + [3.0, 1.0 - 2 * number] for number in range(count // 18)]
     return rng.permuted(np.array(rows), axis=1)
 

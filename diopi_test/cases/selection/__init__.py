@@ -34,23 +34,27 @@ def smoke_selection() -> Mapping[str, Sequence[str]]:
 
 
 def _full_cases(prototype: Prototype) -> Sequence[Case]:
+    """Return a function's own cases of the full level and the cases derived from them."""
     load_families("diopi_test.cases")
     cases = registered_cases(prototype)
     return *cases, *repeated_cases(prototype, cases)
 
 
 def _large_cases(prototype: Prototype) -> Sequence[Case]:
+    """Return a function's own cases of the large level and the case with few NaNs."""
     load_families("diopi_test.cases")
     cases = registered_cases(prototype, large=True)
     return *cases, *nan_cases(prototype, cases)
 
 
 def _smoke_cases(prototype: Prototype) -> Sequence[Case]:
+    """Return the cases of the full level that are smoke cases or in the smoke selection."""
     labels = smoke_selection().get(prototype.name, ())
     return [case for case in select_cases(prototype.name, "full") if case.smoke or case.label in labels]
 
 
 def _no_dependencies(prototype: Prototype) -> Sequence[str]:
+    """Return that nothing but sources determines the cases."""
     return ()
 
 

@@ -78,6 +78,7 @@ def _apply_form(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool,
 
 
 def _is_usual(spec: Any) -> bool:
+    """Return whether an argument is a contiguous tensor with elements."""
     return isinstance(spec, TensorSpec) and spec.layout is contiguous and 0 not in spec.shape
 
 
@@ -115,6 +116,7 @@ def _resolve_size(size: int | str, sizes: Sizes) -> int | None:
 
 
 def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Return whether a shape can be broadcast to the target shape."""
     aligned = shape[len(shape) - min(len(shape), len(target)) :]
     return len(shape) <= len(target) and all(
         length in (1, target_length)
@@ -123,6 +125,7 @@ def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def _reshaped(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    """Return the tensor with another shape; computed values are computed in the old shape and then reshaped."""
     compute = spec.compute
     if compute is not None and not isinstance(compute, ResultOf):
         compute = Reshaped(compute, spec.shape, shape)

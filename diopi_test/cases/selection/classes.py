@@ -71,6 +71,7 @@ def _declared_class(prototype: Prototype, case: Case, int32_indices: bool) -> Ca
 
 
 def _derive_class(demands: Demands, usual: Demands) -> CaseClass:
+    """Return the first class that the case requires and the usual case does not."""
     return next((case_class for case_class in PRECEDENCE if demands[case_class] - usual[case_class]), CaseClass.basic)
 
 

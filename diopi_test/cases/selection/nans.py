@@ -54,21 +54,25 @@ def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
 
 
 def _can_hold_nans(spec: Any) -> bool:
+    """Return whether an argument is a floating tensor with values from a domain."""
     return isinstance(spec, TensorSpec) and spec.compute is None and is_floating(spec.dtype)
 
 
 def _has_nans(prototype: Prototype, case: Case, name: str, spec: TensorSpec) -> bool:
+    """Return whether the case's values of an argument contain NaNs."""
     count = int(np.prod(spec.shape))
     return bool(np.isnan(spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype)).any())
 
 
 def _insert_nans(value: Any, period: int) -> Any:
+    """Return a tensor argument, or a list of them, with one NaN in `period` elements."""
     if isinstance(value, list):
         return [_insert_nans(entry, period) for entry in value]
     return replace(value, domain=partial(_draw_few_nans, value.domain, period)) if _can_hold_nans(value) else value
 
 
 def _draw_few_nans(domain: Domain, period: int, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw numbers from the domain and replace about one in `period` by NaN."""
     values = domain(rng, count, dtype).astype(np.float64)
     values[rng.integers(count, size=-(-count // period))] = np.nan
     return values

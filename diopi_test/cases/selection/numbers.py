@@ -69,6 +69,7 @@ def number_demands(prototype: Prototype, *, include_excluded: bool = False) -> I
 
 
 def _is_excluded(parameter: Parameter, number_property: str, dtype: Dtype) -> bool:
+    """Return whether the prototype excludes such numbers for the parameter and the element type."""
     return any(
         isinstance(fact, facts.ExcludesNumbers) and number_property in fact.kinds and category(dtype) in fact.categories
         for fact in parameter.facts
@@ -93,6 +94,7 @@ def _properties_to_test(prototype: Prototype, parameter: Parameter) -> Iterator[
 
 
 def _group_by_category(dtypes: Sequence[Dtype]) -> list[tuple[Dtype, ...]]:
+    """Return the element types in groups of equal category."""
     return [tuple(group) for _, group in groupby(dtypes, key=category)]
 
 
@@ -138,6 +140,7 @@ def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:
 
 
 def _rarity(case: Case) -> tuple[bool, bool]:
+    """Return a sort key by which cases of common element types and smoke cases come first."""
     return case.dtype not in (Dtype.float32, Dtype.int32, Dtype.complex64), not case.smoke
 
 

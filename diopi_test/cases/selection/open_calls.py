@@ -47,6 +47,7 @@ def _promote_as_pytorch(ranked: Dtype, zero_dim: Dtype) -> Dtype:
 
 
 def _has_type_pytorch_rejects(prototype: Prototype, case: Case) -> bool:
+    """Return whether a tensor of the case has an element type that PyTorch rejects."""
     return bool(_rejected_types(prototype, case))
 
 

@@ -38,11 +38,13 @@ def change_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _has_elements(case: Case) -> bool:
+    """Return whether the case has tensors and all of them have elements."""
     tensors = [tensor for name, value in case.arguments.items() for tensor in TensorSpec.all_in(value)]
     return bool(tensors) and all(0 not in tensor.shape for tensor in tensors)
 
 
 def _change_layout(value: Any) -> Any:
+    """Return a tensor argument, or a list of them, in another layout."""
     if isinstance(value, list):
         return [_change_layout(entry) for entry in value]
     if not isinstance(value, TensorSpec):

@@ -62,6 +62,7 @@ def _can_lend_domains(case: Case) -> bool:
 
 
 def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Case:
+    """Return a case for a call of a network, with values from the most similar of the function's own cases."""
     donor = max(donors, key=lambda case: _similarity(case, call), default=None)
     new_arguments, saved = {}, {}
     for parameter in prototype.arguments:
@@ -87,10 +88,12 @@ def _similarity(case: Case, call: TracedCall) -> tuple[int, ...]:
 
 
 def _name_of(value: Any) -> Any:
+    """Return the name of an enumeration member, or any other value itself."""
     return value.name if isinstance(value, Reduction | RoundMode) else value
 
 
 def _is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor or a list of tensors."""
     return isinstance(value, TracedTensor | TensorSpec | list)
 
 
@@ -109,6 +112,7 @@ def _argument(prototype: Prototype, parameter: Parameter, call: TracedCall, dono
 def _spec(
     prototype: Prototype, parameter: Parameter, tensor: TracedTensor, call: TracedCall, domain: Domain | None
 ) -> TensorSpec:
+    """Return the tensor argument with the shape and layout of the network's tensor and values from the domain."""
     layout = _layout(tensor)
     if tensor.dtype is Dtype.bool:
         true_count = _true_elements(prototype, tensor, call) if parameter.name == "indices" else None
@@ -159,6 +163,7 @@ def _holds_positions(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _layout(tensor: TracedTensor) -> Layout:
+    """Return the layout of a tensor of a network."""
     return contiguous if tensor.is_dense else strides(*tensor.strides)
 
 

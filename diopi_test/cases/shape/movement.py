@@ -391,10 +391,12 @@ register(
 
 
 def _pads_bool_with_edges(prototype: Prototype, case: Case) -> bool:
+    """Return whether a call pads bool with elements of the input."""
     return case.dtype is Dtype.bool and case.arguments["mode"] in ("reflect", "replicate")
 
 
 def _lacks_padding_value(prototype: Prototype, case: Case) -> bool:
+    """Return whether a call pads with a constant but omits it."""
     return case.arguments["mode"] == "constant" and case.arguments["value"] is None
 
 
