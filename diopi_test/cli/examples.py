@@ -90,7 +90,11 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ),
     ],
     "refresh": [("refresh", "update the headers, the golden interface and the README in a clone")],
-    "fingerprint": [("fingerprint --vendor my_vendor --json fingerprint.json", "probe a vendor and write the result")],
+    "fingerprint": [
+        ("fingerprint --vendor my_vendor --json fingerprint.json", "probe a vendor and write the result"),
+        ("fingerprint --vendor my_vendor --declare", "print the declaration of its arithmetic that fits"),
+        ("fingerprint --vendor my_vendor --check", "compare its declaration with its arithmetic"),
+    ],
     "fuzz": [
         ("fuzz --vendor my_vendor --minutes 60", "run random calls for an hour"),
         ("fuzz --function diopiSoftmax --seed 7 --rounds 20 --statistics", "run the same random calls each time"),

@@ -103,7 +103,7 @@ def _dtype(array: Array) -> Dtype:
 def measure_sums(operator: ProbedOperator, dtype: Dtype, *, way: Way) -> Observations:
     """Width, rounding and order of an operator's sums."""
     sums = Sums(operator, way, dtype)
-    top = _top(sums)
+    top = find_top(sums)
     if top is None:
         return {"partial sums": "not seen: sums of three terms are wrong"}
     bits = width(sums, top)
@@ -117,8 +117,8 @@ TOPS = (126, 14)
 """Exponents of large terms: what float32, and what float16 can still add up."""
 
 
-def _top(sums: Sums) -> int | None:
-    """The largest of `TOPS` whose terms can be added; None if even the simplest sums are wrong."""
+def find_top(sums: Sums) -> int | None:
+    """Return the largest of `TOPS` whose terms can be added; None if even the simplest sums are wrong."""
     for top in TOPS:
         half = np.ldexp(1.0, top - 1)
         if top < sums.form.max_exponent and (sums(_placed(2 * half, half, -2 * half)) == half).all():

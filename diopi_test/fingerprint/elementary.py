@@ -60,7 +60,7 @@ def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
     numbers = sweep(dtype)
     with np.errstate(all="ignore"):
         exact = numbers.astype(np.float64)
-        truth, flushed = (_truth(operator.name, values, dtype) for values in (exact, flush(exact, dtype)))
+        truth, flushed = (find_truth(operator.name, values, dtype) for values in (exact, flush(exact, dtype)))
         result = operator(numbers, shape=numbers.shape, dtype=dtype).astype(np.float64)
         errors = error(result, truth, dtype)
         special = ~np.isfinite(truth) | (truth == 0)
@@ -93,7 +93,7 @@ def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
     return same | (np.isnan(result) & np.isnan(truth))
 
 
-def _truth(name: str, values: Floats, dtype: Dtype) -> Floats:
+def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:
     """Return the reference's results for a result tensor of element type `dtype`."""
     function = find_reference(name)
     assert function is not None

@@ -42,7 +42,7 @@ class ProbedOperator:
         self._parameters = lookup(name).parameters[1:]
 
     def __call__(self, *arguments: Any, shape: Sequence[int], dtype: Dtype) -> Array:
-        """Call the operator.
+        """Call the operator, which has one result.
 
         Args:
             *arguments: all arguments except the result, in the prototype's order.
@@ -55,21 +55,45 @@ class ProbedOperator:
         Raises:
             ProbeFailedError: if the call fails or writes outside its tensors.
         """
-        left = iter(arguments)
+        (result,) = self.compute_results(*arguments, results=[(shape, dtype)])
+        return result
+
+    def compute_results(self, *arguments: Any, results: Sequence[tuple[Sequence[int], Dtype]]) -> list[Array]:
+        """Call the operator and return all results.
+
+        Args:
+            *arguments: all arguments except the results, in the prototype's order.
+            results: shape and element type of each result.
+
+        Returns:
+            The results.
+
+        Raises:
+            ProbeFailedError: if the call fails or writes outside its tensors.
+        """
+        left, outputs = iter(arguments), iter(results)
         try:
             with ExitStack() as tensors:
-                result = tensors.enter_context(Tensor.empty(self._context, shape, dtype))
+                targets: list[Tensor] = []
                 values = [
-                    result if parameter.role is Role.output else self._value(parameter, next(left), tensors)
+                    self._result(*next(outputs), targets, tensors)
+                    if parameter.role is Role.output
+                    else self._value(parameter, next(left), tensors)
                     for parameter in self._parameters
                 ]
                 code = self._vendor.call(self.name, self._context, *values)
                 self._context.stream.synchronize()
                 if code is not Error.Success:
                     raise ProbeFailedError(_REFUSALS.get(code, f"{code.name}: {self._vendor.last_error()}"))
-                return result.numpy()
+                return [target.numpy() for target in targets]
         except GuardError as error:
             raise ProbeFailedError(f"wrote beside a tensor: {error}") from error
+
+    def _result(self, shape: Sequence[int], dtype: Dtype, targets: list[Tensor], tensors: ExitStack) -> Tensor:
+        """Return a new result tensor, which is also added to `targets`; `tensors` releases it."""
+        target = tensors.enter_context(Tensor.empty(self._context, shape, dtype))
+        targets.append(target)
+        return target
 
     def _value(self, parameter: Parameter, argument: Any, tensors: ExitStack) -> Any:
         """Return an argument as the vendor receives it; `tensors` releases the tensors of arrays."""

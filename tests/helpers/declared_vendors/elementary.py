@@ -30,7 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., Tensor]] = {
 _OPERATORS = {"divide": "div"}
 """The names of ATen operators that differ from the names of the functions."""
 
-_SATURATING = ("erf", "tanh", "sigmoid")
+_SATURATING = ("erf", "expm1", "sigmoid", "tanh")
 """Functions whose results are exact where they round to 1 or −1."""
 
 _COMPOSED = (
@@ -73,7 +73,7 @@ def _largest_errors(bounds: Sequence[ErrorBound], argument: Tensor, truth: Tenso
     for bound in bounds:
         size = bound.ulp * ulp + bound.relative * truth.abs() + bound.absolute
         errors = torch.where((argument >= bound.minimum) & (argument <= bound.maximum), size.maximum(errors), errors)
-    return (errors - ulp / 2).clamp(min=0)
+    return (errors - ulp).clamp(min=0)
 
 
 _FIRST_MULTIPLIER, _SECOND_MULTIPLIER = 0x9E3779B97F4A7C15 - 2**64, 0x94D049BB133111EB - 2**64

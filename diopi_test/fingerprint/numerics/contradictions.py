@@ -1,0 +1,164 @@
+"""Where a declaration and what was measured contradict each other, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from diopi_impl.numerics import ErrorBound, Numerics
+from diopi_impl.numerics.declaration import Products
+from diopi_test.fingerprint.numerics.error_ranges import MEASURES, ErrorRange
+from diopi_test.fingerprint.numerics.errors import FunctionErrors
+from diopi_test.fingerprint.numerics.factors import FORMAT_OF_BITS, NAMES
+from diopi_test.fingerprint.numerics.measured import MeasuredNumerics
+
+UNDECLARED_ULP = 8.0
+"""Errors of elementary functions up to this bound do not contradict a declaration."""
+
+UNUSED_RATIO = 8.0
+"""A declared bound is not used if it is larger than the measured errors by more than this factor."""
+
+_ORDER: Sequence[Products] = ("ieee", *FORMAT_OF_BITS.values())
+"""The precisions of factors, the most precise first."""
+
+
+@final
+@dataclass(frozen=True)
+class Contradiction:
+    """A contradiction between a declaration and what was measured.
+
+    Attributes:
+        field: the field of the declaration.
+        is_undeclared: whether the vendor uses what it does not declare. If not, it declares what it does not use.
+        message: what was declared, and what was measured.
+    """
+
+    field: str
+    is_undeclared: bool
+    message: str
+
+    def __str__(self) -> str:
+        kind = "used, but not declared" if self.is_undeclared else "declared, but not used"
+        return f"{kind}: {self.message}"
+
+
+def find_contradictions(measured: MeasuredNumerics, declared: Numerics) -> list[Contradiction]:
+    """Return the contradictions in all fields that were measured.
+
+    Args:
+        measured: what was measured of a vendor.
+        declared: the declaration of the vendor, or of a run.
+
+    Returns:
+        The contradictions, in the order of the fields.
+    """
+    return [
+        contradiction
+        for find in (_products, _half_accumulation, _convolutions, _elementary, _ordered_fields, _sum_order)
+        for contradiction in find(measured, declared)
+    ]
+
+
+def _evidence(measured: MeasuredNumerics, field: str) -> str:
+    return "; ".join(measured.evidence[field])
+
+
+def _products(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    for field, family in (("float32_products", "linalg"), ("convolution_products", "conv")):
+        if field not in measured.evidence:
+            continue
+        found, permitted = (numerics.products_of(family) for numerics in (measured.numerics, declared))
+        evidence = _evidence(measured, field)
+        if _ORDER.index(found) > _ORDER.index(permitted):
+            yield Contradiction(
+                field, True, f'{evidence}; declared are products in {NAMES[permitted]}: declare {field} = "{found}"'
+            )
+        elif found != permitted:
+            yield Contradiction(field, False, f"products in {NAMES[permitted]} are declared, but {evidence}")
+
+
+def _half_accumulation(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    field = "half_accumulation"
+    if field in measured.evidence and measured.numerics.half_accumulation != declared.half_accumulation:
+        is_undeclared = declared.half_accumulation == "float32"
+        wanted = 'declare half_accumulation = "half"' if is_undeclared else 'half_accumulation = "half" is declared'
+        yield Contradiction(field, is_undeclared, f"{_evidence(measured, field)}; {wanted}")
+
+
+def _convolutions(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    field = "convolutions"
+    if field not in measured.evidence:
+        return
+    used, evidence = measured.numerics.convolutions, _evidence(measured, field)
+    for algorithm in sorted(used - declared.convolutions - {"direct"}):
+        if algorithm == "winograd-f2" and "winograd-f4" in declared.convolutions:
+            continue  # the errors of the smaller tiles are smaller
+        yield Contradiction(field, True, f'{evidence}; add "{algorithm}" to convolutions')
+    for algorithm in sorted(declared.convolutions - used - {"direct"}):
+        yield Contradiction(field, False, f'"{algorithm}" is declared, but no probed convolution uses it: {evidence}')
+
+
+def _elementary(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    for entry in measured.errors:
+        bounds = declared.elementary.get(entry.name, ())
+        excess = [binade for binade in entry.binades if not _is_permitted(binade, bounds)]
+        if excess:
+            worst = max(excess, key=lambda binade: binade.largest("ulp"))
+            place = f"{worst.largest('ulp'):.3g} ulp for arguments from {worst.minimum:g} to {worst.maximum:g}"
+            advice = "the declared bound is smaller" if bounds else "no bound is declared"
+            yield Contradiction("elementary", True, f"{entry.name} has errors up to {place}; {advice}")
+        elif bounds and all(_is_unused(entry, bound) for bound in bounds):
+            yield Contradiction("elementary", False, f"a bound of {entry.name} is declared, but {entry}")
+
+
+def _is_permitted(binade: ErrorRange, bounds: Sequence[ErrorBound]) -> bool:
+    """Return whether a bound, or an undeclared function, permits the errors of a binade."""
+    overlapping = [bound for bound in bounds if bound.minimum < binade.maximum and binade.minimum < bound.maximum]
+    return binade.largest("ulp") <= UNDECLARED_ULP or any(map(binade.is_permitted, overlapping))
+
+
+def _is_unused(entry: FunctionErrors, bound: ErrorBound) -> bool:
+    """Return whether a bound is much larger than the errors in its range."""
+    inside = [b for b in entry.binades if bound.minimum <= b.minimum and b.maximum <= bound.maximum]
+    return all(
+        UNUSED_RATIO * binade.largest(measure) < getattr(bound, measure)
+        for binade in inside
+        for measure in MEASURES
+        if getattr(bound, measure)
+    )
+
+
+_ORDERED_FIELDS: Mapping[str, Sequence[str]] = {
+    "subnormals": ("keep", "flush-results", "flush-inputs"),
+    "signed_zeros": ("keep", "ignore"),
+    "float64": ("ieee", "emulated", "absent"),
+}
+"""The values of fields, each of which permits more than those before."""
+
+
+def _ordered_fields(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    """Yield contradictions in fields whose values are ordered by what they permit."""
+    for field, order in _ORDERED_FIELDS.items():
+        permitted = getattr(declared, field)
+        if field not in measured.evidence or permitted is None:
+            continue  # None: a vendor that declares nothing may flush subnormal numbers
+        found = getattr(measured.numerics, field) or "keep"
+        if found != permitted:
+            is_undeclared = order.index(found) > order.index(permitted)
+            evidence = f'{field} = "{permitted}" is declared, but {_evidence(measured, field)}'
+            yield Contradiction(field, is_undeclared, evidence)
+
+
+def _sum_order(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    field = "sum_order"
+    if field not in measured.evidence:
+        return
+    for family in sorted(set(measured.numerics.sum_order) - set(declared.sum_order)):
+        yield Contradiction(
+            field, True, f'equal calls of the family {family} differ; declare sum_order.{family} = "run-to-run"'
+        )
+    for family in sorted(set(declared.sum_order) & measured.repeated_families):
+        yield Contradiction(
+            field, False, f'sum_order.{family} = "run-to-run" is declared, but equal calls of the probe agree'
+        )

@@ -1,0 +1,146 @@
+"""Ranges of arguments in which one bound describes the errors of an elementary function.
+
+Neighboring binades share a range if one bound in ulp, relative or absolute, describes their errors within `MAX_RATIO`.
+Bounds in ulp are rounded up to a value of `ULP_BOUNDS`. Other bounds are enlarged by `MARGIN` and rounded up to two
+significant digits. A sample misses the largest error by some percent, which causes no failures: budgets permit a single
+element several times its unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from diopi_impl.numerics import ErrorBound
+from diopi_impl.numerics.validation import FLOAT32_EPSILON, MAX_RELATIVE_ERROR
+
+MARGIN = 1.02
+"""The factor by which measured relative and absolute errors are enlarged before they are rounded up."""
+
+TOLERANCE = 0.01
+"""The error of a measured error in ulp, because the float64 reference is not exact."""
+
+MAX_CORRECT_ULP = 1.0
+"""Functions with errors up to this bound need no declaration."""
+
+ULP_BOUNDS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0)
+"""The bounds in ulp that are declared; larger errors are declared as relative or absolute errors."""
+
+MAX_RATIO = 3.0
+"""The largest ratio of the errors of binades that share a declared range."""
+
+MEASURES = ("ulp", "relative", "absolute")
+"""The measures of errors, in the order of preference."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ErrorRange:
+    """The errors for arguments in a range.
+
+    Attributes:
+        minimum, maximum: the range.
+        errors: the largest error of each binade in the range, by measure.
+        result: the largest magnitude of an exact result.
+    """
+
+    minimum: float
+    maximum: float
+    errors: Mapping[str, Sequence[float]]
+    result: float
+
+    def largest(self, measure: str) -> float:
+        """Return the largest error in a measure."""
+        return max(self.errors[measure])
+
+    def can_declare(self, measure: str) -> bool:
+        """Return whether one bound in a measure describes the errors of all binades.
+
+        An absolute bound describes errors near an argument of 0, and errors that are small beside the argument.
+        """
+        limit = ULP_BOUNDS[-1] if measure == "ulp" else MAX_RELATIVE_ERROR / 2
+        if measure == "absolute" and self.minimum * self.maximum != 0:
+            limit = min(limit, limit * max(abs(self.minimum), abs(self.maximum)))
+        least = 1.0 if measure == "ulp" else 0.0
+        sizes = [max(size, least) for size in self.errors[measure]]
+        return max(sizes) <= min(limit, MAX_RATIO * min(sizes))
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether no declaration is needed."""
+        return self.largest("ulp") <= MAX_CORRECT_ULP + TOLERANCE
+
+    @property
+    def is_worthless(self) -> bool:
+        """Whether the errors are too large to be declared."""
+        return not self.is_correct and not any(map(self.can_declare, MEASURES))
+
+    @property
+    def bound(self) -> ErrorBound | None:
+        """The bound that permits the errors; None if no declaration is needed or possible."""
+        measure = next(filter(self.can_declare, MEASURES), None)
+        if self.is_correct or measure is None:
+            return None
+        size = round_up_ulp(self.largest("ulp")) if measure == "ulp" else round_up(self.largest(measure))
+        return ErrorBound(minimum=self.minimum, maximum=self.maximum, **{measure: size})
+
+    def joined(self, neighbor: ErrorRange) -> ErrorRange:
+        """Return the range of both ranges."""
+        return ErrorRange(
+            minimum=min(self.minimum, neighbor.minimum),
+            maximum=max(self.maximum, neighbor.maximum),
+            errors={measure: [*self.errors[measure], *neighbor.errors[measure]] for measure in MEASURES},
+            result=max(self.result, neighbor.result),
+        )
+
+    def is_permitted(self, bound: ErrorBound) -> bool:
+        """Return whether a bound permits the largest error, if the result with this error is the largest one."""
+        relative = bound.relative + bound.ulp * FLOAT32_EPSILON
+        return self.largest("absolute") <= bound.absolute + relative * self.result
+
+    def can_join(self, neighbor: ErrorRange) -> bool:
+        """Return whether both ranges can share a bound, or the lack of one."""
+        if self.is_correct or neighbor.is_correct:
+            return self.is_correct == neighbor.is_correct
+        both_worthless = self.is_worthless and neighbor.is_worthless
+        return both_worthless or any(map(self.joined(neighbor).can_declare, MEASURES))
+
+
+def round_up_ulp(error_in_ulp: float) -> float:
+    """Return the smallest of `ULP_BOUNDS` that permits an error."""
+    return next(bound for bound in ULP_BOUNDS if bound >= error_in_ulp - TOLERANCE)
+
+
+def round_up(value: float) -> float:
+    """Return a value enlarged by `MARGIN` and rounded up to two significant digits."""
+    digits = 1 - math.floor(math.log10(value * MARGIN))
+    return float(f"{math.ceil(value * MARGIN * 10.0**digits)}e{-digits}")
+
+
+def merge_ranges(binades: Sequence[ErrorRange]) -> list[ErrorRange]:
+    """Return the ranges of neighboring binades that can share a bound."""
+    merged: list[ErrorRange] = []
+    for binade in binades:
+        if merged and merged[-1].can_join(binade):
+            merged[-1] = merged[-1].joined(binade)
+        else:
+            merged.append(binade)
+    return merged
+
+
+def join_signs(bounds: tuple[ErrorBound, ...]) -> tuple[ErrorBound, ...]:
+    """Return the bounds with one instead of two where those of both signs meet at 0 in the same measure."""
+    negative = next((bound for bound in bounds if bound.maximum == 0), None)
+    positive = next((bound for bound in bounds if bound.minimum == 0), None)
+    if negative is None or positive is None or _measure_of(negative) != _measure_of(positive):
+        return bounds
+    measure = _measure_of(negative)
+    size = max(getattr(negative, measure), getattr(positive, measure))
+    joined = ErrorBound(minimum=negative.minimum, maximum=positive.maximum, **{measure: size})
+    return (*(bound for bound in bounds if bound not in (negative, positive)), joined)
+
+
+def _measure_of(bound: ErrorBound) -> str:
+    return next(measure for measure in MEASURES if getattr(bound, measure))

@@ -1,0 +1,142 @@
+"""The precision of the factors of float32 products: numbers with 24 significant bits are multiplied by 1.
+
+Products with 1 and sums with 0 are exact, so that a result that differs from its factor shows how the factor is
+rounded. M. Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from diopi_impl.numerics.declaration import Products
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.numerics.operators import Operators
+from diopi_test.fingerprint.probe import ProbeFailedError
+from diopi_test.fingerprint.samples import significands
+from lib_rt.dtypes import Array
+from lib_rt.formats import FORMATS
+
+SIZE = 64
+"""The size of the square matrices: large enough for the kernels that large products use."""
+
+PRECISION = FORMATS[Dtype.float32].precision
+"""The significant bits of float32."""
+
+UNROUNDED_BITS = 20
+"""Factors that keep so many bits are not rounded: the errors are those of sums, as in a Fourier transform."""
+
+FORMAT_OF_BITS: Mapping[int, Products] = {17: "bf16x3", 12: "hf32", 11: "tf32", 8: "bf16"}
+"""The declared formats by the significant bits of factors, the most precise first."""
+
+
+@final
+@dataclass(frozen=True)
+class FactorPrecision:
+    """How the factors of a product are rounded.
+
+    Attributes:
+        operator: the operator, in words.
+        bits: the significant bits that factors keep, `PRECISION` if they are not rounded.
+        is_truncated: whether the error reaches more than half of the last of these bits.
+    """
+
+    operator: str
+    bits: int
+    is_truncated: bool = False
+
+    @property
+    def products(self) -> Products | None:
+        """The narrowest declared format that permits this precision; None if there is none."""
+        if self.bits >= UNROUNDED_BITS:
+            return "ieee"
+        return next((name for bits, name in FORMAT_OF_BITS.items() if self.bits >= bits), None)
+
+    def __str__(self) -> str:
+        if self.products == "ieee":
+            return f"{self.operator}: factors of float32 are not rounded"
+        truncated = ", truncated" if self.is_truncated else ""
+        name = f": {NAMES[self.products]}" if self.products else ", which no declaration permits"
+        return f"{self.operator}: factors of float32 keep {self.bits} significant bits{truncated}{name}"
+
+
+NAMES: Mapping[Products, str] = {
+    "ieee": "IEEE",
+    "tf32": "TF32",
+    "hf32": "HF32",
+    "bf16x3": "three products of bfloat16",
+    "bf16": "bfloat16",
+}
+"""The declared formats in words."""
+
+
+Pair = tuple[Array, Array]
+"""The exact result of multiplications by 1, and the result of an operator."""
+
+
+def _multiply_matrices(operators: Operators, factor: Array) -> list[Pair]:
+    identity = np.eye(SIZE, dtype=np.float32)
+    return [(factor, operators.multiply(factor, identity)), (factor, operators.multiply(identity, factor))]
+
+
+def _convolve(operators: Operators, factor: Array) -> list[Pair]:
+    """Convolve images with kernels that contain a single 1, and images that contain a single 1 with kernels."""
+    identity = np.eye(SIZE, dtype=np.float32)
+    image, ones = (matrix.reshape(1, SIZE, 8, 8) for matrix in (factor, identity))
+    wide = np.zeros((SIZE, SIZE, 3, 3), np.float32)
+    wide[:, :, 0, 0] = identity
+    return [
+        (image, operators.convolve(image, identity[..., None, None])),
+        (image, operators.convolve(ones, factor[..., None, None])),
+        (image[..., :6:2, :6:2], operators.convolve(image, wide, stride=2)),
+    ]
+
+
+def _attend_to_one_key(operators: Operators, factor: Array) -> list[Pair]:
+    """Attend to a single key: the score is the logsumexp, and the value is the result."""
+    q, v = factor.reshape(1, SIZE, 1, SIZE), factor.reshape(SIZE, 1, 1, SIZE)
+    unit = np.zeros((1, 1, 1, SIZE), np.float32)
+    unit[..., 0] = 1
+    units = np.repeat(unit, SIZE, 0)
+    _, scores = operators.attend(q, unit, unit)
+    attention, _ = operators.attend(units, units, v)
+    return [(factor[:, 0], scores.ravel()), (v, attention)]
+
+
+_PROBES: Mapping[str, tuple[str, Callable[[Operators, Array], list[Pair]]]] = {
+    "linalg": ("matrix products", _multiply_matrices),
+    "conv": ("convolutions", _convolve),
+    "attention": ("attention", _attend_to_one_key),
+}
+"""For each family of functions the name of its products, and a function that multiplies a matrix by 1 in them."""
+
+
+def measure_factors(operators: Operators) -> dict[str, FactorPrecision]:
+    """Return the precision of factors by family of functions; families that the vendor lacks are missing."""
+    factor = significands(Dtype.float32, 3)[: SIZE * SIZE].reshape(SIZE, SIZE)
+    found = {}
+    for family, (name, compute) in _PROBES.items():
+        try:
+            found[family] = _find_precision(name, compute(operators, factor))
+        except ProbeFailedError:
+            continue
+    return found
+
+
+def _find_precision(operator: str, pairs: Sequence[Pair]) -> FactorPrecision:
+    """Return the precision from products with 1 of numbers from 1 to 2."""
+    exact, results = (np.concatenate([pair[i].ravel() for pair in pairs]).astype(np.float64) for i in (0, 1))
+    error = float(np.abs(results - exact).max())
+    if error == 0:
+        return FactorPrecision(operator, PRECISION)
+    if not error < 1:  # NaN, or a wrong product
+        return FactorPrecision(operator, 0)
+    by_error = int(-np.log2(error))
+    places = int(np.bitwise_or.reduce((results * 2.0 ** (PRECISION - 1)).astype(np.int64)))
+    by_spacing = PRECISION + 1 - (places & -places).bit_length()
+    if by_spacing in FORMAT_OF_BITS and by_spacing - 1 <= by_error <= by_spacing:
+        return FactorPrecision(operator, by_spacing, is_truncated=by_error < by_spacing)
+    return FactorPrecision(operator, by_error)

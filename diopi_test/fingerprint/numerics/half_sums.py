@@ -1,0 +1,78 @@
+"""The width of the sums of half precision, in sums and in products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.accumulation import TERMS, Sums, Way, along_rows, find_top, products_of_matrices, width
+from diopi_test.fingerprint.numerics.operators import Operators
+from diopi_test.fingerprint.probe import ProbedOperator, ProbeFailedError
+from lib_rt.dtypes import Array, from_numpy
+
+MIN_BITS = 20
+"""Partial sums with so many bits are not sums in half precision, also if they have less than the 24 of float32."""
+
+
+@final
+@dataclass(frozen=True)
+class AccumulatorWidth:
+    """The width of partial sums of half precision.
+
+    Attributes:
+        operator: the operator, in words.
+        dtype: the element type.
+        bits: the significant bits of the narrowest partial sum.
+    """
+
+    operator: str
+    dtype: Dtype
+    bits: int
+
+    @property
+    def is_half(self) -> bool:
+        """Whether sums are accumulated in half precision."""
+        return self.bits < MIN_BITS
+
+    def __str__(self) -> str:
+        return f"{self.operator}: partial sums of {self.dtype.name} have {self.bits} significant bits"
+
+
+def _sum_by_convolution(operator: ProbedOperator, rows: Array) -> Array:
+    """Return the sum of each row, which is an image with a channel per term, by a kernel of ones."""
+    images, kernel = rows[..., None, None], np.ones((1, TERMS, 1, 1), rows.dtype)
+    shape = (len(rows), 1, 1, 1)
+    result = operator(images, kernel, None, (1, 1), (0, 0), (1, 1), 1, shape=shape, dtype=from_numpy(rows.dtype))
+    return result.reshape(len(rows))
+
+
+_PROBES: Sequence[tuple[str, str, Way]] = (
+    ("sums", "diopiSum", along_rows),
+    ("matrix products", "diopiMm", products_of_matrices),
+    ("convolutions", "diopiConvolution2d", _sum_by_convolution),
+)
+"""The name of the sums, the function, and how it sums rows."""
+
+
+def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
+    """Return the width of partial sums; operators and element types that the vendor lacks are missing."""
+    found = []
+    for name, function, way in _PROBES:
+        for dtype in half:
+            try:
+                bits = _measure_width(Sums(operators[function], way, dtype))
+            except ProbeFailedError:
+                continue
+            if bits is not None:
+                found.append(AccumulatorWidth(name, dtype, bits))
+    return found
+
+
+def _measure_width(sums: Sums) -> int | None:
+    top = find_top(sums)
+    return None if top is None else width(sums, top)

@@ -1,0 +1,215 @@
+"""The narrowest declaration that permits what was measured, and the evidence for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from diopi_impl import BaseVendor
+from diopi_impl.numerics import ErrorBound, Numerics, to_toml
+from diopi_impl.numerics.declaration import Convolution, Float64, Products, SumOrder
+from diopi_test.fingerprint.numerics.algorithms import measure_algorithms
+from diopi_test.fingerprint.numerics.errors import FunctionErrors, measure_errors
+from diopi_test.fingerprint.numerics.factors import FORMAT_OF_BITS, FactorPrecision, measure_factors
+from diopi_test.fingerprint.numerics.half_sums import measure_half_sums
+from diopi_test.fingerprint.numerics.operators import Operators
+from diopi_test.fingerprint.numerics.repetition import measure_repetition
+from diopi_test.fingerprint.numerics.small_numbers import measure_float64, measure_signed_zeros, measure_subnormals
+from diopi_test.fingerprint.probe import ProbeFailedError
+from lib_rt import Context
+
+EMULATED_BITS = 44
+"""Pairs of float32 numbers have 48 significant bits, of which products and quotients lose some."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MeasuredNumerics:
+    """What was measured of a vendor's arithmetic.
+
+    Attributes:
+        numerics: the narrowest declaration that permits what was measured.
+        evidence: what was measured, by field of the declaration. Fields without evidence could not be measured.
+        problems: what was measured but can't be declared.
+        errors: the errors of elementary functions.
+        repeated_families: the families of functions whose equal calls agree.
+    """
+
+    numerics: Numerics
+    evidence: Mapping[str, Sequence[str]]
+    problems: Sequence[str]
+    errors: Sequence[FunctionErrors]
+    repeated_families: frozenset[str]
+
+    def to_toml(self) -> str:
+        """Return the text of a TOML file with the declaration, and the evidence as comments."""
+        lines = [f"# {field}: {text}" for field, texts in self.evidence.items() for text in texts]
+        lines += [f"# {name}: not measured, because the vendor lacks the functions" for name in self.not_measured]
+        lines += [f"# can't be declared: {problem}" for problem in self.problems]
+        return "\n".join([*lines, "", to_toml(self.numerics)])
+
+    @property
+    def not_measured(self) -> list[str]:
+        """The fields of the declaration about which nothing is known."""
+        return [name for name in MEASUREMENTS if name not in self.evidence]
+
+
+@final
+@dataclass(kw_only=True)
+class Findings:
+    """The fields of a declaration, collected while a vendor is measured; see `MeasuredNumerics`.
+
+    Attributes:
+        fields: the values of the declared fields.
+        evidence: what was measured, by field.
+        problems: what was measured but can't be declared.
+        errors: the errors of elementary functions.
+        repeated_families: the families of functions whose equal calls agree.
+    """
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, list[str]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    errors: Sequence[FunctionErrors] = ()
+    repeated_families: frozenset[str] = frozenset()
+
+    def add(self, name: str, value: Any, *evidence: object) -> None:
+        """Set a field and its evidence."""
+        self.fields[name] = value
+        self.evidence[name] = list(map(str, evidence))
+
+
+def _add_products(operators: Operators, findings: Findings) -> None:
+    found = measure_factors(operators)
+    matrices = [precision for family, precision in found.items() if family != "conv"]
+    if matrices:
+        findings.add("float32_products", _narrowest(matrices, findings), *matrices)
+    if "conv" in found:
+        findings.add("convolution_products", _narrowest([found["conv"]], findings), found["conv"])
+
+
+def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products:
+    """Return the format that permits all of the precisions; those that no format permits are problems."""
+    findings.problems += [str(precision) for precision in found if precision.products is None]
+    permitted = [precision.products for precision in found if precision.products is not None]
+    order: list[Products] = ["ieee", *FORMAT_OF_BITS.values()]
+    return max(permitted, key=order.index, default="ieee")
+
+
+def _add_half_accumulation(operators: Operators, findings: Findings) -> None:
+    found = measure_half_sums(operators)
+    if found:
+        narrow = [str(entry) for entry in found if entry.is_half]
+        wide = f"partial sums of half precision have at least {min(entry.bits for entry in found)} significant bits"
+        findings.add("half_accumulation", "half" if narrow else "float32", *(narrow or [wide]))
+
+
+def _add_convolutions(operators: Operators, findings: Findings) -> None:
+    found = measure_algorithms(operators)
+    findings.problems += [str(entry) for entry in found if entry.algorithm is None]
+    if found:
+        algorithms: frozenset[Convolution] = frozenset(entry.algorithm for entry in found if entry.algorithm)
+        findings.add("convolutions", algorithms | {"direct"}, *found)
+
+
+def _add_elementary(operators: Operators, findings: Findings) -> None:
+    findings.errors = found = measure_errors(operators)
+    bounds: dict[str, tuple[ErrorBound, ...]] = {entry.name: entry.bounds for entry in found if entry.bounds}
+    findings.problems += [str(entry) for entry in found if entry.undeclared]
+    if found:
+        accurate = ", ".join(entry.name for entry in found if not entry.bounds and not entry.undeclared)
+        findings.add("elementary", bounds, *(entry for entry in found if entry.bounds))
+        findings.evidence["elementary"] += [f"errors up to 1 ulp: {accurate}"] if accurate else []
+
+
+def _add_subnormals(operators: Operators, findings: Findings) -> None:
+    found = measure_subnormals(operators)
+    flushed = {
+        aspect: [function for function, fates in found.items() if fates.get(aspect, "").startswith("flushed")]
+        for aspect in ("arguments", "results")
+    }
+    evidence = [f"{aspect} are flushed by {', '.join(functions)}" for aspect, functions in flushed.items() if functions]
+    if found:
+        value = "flush-inputs" if flushed["arguments"] else "flush-results" if flushed["results"] else None
+        unflushed = 'no probed function flushes; declare "keep" to have this checked'
+        findings.add("subnormals", value, *(evidence or [unflushed]))
+
+
+def _add_signed_zeros(operators: Operators, findings: Findings) -> None:
+    found = measure_signed_zeros(operators)
+    lost = [function for function, is_negative in found.items() if not is_negative]
+    if found:
+        evidence = f"−0 is lost by {', '.join(lost)}" if lost else f"−0 is kept by {', '.join(found)}"
+        findings.add("signed_zeros", "ignore" if lost else "keep", evidence)
+
+
+def _add_sum_order(operators: Operators, findings: Findings) -> None:
+    found = measure_repetition(operators)
+    orders: dict[str, SumOrder] = {family: "run-to-run" for family, is_equal in found.items() if not is_equal}
+    if found:
+        texts = [f"equal calls differ in the families {', '.join(orders)}"] if orders else []
+        findings.repeated_families = frozenset(found) - frozenset(orders)
+        equal = ", ".join(sorted(findings.repeated_families))
+        texts += [f"equal calls agree in the families {equal}"] if equal else []
+        findings.add("sum_order", orders, *texts)
+
+
+def _add_float64(operators: Operators, findings: Findings) -> None:
+    try:
+        bits = measure_float64(operators)
+    except ProbeFailedError:
+        return
+    if bits is None:
+        findings.add("float64", "absent", "the vendor rejects float64")
+        return
+    value: Float64 = "ieee" if bits == 53 else "emulated"
+    findings.add("float64", value, f"sums, products and quotients have {bits} significant bits")
+    if bits < EMULATED_BITS:
+        findings.problems.append(f"float64 has {bits} significant bits, and pairs of float32 numbers have 48")
+
+
+MEASUREMENTS: Mapping[str, Callable[[Operators, Findings], None]] = {
+    "float32_products": _add_products,
+    "half_accumulation": _add_half_accumulation,
+    "convolutions": _add_convolutions,
+    "elementary": _add_elementary,
+    "subnormals": _add_subnormals,
+    "signed_zeros": _add_signed_zeros,
+    "sum_order": _add_sum_order,
+    "float64": _add_float64,
+}
+"""The function that measures each field. `float32_products` also measures `convolution_products`."""
+
+
+def measure_numerics(
+    vendor: BaseVendor,
+    fields: Sequence[str] = tuple(MEASUREMENTS),
+    progress: Callable[[str], None] = lambda name: None,
+) -> MeasuredNumerics:
+    """Measure a vendor's arithmetic.
+
+    Args:
+        vendor: the vendor.
+        fields: the fields of `MEASUREMENTS` to measure.
+        progress: called with the name of each field before it is measured.
+
+    Returns:
+        What was measured.
+    """
+    findings = Findings()
+    with vendor.open_device() as device:
+        for name in fields:
+            progress(name)
+            with Context(device) as context:
+                MEASUREMENTS[name](Operators(vendor, context), findings)
+    numerics = Numerics(name="measured", **findings.fields)
+    if numerics.is_ieee:
+        numerics = Numerics(**findings.fields)
+    return MeasuredNumerics(
+        numerics=numerics,
+        evidence=findings.evidence,
+        problems=findings.problems,
+        errors=findings.errors,
+        repeated_families=findings.repeated_families,
+    )

@@ -1,0 +1,64 @@
+"""The operators of a vendor by name, and the calls that several measurements share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from diopi_impl import BaseVendor
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.probe import ProbedOperator, ProbeFailedError
+from lib_rt import Context
+from lib_rt.dtypes import Array, from_numpy
+
+
+@final
+@dataclass(frozen=True)
+class Operators:
+    """The operators of a vendor in a context."""
+
+    vendor: BaseVendor
+    context: Context
+
+    def __getitem__(self, name: str) -> ProbedOperator:
+        """Return an operator; raise ProbeFailedError if the vendor does not implement it."""
+        if not self.vendor.has(name):
+            raise ProbeFailedError("not implemented")
+        return ProbedOperator(self.vendor, self.context, name)
+
+    def multiply(self, a: Array, b: Array) -> Array:
+        """Return the matrix product of two matrices by diopiMm."""
+        return self["diopiMm"](a, b, shape=(len(a), b.shape[1]), dtype=from_numpy(a.dtype))
+
+    def convolve(self, x: Array, w: Array, *, stride: int = 1, padding: int = 0) -> Array:
+        """Return the convolution of images, (n, c, h, w), with kernels, (o, c, k, k), by diopiConvolution2d."""
+        lengths = [(size + 2 * padding - w.shape[-1]) // stride + 1 for size in x.shape[2:]]
+        geometry = ((stride, stride), (padding, padding), (1, 1), 1)
+        return self["diopiConvolution2d"](
+            x, w, None, *geometry, shape=(len(x), len(w), *lengths), dtype=from_numpy(x.dtype)
+        )
+
+    def sum_rows(self, rows: Array) -> Array:
+        """Return the sum of each row by diopiSum."""
+        return self["diopiSum"](rows, (1,), shape=(len(rows),), dtype=from_numpy(rows.dtype))
+
+    def attend(self, q: Array, k: Array, v: Array) -> tuple[Array, Array]:
+        """Return attention and logsumexp, (batch, heads, rows), by diopiFlashAttention with a scale of 1.
+
+        Args:
+            q: the queries, (batch, rows, heads, size).
+            k: the keys, in the same layout.
+            v: the values, in the same layout.
+        """
+        attributes: Sequence[Any] = (None, 0.0, 1.0, False, -1, -1)
+        results = [(q.shape, from_numpy(q.dtype)), ((q.shape[0], q.shape[2], q.shape[1]), Dtype.float32)]
+        attention, logsumexp = self["diopiFlashAttention"].compute_results(None, q, k, v, *attributes, results=results)
+        return attention, logsumexp
+
+
+def random_normal(seed: int, *shape: int) -> Array:
+    """Return float32 numbers of the standard normal distribution that depend only on the seed and the shape."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
