@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 
 from diopi_proto.messages import pluralize
 from diopi_test.cli.console import UnusableError, console
+from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import data_option, level_option
 
 if TYPE_CHECKING:
@@ -26,8 +28,9 @@ REJECTION_CHECK = "An error code was returned, and the last error contains the r
 @click.argument("words", metavar="CASE")
 @level_option
 @data_option
+@numerics_option
 @click.option("--full", is_flag=True, help="Show all elements of all arrays.")
-def show(words: str, level: str, data: Path | None, full: bool) -> None:
+def show(words: str, level: str, data: Path | None, numerics: str | None, full: bool) -> None:
     """Show the call, expected results and checks of a case.
 
     CASE is an ID, for example diopiAdd[float32-row], or any unique part of an ID.
@@ -35,12 +38,10 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
     Exit status: 0 the case is shown; 2 CASE matches no case or several cases; 3 the baseline can't be used.
     """
     from diopi_test.baseline.descriptions import generation_command
-    from diopi_test.baseline.level import open_level_of_file
     from diopi_test.baseline.location import folder_to_read
-    from diopi_test.baseline.readability import check_readable
     from diopi_test.baseline.store import SUFFIX, BaselineError
     from diopi_test.run.call_text import case_text
-    from diopi_test.run.lookup import CaseLookupError, find_case, load_case
+    from diopi_test.run.lookup import CaseLookupError
 
     folder = data / level if data else folder_to_read(level)
     try:
@@ -54,16 +55,44 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
             f"there is no baseline in {folder}; generate it with {command}, or pass its folder as --data"
         )
     try:
-        path, collected = find_case(paths, words)
-        listed = open_level_of_file(path)
-        check_readable({path: listed.sha256(path.stem)})
-        loaded = load_case(listed.open(path.stem), collected)
+        loaded = _load(paths, words, numerics)
     except CaseLookupError as error:
         raise click.UsageError(str(error)) from error
     except BaselineError as error:
         raise UnusableError(str(error)) from error
     for line in (*case_text(loaded, full=full), *_describe_checks(loaded)):
         click.echo(line)
+
+
+def _load(paths: Sequence[Path], words: str, numerics: str | None) -> LoadedCase:
+    """Return the requested case.
+
+    Args:
+        paths: The files of the baseline.
+        words: The ID of the case, or a unique part of it.
+        numerics: The declared arithmetic whose budgets the case has; None for those of IEEE 754.
+
+    Returns:
+        The case.
+
+    Raises:
+        CaseLookupError: No case or several cases match.
+        BaselineError: The baseline is unusable.
+    """
+    from diopi_impl import find_numerics
+    from diopi_test.baseline.declared import DeclaredCases
+    from diopi_test.baseline.level import open_level_of_file
+    from diopi_test.baseline.readability import check_readable
+    from diopi_test.run.lookup import find_case, load_case
+
+    path, collected = find_case(paths, words)
+    listed = open_level_of_file(path)
+    check_readable({path: listed.sha256(path.stem)})
+    file = listed.open(path.stem)
+    loaded = load_case(file, collected)
+    if numerics is None or loaded.flaw is not None:
+        return loaded
+    return replace(loaded, case=DeclaredCases(find_numerics(numerics)).derive(loaded.case, file.digest))
 
 
 def _compute(folder: Path, words: str) -> None:

@@ -1,5 +1,6 @@
 """`diopi-test show` shows a stored or derived case, found by its ID or a part of it, with its whole call."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ LABELS = {
     "diopiSort": ("float32-rows",),
     "diopiDropout": ("float32-sample",),
     "diopiBatchNormBackward": ("float32-training",),
+    "diopiSigmoid": ("float32-matrix",),
 }
 
 
@@ -130,3 +132,13 @@ def test_show_rejects_a_file_with_a_flipped_bit(data: Path, tmp_path: Path) -> N
     done = show(spoiled, "diopiAdd[float32-row]")
     assert done.exit_code == 3
     assert "sha256" in done.output
+
+
+def test_show_prints_the_budgets_of_declared_numerics(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    outputs = [show(data, "diopiSigmoid[float32-matrix]", *words).output for words in ([], ["--numerics", "fast-math"])]
+    largest = [float(re.findall(r"([0-9.e+]+) \(most\) ulps", output)[0]) for output in outputs]
+    assert largest[0] < largest[1] < 100 * largest[0]
+    assert "tf33" in show(data, "diopiSigmoid", "--numerics", "tf33").output
