@@ -91,7 +91,7 @@ def test_invalid_value_is_one_message_with_field_value_and_allowed_values(
 
 def test_all_invalid_fields_are_reported() -> None:
     with pytest.raises(NumericsError) as caught:
-        Numerics(name="mine", float64="no", subnormals="no")  # type: ignore[arg-type]
+        Numerics(name="mine", float64="no", subnormals="no")  # what a file may contain
     assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == ["subnormals", "float64"]
 
 

@@ -140,7 +140,7 @@ def test_calls_that_fail_on_their_own_are_not_reported_again(folder: Path) -> No
 
 def test_a_missing_function_is_not_implemented(folder: Path) -> None:
     vendor, chain = StagingVendor(1), chain_of(folder, "in-flight-one-stream")
-    vendor.has = lambda name: False  # type: ignore[method-assign]
+    vendor.has = lambda name: False
     with vendor.open_device() as device:
         assert run_in_flight(vendor, device, chain).verdict is Verdict.not_implemented
 
