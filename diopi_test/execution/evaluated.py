@@ -53,10 +53,16 @@ def _restrict(prototype: Prototype, computed: BaselineCase, evaluation: Evaluati
 
     Truth values and positions are compared exactly: `x == x` is true, although a rounded `x` may differ.
     """
-    exact = {name: value for name, value in computed.expected.items() if prototype.guarantee_of(name) == "exact"}
+    exact = {name: value for name, value in computed.expected.items() if _is_exact(prototype, name, value)}
     if len(exact) == len(computed.expected):
         return exact
     return {**restrict_to_stable(computed, evaluation, computed).expected, **exact}
+
+
+def _is_exact(prototype: Prototype, name: str, value: Any) -> bool:
+    """Return whether a result, or every entry of an array of results, must be exact."""
+    numbers = range(len(value)) if isinstance(value, list) else [None]
+    return all(prototype.guarantee_of(name, number) == "exact" for number in numbers)
 
 
 def _describe(case: BaselineCase) -> Case:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from typing import Any, final
+from weakref import WeakKeyDictionary
 
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup, prototypes
@@ -114,8 +116,9 @@ def choose_members(
     """
     if not KINDS[label].mixes_functions:
         return list(map(convert, _choose_cases(file, count)))
-    files = [file, *(found for name in _sibling_names(file.function) if (found := open_file(name)) is not None)]
-    per_function = [list(map(convert, _choose_cases(found, 2))) for found in files[: SIBLINGS + 1]]
+    siblings = (found for name in _sibling_names(file.function) if (found := open_file(name)) is not None)
+    files = [file, *islice(siblings, SIBLINGS)]
+    per_function = [list(map(convert, _choose_cases(found, 2))) for found in files]
     smallest = [cases[0] for cases in per_function if cases]
     largest = [cases[-1] for cases in per_function if len(cases) > 1]
     return [*smallest, *largest][:count]
@@ -133,9 +136,16 @@ def _sibling_names(function: str) -> Iterator[str]:
 
 def _choose_cases(file: BaselineFile, count: int) -> list[BaselineCase]:
     """Return at most `count` stored cases of a file, sorted by size, with different sizes and element types."""
-    labels = suitable_labels(file)
-    step = max(1, -(-len(labels) // CANDIDATES))
-    return choose_cases([file.case(label) for label in labels[::step]], count)
+    chosen = _chosen_labels.setdefault(file, {})
+    if count not in chosen:
+        labels = suitable_labels(file)
+        step = max(1, -(-len(labels) // CANDIDATES))
+        chosen[count] = [case.label for case in choose_cases([file.case(label) for label in labels[::step]], count)]
+    return [file.case(label) for label in chosen[count]]
+
+
+_chosen_labels: WeakKeyDictionary[BaselineFile, dict[int, list[str]]] = WeakKeyDictionary()
+"""The labels of the chosen cases by file and number, because every kind of chain of a function has the same ones."""
 
 
 def choose_cases(candidates: Sequence[BaselineCase], count: int) -> list[BaselineCase]:

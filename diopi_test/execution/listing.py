@@ -18,7 +18,7 @@ from diopi_test.execution.negative_cases import negative_labels
 SMOKE = "smoke"
 """The name of the level with a sample of the cases."""
 
-SAMPLE_PERIOD = 16
+SAMPLE_PERIOD = 64
 """At level smoke, one of this many functions has cases of aliased inputs and chains, which cost the most."""
 
 
