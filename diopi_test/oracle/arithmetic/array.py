@@ -20,7 +20,10 @@ Operation = tuple[Any, str]
 """A ufunc and the name of one of its methods, such as (`np.add`, "reduce"), or another function and ""."""
 
 Rule = Callable[[Callable[..., Any], list[Any], dict[str, Any]], Any]
-"""Computes an operation with the errors of the arithmetic, from the operation, its operands and its keywords."""
+"""Computes an operation with the errors of the arithmetic, from the operation, its operands and its keywords.
+
+It returns NotImplemented if the operation does not deviate for these operands.
+"""
 
 
 @final
@@ -41,9 +44,9 @@ class Arithmetic:
         rule = self.rules.get(operation)
         if rule is None:
             return function(*operands, **keywords)
-        self.is_used = True
         targets = keywords.pop("out", None)
         result = rule(function, operands, keywords)
+        self.is_used |= result is not NotImplemented
         if targets is None:
             return result
         targets[0][...] = result
@@ -62,6 +65,10 @@ class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
         """Return the selected elements; a single floating-point number is an array without axes."""
         return self._carry(super().__getitem__(index))
 
+    def __round__(self, digits: int = 0) -> Any:
+        """Return the number in an array without axes rounded to an integer, or to a number of decimal places."""
+        return round(self.item(), digits) if digits else round(self.item())
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         """Compute a ufunc, or one of its methods, on the plain arrays."""
         plain = {name: strip_arithmetic(value) for name, value in keywords.items()}
@@ -73,7 +80,9 @@ class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
         """Compute a product by its rule; other NumPy functions consist of ufuncs, or only move numbers."""
         if (function, "") in self.arithmetic.rules:
             operands = [strip_arithmetic(argument) for argument in arguments]
-            return self._carry(self.arithmetic.compute((function, ""), function, operands, dict(keywords)))
+            result = self.arithmetic.compute((function, ""), function, operands, dict(keywords))
+            if result is not NotImplemented:
+                return self._carry(result)
         return self._carry(super().__array_function__(function, types, arguments, keywords))
 
     def _carry(self, result: Any) -> Any:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, final
 
 import numpy as np
 
-from diopi_impl.numerics.declaration import Numerics, Products
+from diopi_impl.numerics.declaration import Convolution, Numerics, Products
+from diopi_proto.types import Dtype
 from diopi_test.oracle.arithmetic.array import Arithmetic, Array, Operation, Rule, carry
+from diopi_test.oracle.arithmetic.convolution import make_convolution_rules
 from diopi_test.oracle.arithmetic.elementary import make_elementary_rules
 from diopi_test.oracle.arithmetic.products import make_product_rules
 from diopi_test.oracle.arithmetic.signs import ROUNDS, Signs
-from lib_rt.formats import FloatArray
+from lib_rt.formats import FORMATS, FloatArray, Format
 
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
 """Maps arguments to the result arrays of a reference."""
@@ -31,6 +34,8 @@ class Deviations:
         numerics: the declared arithmetic.
         products: the precision to which factors of products are rounded.
         has_elementary: whether elementary functions have the declared errors.
+        convolutions: the algorithms that convolutions may use.
+        stored: the format in which an algorithm may store transformed images and kernels.
         converts_integers: whether integers and truth values are operands that the function converts to floating-point
             numbers.
     """
@@ -38,21 +43,23 @@ class Deviations:
     numerics: Numerics
     products: Products
     has_elementary: bool
+    convolutions: frozenset[Convolution] = frozenset({"direct"})
+    stored: Format = FORMATS[Dtype.float32]
     converts_integers: bool = False
 
     def __bool__(self) -> bool:
-        return self.products != "ieee" or self.has_elementary
+        return self.products != "ieee" or self.has_elementary or self.convolutions != {"direct"}
 
     @property
     def carried_kinds(self) -> str:
         """The kinds of arrays, as NumPy names them, that carry the arithmetic into the reference."""
         return "fcib" if self.converts_integers else "fc"
 
-    def rules(self, signs: Signs) -> dict[Operation, Rule]:
-        """Return the rules of the operations that deviate, in a round with these directions."""
+    def rules(self, algorithm: Convolution, signs: Signs) -> dict[Operation, Rule]:
+        """Return the rules of the operations that deviate, in a round with this algorithm and these directions."""
         products = make_product_rules(self.products, signs)
         elementary = make_elementary_rules(self.numerics.elementary, signs) if self.has_elementary else {}
-        return {**products, **elementary}
+        return {**products, **elementary, **make_convolution_rules(algorithm, self.stored, signs)}
 
 
 @final
@@ -62,7 +69,8 @@ class Change:
 
     Attributes:
         size: the largest absolute change of each element over all rounds; 0 for results that are not floating-point.
-        differs: which elements of a result that is not floating-point change in a round.
+        differs: which elements change in a round although they are not floating-point, or not finite in both
+            arithmetics.
     """
 
     size: FloatArray
@@ -85,19 +93,19 @@ def measure_change(
     """
     exact: list[Array] | None = None
     changes: list[Change] = []
-    for number in range(ROUNDS):
-        arithmetic = Arithmetic(deviations.rules(Signs(make_rng(), number)))
+    for algorithm, number in product(sorted(deviations.convolutions), range(ROUNDS)):
+        arithmetic = Arithmetic(deviations.rules(algorithm, Signs(make_rng(), number)))
         carried = {name: carry_arrays(value, arithmetic, deviations.carried_kinds) for name, value in arguments.items()}
         results = [np.asarray(array) for array in evaluate(carried)]
         if not arithmetic.is_used:
-            return None
+            continue
         if exact is None:
             exact = [np.asarray(array) for array in evaluate(arguments)]
             changes = [Change(np.zeros(array.shape), np.zeros(array.shape, bool)) for array in exact]
         if [array.shape for array in results] != [array.shape for array in exact]:
             return None
         changes = [_extend(change, a, b) for change, a, b in zip(changes, exact, results, strict=True)]
-    return changes
+    return changes or None
 
 
 def carry_arrays(value: Any, arithmetic: Arithmetic, kinds: str) -> Any:
@@ -113,4 +121,6 @@ def _extend(change: Change, exact: Array, moved: Array) -> Change:
         return Change(change.size, change.differs | (exact != moved))
     with np.errstate(all="ignore"):
         size = np.abs(moved - exact)
-    return Change(np.maximum(change.size, np.where(np.isfinite(size), size, 0.0)), change.differs)
+    are_finite = np.isfinite(exact) & np.isfinite(moved)
+    differs = ~are_finite & (exact != moved) & ~(np.isnan(exact) & np.isnan(moved))
+    return Change(np.maximum(change.size, np.where(are_finite, size, 0.0)), change.differs | differs)

@@ -19,7 +19,7 @@ from diopi_test.oracle.budget import EXACT, Budget
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
 from diopi_test.oracle.reference import find_reference
-from lib_rt.formats import FloatArray, is_inexact, ulp
+from lib_rt.formats import FloatArray, format_of, is_inexact, ulp
 
 SINGLE = (Dtype.float32, Dtype.complex64)
 """The element types whose products a vendor may compute with rounded factors."""
@@ -52,7 +52,8 @@ def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase
 
     The unit of each element becomes the stored unit plus the largest change of the element when the reference is
     evaluated eight times in the declared arithmetic (docs/budgets.md). An element that must be exact and does not
-    change stays exact. An integer or truth value that changes is unspecified.
+    change stays exact. An integer or truth value that changes is unspecified, and so is a number that becomes infinite
+    or NaN.
 
     Args:
         case: The case with the budgets of IEEE 754 arithmetic.
@@ -75,6 +76,8 @@ def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:
         numerics=numerics,
         products=numerics.products_of(prototype.family) if rounds_factors else "ieee",
         has_elementary=has_float32 and any(map(bool, numerics.elementary.values())),
+        convolutions=numerics.convolutions if has_float32 and prototype.family == "conv" else frozenset({"direct"}),
+        stored=format_of(case.dtype if is_inexact(case.dtype) else Dtype.float32),
         converts_integers=not is_inexact(case.dtype),
     )
 
@@ -110,11 +113,11 @@ def _allow(expected: Expected, change: Change) -> Expected:
     """Return an expectation that allows a change of the result."""
     if expected.needs_validator:
         return expected
-    if not is_inexact(expected.dtype):
-        differs = change.differs | (change.size > 0)
+    differs = change.differs if is_inexact(expected.dtype) else change.differs | (change.size > 0)
+    if differs.any():
         specified = ~differs if expected.specified is None else expected.specified & ~differs
-        return replace(expected, specified=specified) if differs.any() else expected
-    if not (change.size > 0).any():
+        expected = replace(expected, specified=specified)
+    if not is_inexact(expected.dtype) or not (change.size > 0).any():
         return expected
     return replace(expected, budget=_widen_budget(expected, change.size))
 

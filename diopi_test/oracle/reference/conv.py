@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.products import add_rounded, sum_products
+from diopi_test.oracle.reference.products import add_rounded, overridable, sum_products
 from diopi_test.oracle.reference.sums import sum_terms
 
 Array = NDArray[Any]
@@ -43,11 +43,13 @@ class SlidingKernel:
     groups: int = 1
     margin: float = 0.0
 
+    @overridable
     def result(self, x: Array, w: Array) -> Array:
         """Return y[n, c, o] = Σ w[c, j, i] · x[n, j, p] over j and i."""
         sums = self._kernels(w) @ self._columns(self.windows(x))
         return self._join_groups(sums.reshape(*sums.shape[:-1], *self.positions))
 
+    @overridable
     def image_of(self, y: Array, w: Array) -> Array:
         """Return x[n, j, p] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet at p."""
         columns = self._kernels(w).mT @ self._rows(y)
@@ -77,7 +79,7 @@ class SlidingKernel:
     def add_windows(self, windows: Array) -> Array:
         """Apply the adjoint of `windows`: add every element to the image element that `windows` copies it from."""
         padded_sizes = [size + 2 * pad for size, pad in zip(self.image, self.padding, strict=True)]
-        padded = np.zeros((*windows.shape[: -2 * len(self.image)], *padded_sizes), windows.dtype)
+        padded = np.zeros_like(windows, shape=(*windows.shape[: -2 * len(self.image)], *padded_sizes))
         for tap in np.ndindex(*self.kernel):
             firsts = [i * dilation for i, dilation in zip(tap, self.dilation, strict=True)]
             axes = zip(firsts, self.positions, self.stride, strict=True)

@@ -7,6 +7,7 @@ of eps times its terms.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,28 @@ from diopi_test.oracle.reference.sums import accumulation_terms
 from lib_rt.formats import format_of, is_inexact
 
 Array = NDArray[Any]
+
+
+def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let arrays of a derived class compute the decorated function, by NumPy's protocol `__array_function__` (NEP 18).
+
+    Args:
+        function: A function of positional arguments.
+
+    Returns:
+        A function that calls the method of the first such array among its arguments, and else `function`.
+    """
+
+    @wraps(function)
+    def dispatch(*arguments: Any) -> Any:
+        """Call the method of the first array of a derived class, or the function."""
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and type(argument) is not np.ndarray:
+                return argument.__array_function__(dispatch, (type(argument),), arguments, {})
+        return function(*arguments)
+
+    dispatch._implementation = function  # type: ignore[attr-defined]  # what ndarray.__array_function__ calls
+    return dispatch
 
 
 def sum_products(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> WithTerms:
