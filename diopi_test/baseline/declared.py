@@ -24,7 +24,7 @@ from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file, write_atomically
 from diopi_test.baseline.location import cache_folder
 from diopi_test.oracle.arithmetic.change import Change
-from diopi_test.oracle.arithmetic.declared_case import apply_changes, find_deviations, measure_case
+from diopi_test.oracle.arithmetic.declared_case import apply_changes, declare_checks, find_deviations, measure_case
 from diopi_test.oracle.records import BaselineCase
 
 LIMIT = 512 * 2**20
@@ -58,6 +58,7 @@ class DeclaredCases:
         Returns:
             The case, with the declared arithmetic.
         """
+        case = declare_checks(case, self._numerics)
         if not find_deviations(case, self._numerics):
             return case
         path = self._folder / file_digest / f"{_case_digest(case)}.npz"

@@ -316,7 +316,15 @@ class BaselineFile:
         if ulps is not None:
             budget = Budget.from_ulps(compaction.widen_ulps(ulps), arrays["values"], dtype)
         needs_validator = value.get("judged", False)
-        return Expected(dtype=dtype, layout=value["layout"], budget=budget, needs_validator=needs_validator, **arrays)
+        return Expected(
+            dtype=dtype,
+            layout=value["layout"],
+            budget=budget,
+            values=arrays["values"],
+            flushed=arrays.get("flushed"),
+            specified=arrays.get("specified"),
+            needs_validator=needs_validator,
+        )
 
 
 def _encode_case(case: BaselineCase, block: _DataBlock) -> dict[str, Any]:

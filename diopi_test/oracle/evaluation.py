@@ -219,6 +219,10 @@ class Evaluation:
         """Return the reference's result arrays for plain argument values, without absent results."""
         return [slot.array for slot in _result_arrays(self._call_reference(plain))]
 
+    def terms(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
+        """Return the declared terms of each result array, in its shape; 0 for a result without terms."""
+        return [slot.terms for slot in _result_arrays(self._call_reference(plain))]
+
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         """Return the result arrays for inputs whose subnormal numbers are flushed to zero; None if there are none."""
         number_dtype = Dtype.float64 if self.case.dtype in (Dtype.float64, Dtype.complex128) else Dtype.float32
@@ -314,6 +318,11 @@ class _ResultArray:
     def array(self) -> NDArray[Any]:
         """Return the reference's values."""
         return np.asarray(strip_remarks(self.output))
+
+    @property
+    def terms(self) -> NDArray[Any]:
+        """Return the declared terms in the shape of the result; 0 without terms."""
+        return np.broadcast_to(np.asarray(self._declared.terms, np.float64), self.array.shape)
 
     def derive_budget(self, values: NDArray[Any], dtype: Dtype, amplified: NDArray[np.float64]) -> Budget:
         """Return the budget of the result; raise ValueError if declared terms do not broadcast to the result."""

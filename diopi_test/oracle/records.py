@@ -39,6 +39,8 @@ class Expected:
         budget: The error budget of each element; None if the result must be exact.
         flushed: The reference's result with subnormal inputs flushed to zero; None if it is the same.
         specified: Which elements the standard specifies; None if it specifies all of them.
+        may_flush: Whether subnormal results, and results of subnormal inputs, may be flushed to zero.
+        has_signed_zeros: Whether the sign of a zero matters.
         needs_validator: Whether `values` is one of several valid results, so that the function's validator decides
             whether an actual result is valid.
     """
@@ -49,6 +51,8 @@ class Expected:
     budget: Budget | None = None
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
+    may_flush: bool = True
+    has_signed_zeros: bool = True
     needs_validator: bool = False
 
 
@@ -102,6 +106,7 @@ class BaselineCase:
         case_class: the class of the case.
         aliases: maps a parameter, or `name.number` for an entry of an array, to the argument or entry whose tensor is
             also passed for it.
+        has_unordered_sums: whether the order of additions may vary between equal calls, as the vendor declares.
         overlap: two tensor arguments that share a part of their storage; None if no arguments do.
     """
 
@@ -114,6 +119,7 @@ class BaselineCase:
     case_class: CaseClass = CaseClass.basic
     aliases: Mapping[str, str] = field(default_factory=dict)
     overlap: SharedStorage | None = None
+    has_unordered_sums: bool = False
 
     @property
     def id(self) -> str:

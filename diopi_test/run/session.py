@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diopi_impl import BaseVendor, Numerics
+from diopi_impl import IEEE, BaseVendor, Numerics
 from diopi_proto.families import load_families
+from diopi_proto.types import Dtype
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.call import RejectedCallError
@@ -18,7 +19,7 @@ from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
 from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
-from diopi_test.oracle.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.run.collection import Collected
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.limits import CaseOptions
@@ -68,7 +69,7 @@ class Session:
         self.vendor = vendor
         self.device = device
         self.numerics = options.numerics or vendor.numerics
-        self._declared = None if self.numerics.is_ieee else _open_declared_cases(self.numerics)
+        self._declared = None if self.numerics.digest == IEEE.digest else _open_declared_cases(self.numerics)
         self._options = options
         self._files = OpenFiles()
 
@@ -85,6 +86,9 @@ class Session:
             open_file=partial(self._open_next_to, path),
         )
         if self._declared is not None and loaded.flaw is None:
+            if self.numerics.float64 == "absent" and any(map(_uses_float64, _list_calls(loaded))):
+                message = f"{self.vendor.name} declares that it has no float64"
+                return Outcome(verdict=Verdict.unsupported, message=message)
             loaded = _with_declared_budgets(loaded, partial(self._declared.derive, file_digest=file.digest))
         if self._options.dump is not None:
             outcome = self._run_and_dump(loaded, self._options.dump)
@@ -146,6 +150,18 @@ def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], 
     if loaded.chain is not None:
         return replace(loaded, chain=replace(loaded.chain, cases=list(map(derive, loaded.chain.cases))))
     return replace(loaded, case=derive(loaded.case))
+
+
+def _list_calls(loaded: LoadedCase) -> Sequence[BaselineCase]:
+    """Return the cases that a call, or a chain of calls, consists of."""
+    return [loaded.case] if loaded.chain is None else loaded.chain.cases
+
+
+def _uses_float64(case: BaselineCase) -> bool:
+    """Return whether a tensor of a case has float64 numbers, or complex numbers with float64 parts."""
+    dtypes = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
+    dtypes |= {entry.dtype for value in case.expected.values() for entry in expected_arrays(value)}
+    return bool(dtypes & {Dtype.float64, Dtype.complex128})
 
 
 def _open_declared_cases(numerics: Numerics) -> DeclaredCases:

@@ -14,6 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.oracle.arithmetic.array import Arithmetic, Array, Operation, Rule, carry
 from diopi_test.oracle.arithmetic.convolution import make_convolution_rules
 from diopi_test.oracle.arithmetic.elementary import make_elementary_rules
+from diopi_test.oracle.arithmetic.emulation import round_to_pairs
 from diopi_test.oracle.arithmetic.products import make_product_rules
 from diopi_test.oracle.arithmetic.signs import ROUNDS, Signs
 from lib_rt.formats import FORMATS, FloatArray, Format
@@ -36,6 +37,8 @@ class Deviations:
         has_elementary: whether elementary functions have the declared errors.
         convolutions: the algorithms that convolutions may use.
         stored: the format in which an algorithm may store transformed images and kernels.
+        half: the half type in which sums are accumulated; None for float32.
+        emulates_float64: whether float64 numbers are pairs of float32 numbers.
         converts_integers: whether integers and truth values are operands that the function converts to floating-point
             numbers.
     """
@@ -45,9 +48,16 @@ class Deviations:
     has_elementary: bool
     convolutions: frozenset[Convolution] = frozenset({"direct"})
     stored: Format = FORMATS[Dtype.float32]
+    half: Format | None = None
+    emulates_float64: bool = False
     converts_integers: bool = False
 
     def __bool__(self) -> bool:
+        return self.changes_operations or self.half is not None or self.emulates_float64
+
+    @property
+    def changes_operations(self) -> bool:
+        """Whether operations of the reference have errors of their own."""
         return self.products != "ieee" or self.has_elementary or self.convolutions != {"direct"}
 
     @property
@@ -76,6 +86,10 @@ class Change:
     size: FloatArray
     differs: Array
 
+    def __add__(self, further: Change) -> Change:
+        """Return the change if both changes occur."""
+        return Change(self.size + further.size, self.differs | further.differs)
+
 
 def measure_change(
     evaluate: Evaluate, arguments: Mapping[str, Any], deviations: Deviations, make_rng: MakeGenerator
@@ -94,10 +108,14 @@ def measure_change(
     exact: list[Array] | None = None
     changes: list[Change] = []
     for algorithm, number in product(sorted(deviations.convolutions), range(ROUNDS)):
-        arithmetic = Arithmetic(deviations.rules(algorithm, Signs(make_rng(), number)))
-        carried = {name: carry_arrays(value, arithmetic, deviations.carried_kinds) for name, value in arguments.items()}
+        signs = Signs(make_rng(), number)
+        arithmetic = Arithmetic(deviations.rules(algorithm, signs))
+        moved = arguments
+        if deviations.emulates_float64:
+            moved = {name: round_to_pairs(value, signs) for name, value in arguments.items()}
+        carried = {name: carry_arrays(value, arithmetic, deviations.carried_kinds) for name, value in moved.items()}
         results = [np.asarray(array) for array in evaluate(carried)]
-        if not arithmetic.is_used:
+        if not (arithmetic.is_used or deviations.emulates_float64):
             continue
         if exact is None:
             exact = [np.asarray(array) for array in evaluate(arguments)]

@@ -14,7 +14,10 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import random_generator
+from diopi_test.oracle.arithmetic.accumulation import accumulation_error
+from diopi_test.oracle.arithmetic.array import Array
 from diopi_test.oracle.arithmetic.change import Change, Deviations, measure_change
+from diopi_test.oracle.arithmetic.emulation import emulation_error, leaves_range
 from diopi_test.oracle.budget import EXACT, Budget
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
@@ -23,6 +26,9 @@ from lib_rt.formats import FloatArray, format_of, is_inexact, ulp
 
 SINGLE = (Dtype.float32, Dtype.complex64)
 """The element types whose products a vendor may compute with rounded factors."""
+
+HALF = (Dtype.float16, Dtype.bfloat16)
+"""The half-precision types."""
 
 DOUBLE = (Dtype.float64, Dtype.complex128)
 """The element types that are not computed in float32."""
@@ -44,7 +50,23 @@ def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | N
         return None
     evaluation = Evaluation(lookup(case.function), function, describe_call(case))
     make_rng = partial(random_generator, case.id, "declared arithmetic")
-    return measure_change(evaluation.arrays, case.plain_arguments(), deviations, make_rng)
+    plain = case.plain_arguments()
+    changes = None
+    if deviations.changes_operations or deviations.emulates_float64:
+        changes = measure_change(evaluation.arrays, plain, deviations, make_rng)
+    if deviations.half is None and not deviations.emulates_float64:
+        return changes
+    errors = _rounding_errors(evaluation.arrays(plain), evaluation.terms(plain), deviations)
+    return errors if changes is None else [change + error for change, error in zip(changes, errors, strict=True)]
+
+
+def _rounding_errors(exact: Sequence[Array], terms: Sequence[Array], deviations: Deviations) -> list[Change]:
+    """Return the errors of sums that are accumulated in half precision, or of emulated float64 results."""
+    if deviations.half is not None:
+        return [Change(accumulation_error(entry, deviations.half), np.zeros(entry.shape, bool)) for entry in terms]
+    return [
+        Change(emulation_error(array, entry), leaves_range(array)) for array, entry in zip(exact, terms, strict=True)
+    ]
 
 
 def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase:
@@ -63,7 +85,35 @@ def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase
         The case with wider budgets; the same object if the arithmetic does not affect the case.
     """
     changes = measure_case(case, numerics)
-    return case if changes is None else apply_changes(case, changes)
+    return declare_checks(case if changes is None else apply_changes(case, changes), numerics)
+
+
+def declare_checks(case: BaselineCase, numerics: Numerics) -> BaselineCase:
+    """Return a case that is checked as a declared arithmetic permits: subnormals, signs of zeros, order of sums.
+
+    Args:
+        case: The case.
+        numerics: The declared arithmetic.
+
+    Returns:
+        The case; the same object if the arithmetic does not affect the checks of its function.
+    """
+    varies = numerics.sum_order.get(lookup(case.function).family) == "run-to-run"
+    may_flush, has_signed_zeros = numerics.subnormals != "keep", numerics.signed_zeros == "keep"
+    if may_flush and has_signed_zeros and not varies:
+        return case
+
+    def declare(value: Expected | list[Expected] | None) -> Any:
+        """Return the expectation of a result, or of each entry of an array, with what the arithmetic permits."""
+        if isinstance(value, list):
+            return [declare(entry) for entry in value]
+        if value is None:
+            return None
+        flushed = value.flushed if may_flush else None
+        return replace(value, flushed=flushed, may_flush=may_flush, has_signed_zeros=has_signed_zeros)
+
+    expected = {name: declare(value) for name, value in case.expected.items()}
+    return replace(case, expected=expected, has_unordered_sums=varies)
 
 
 def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:
@@ -78,6 +128,8 @@ def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:
         has_elementary=has_float32 and any(map(bool, numerics.elementary.values())),
         convolutions=numerics.convolutions if has_float32 and prototype.family == "conv" else frozenset({"direct"}),
         stored=format_of(case.dtype if is_inexact(case.dtype) else Dtype.float32),
+        half=format_of(case.dtype) if case.dtype in HALF and numerics.half_accumulation == "half" else None,
+        emulates_float64=case.dtype in DOUBLE and numerics.float64 == "emulated",
         converts_integers=not is_inexact(case.dtype),
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from baselines import make_level
 from faulty import FaultyVendor
 
+from diopi_impl import Numerics
 from diopi_proto.types import Error
 from diopi_test.execution.verdict import Verdict
 from diopi_test.run.collection import collect_file
@@ -33,3 +34,17 @@ def test_a_vendor_that_rejects_a_call_it_accepted_before_fails(tmp_path: Path) -
     assert outcome.verdict is Verdict.failed
     assert outcome.message == "ErrorOccurred when the call was repeated to time it: corrupted"
     assert outcome.timing is None
+
+
+def test_cases_of_float64_are_not_called_if_the_vendor_declares_that_it_has_none(tmp_path: Path) -> None:
+    file = make_level(tmp_path / "smoke", "diopiSqrt") / "diopiSqrt.h5"
+    calls: list[None] = []
+    vendor = FaultyVendor("without float64", lambda arguments: calls.append(None))
+    options = CaseOptions(numerics=Numerics(name="without float64", float64="absent"))
+    session = Session(vendor, vendor.open_device(), options)
+    case = next(case for case in collect_file(file) if case.dtype == "float64")
+    outcome = session.run(file, case)
+    session.close()
+    assert outcome.verdict is Verdict.unsupported
+    assert outcome.message == f"{vendor.name} declares that it has no float64"
+    assert calls == []

@@ -1,0 +1,49 @@
+"""float64 numbers that are emulated with pairs of float32 numbers.
+
+The sum of two float32 numbers represents 48 significant bits, with the range of float32 (T. J. Dekker, "A
+floating-point technique for extending the available precision", 1971).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.oracle.arithmetic.array import Array
+from diopi_test.oracle.arithmetic.products import move_unrepresentable, spacing
+from diopi_test.oracle.arithmetic.signs import Signs
+from lib_rt.formats import FORMATS, FloatArray, Format
+
+PAIR = Format(48, -126, 127)
+"""The format of a pair of float32 numbers, apart from numbers near the smallest ones."""
+
+SINGLE = FORMATS[Dtype.float32]
+
+
+def round_to_pairs(value: Any, signs: Signs) -> Any:
+    """Return an argument whose float64 numbers are moved by half an ulp of a pair, unless a pair represents them."""
+    if isinstance(value, list):
+        return [round_to_pairs(entry, signs) for entry in value]
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
+        return value
+    if value.dtype.kind == "f":
+        return move_unrepresentable(value, PAIR, signs.draw(value.shape))
+    moved = value.copy()
+    moved.real = move_unrepresentable(value.real, PAIR, signs.draw(value.shape))
+    moved.imag = move_unrepresentable(value.imag, PAIR, signs.draw(value.shape))
+    return moved
+
+
+def emulation_error(exact: Array, terms: Array) -> FloatArray:
+    """Return the error of the result elements themselves: an ulp of a pair, and its eps times the terms of the sums."""
+    with np.errstate(all="ignore"):
+        rounding = np.maximum(spacing(np.abs(exact), PAIR), SINGLE.subnormal)
+        error = rounding + PAIR.epsilon * np.nan_to_num(np.asarray(terms, np.float64), posinf=0.0)
+    return np.where(np.isfinite(exact), error, 0.0)
+
+
+def leaves_range(exact: Array) -> Array:
+    """Return which finite numbers are too large for float32."""
+    return np.asarray(np.isfinite(exact) & (np.abs(exact) >= SINGLE.overflow))

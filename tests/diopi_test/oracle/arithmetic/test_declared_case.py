@@ -1,0 +1,122 @@
+"""Test what declared arithmetics permit beyond errors of products: sums, float64, subnormals, zeros, order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from diopi_impl import ErrorBound, Numerics
+from diopi_proto.types import Dtype
+from diopi_test.checks.values import compare
+from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
+from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.records import BaselineCase, Expected
+from lib_rt.formats import ulp
+from tests.helpers.honest_products import cases_of, declare, find_failures
+
+Array = NDArray[np.float64]
+
+
+def expected_out(case: BaselineCase) -> Expected:
+    expected = case.expected["out"]
+    assert isinstance(expected, Expected)
+    return expected
+
+
+def units(case: BaselineCase) -> Array:
+    budget = expected_out(case).budget
+    assert budget is not None
+    return budget.unit
+
+
+def accumulate_in_float16(case: BaselineCase) -> Array:
+    a, b = (case.plain_arguments()[name].astype(np.float16) for name in ("input", "mat2"))
+    total = np.zeros((a.shape[0], b.shape[1]), np.float16)
+    for k in range(a.shape[1]):
+        total = total + (a[:, k, np.newaxis] * b[np.newaxis, k])
+    return total
+
+
+def test_sums_in_float16_pass_only_if_they_are_declared() -> None:
+    numerics = Numerics(name="half", half_accumulation="half")
+    cases = [case for case in cases_of("diopiMm", "float16") if case.label[8:] not in ("exact", "special")]
+    results = [accumulate_in_float16(case) for case in cases]
+    declared = declare(cases, numerics)
+    assert any(find_failures(case, [out]) for case, out in zip(cases, results, strict=True))
+    assert [p for case, out in zip(declared, results, strict=True) for p in find_failures(case, [out])] == []
+
+
+def test_float32_keeps_its_budgets_if_half_precision_is_accumulated_in_half_precision() -> None:
+    numerics = Numerics(name="half", half_accumulation="half")
+    cases = cases_of("diopiMm", "float32")
+    assert all(new is old for old, new in zip(cases, declare(cases, numerics), strict=True))
+
+
+def test_emulated_float64_has_the_precision_of_pairs_of_float32() -> None:
+    case = next(case for case in cases_of("diopiMm", "float64") if expected_out(case).budget is not None)
+    declared = derive_declared_case(case, Numerics(name="pairs", float64="emulated"))
+    spacing = ulp(expected_out(case).values, Dtype.float64)
+    assert np.median(units(declared) / spacing) > 2**5
+    assert np.median(units(declared) / spacing) < 2**12
+
+
+@pytest.mark.parametrize("function", ["diopiExp", "diopiSigmoid", "diopiTanh", "diopiSqrt", "diopiRsqrt"])
+def test_a_declared_error_of_a_function_is_within_its_budget(function: str) -> None:
+    names = {"diopiSigmoid": "exp", "diopiRsqrt": "rsqrt"}
+    bound = ErrorBound(ulp=100)
+    numerics = Numerics(name="fast", elementary={names.get(function, function[5:].lower()): (bound,)})
+    for case in cases_of(function, "float32", "smoke"):
+        if expected_out(case).budget is None or not expected_out(case).values.size:
+            continue
+        declared = derive_declared_case(case, numerics)
+        finite = np.isfinite(expected_out(case).values) & (expected_out(case).values != 0)
+        assert (units(declared)[finite] >= units(case)[finite]).all()
+        assert np.mean(units(declared)[finite] > units(case)[finite]) > 0.5  # a logistic function of 1 has no error
+        extra = (units(declared) - units(case)) / ulp(expected_out(case).values, Dtype.float32)
+        assert (extra[finite] <= 201).all()
+
+
+def test_a_bound_applies_only_in_its_range() -> None:
+    case = cases_of("diopiExp", "float32", "smoke")[0]
+    bound = ErrorBound(ulp=8, minimum=0.0)
+    declared = derive_declared_case(case, Numerics(name="fast", elementary={"exp": (bound,)}))
+    x = case.plain_arguments()["input"]
+    assert np.array_equal(units(declared) > units(case), x >= 0)
+
+
+def example(values: list[float], budget: Budget | None) -> Expected:
+    return Expected(values=np.array(values), dtype=Dtype.float32, budget=budget)
+
+
+@pytest.mark.parametrize("budget", [None, Budget(np.full(2, 2.0**-149))])
+def test_subnormals_may_be_flushed_unless_the_vendor_keeps_them(budget: Budget | None) -> None:
+    expected = example([1e-40, 2e-40], budget)
+    actual = np.zeros(2, np.float32)
+    assert not compare(actual, expected).is_wrong.any()
+    assert compare(actual, replace(expected, may_flush=False)).is_wrong.all()
+
+
+@pytest.mark.parametrize("budget", [None, Budget(np.full(2, 2.0**-149))])
+def test_signs_of_zeros_do_not_matter_if_the_vendor_declares_it(budget: Budget | None) -> None:
+    expected = example([0.0, -0.0], budget)
+    actual = np.array([-0.0, 0.0], np.float32)
+    assert compare(actual, expected).is_wrong.all()
+    assert not compare(actual, replace(expected, has_signed_zeros=False)).is_wrong.any()
+
+
+def test_order_of_sums_may_vary_only_in_declared_families() -> None:
+    numerics = Numerics(name="atomics", sum_order={"linalg": "run-to-run"})
+    product, total = cases_of("diopiMm", "float32", "smoke")[0], cases_of("diopiSum", "float32", "smoke")[0]
+    assert derive_declared_case(product, numerics).has_unordered_sums
+    assert derive_declared_case(total, numerics) is total
+
+
+def test_kept_subnormals_and_ignored_zeros_are_recorded_in_each_expectation() -> None:
+    case = cases_of("diopiAdd", "float32", "smoke")[0]
+    kept = expected_out(derive_declared_case(case, Numerics(name="keep", subnormals="keep")))
+    assert (kept.may_flush, kept.has_signed_zeros, kept.flushed) == (False, True, None)
+    ignored = expected_out(derive_declared_case(case, Numerics(name="zeros", signed_zeros="ignore")))
+    assert (ignored.may_flush, ignored.has_signed_zeros) == (True, False)
