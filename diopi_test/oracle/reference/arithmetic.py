@@ -48,7 +48,7 @@ for _name, _function in BINARY.items():
 
 def _have_kinds(kinds: str, *operands: Operand) -> bool:
     """Return whether all operands have a NumPy kind in `kinds`: `b` bool, `i` integer, `f` float, `c` complex."""
-    return all(np.asarray(operand).dtype.kind in kinds for operand in operands)
+    return all(np.asanyarray(operand).dtype.kind in kinds for operand in operands)
 
 
 @reference("diopiAdd")
@@ -92,9 +92,9 @@ def _truncate_quotient(input: Array, divisor: Operand) -> Array:
 def power(input, exponent):
     """Return input ^ exponent, in int64 for two integers, else in float64 or complex128."""
     if _have_kinds("bi", input, exponent):
-        return _integer_power(np.asarray(input, np.int64), np.asarray(exponent, np.int64))
+        return _integer_power(np.asanyarray(input, np.int64), np.asanyarray(exponent, np.int64))
     wide = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
-    return np.power(np.asarray(input, wide), np.asarray(exponent, wide))
+    return np.power(np.asanyarray(input, wide), np.asanyarray(exponent, wide))
 
 
 def _integer_power(input: Array, exponent: Array) -> Array:
@@ -131,10 +131,10 @@ def remainder(input, other):
     """Return the remainder of input / other with the sign of `other`, as Python defines it."""
     _check_divisor(input, other)
     remainder = np.fmod(input, other)  # has the sign of input
-    signed = np.where((remainder != 0) & ((remainder < 0) != (np.asarray(other) < 0)), remainder + other, remainder)
+    signed = np.where((remainder != 0) & ((remainder < 0) != (np.asanyarray(other) < 0)), remainder + other, remainder)
     if _have_kinds("bi", input, other):
         return signed
-    overflows = np.isinf(np.true_divide(input, other)) & np.isfinite(input) & (np.asarray(other) != 0)
+    overflows = np.isinf(np.true_divide(input, other)) & np.isfinite(input) & (np.asanyarray(other) != 0)
     return np.where(overflows, np.nan, signed)
 
 

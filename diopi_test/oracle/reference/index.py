@@ -79,7 +79,7 @@ def selection(indices: Sequence[Array | None]) -> Places:
 @reference("diopiIndex")
 def index(input, indices):
     """Return the elements of input that a list of index tensors and masks selects."""
-    return np.asarray(input[selection(indices)])
+    return np.asanyarray(input[selection(indices)])
 
 
 @reference("diopiIndexBackward")
@@ -115,13 +115,13 @@ def index_select_backward(grad, input_sizes, dim, index):
         return Exact(grad)
     places = _index_along(dim, np.atleast_1d(index), len(input_sizes))
     _check_shape("grad", grad, element_numbers(tuple(input_sizes), places).shape)
-    return _add_at(np.zeros(input_sizes, grad.dtype), places, grad)
+    return _add_at(np.zeros_like(grad, shape=input_sizes), places, grad)
 
 
 @reference("diopiSelect")
 def select(input, dim, index):
     """Return the slice of input at position `index` of axis `dim`, without this axis."""
-    return np.asarray(input[_index_along(dim, index, input.ndim)])
+    return np.asanyarray(input[_index_along(dim, index, input.ndim)])
 
 
 @reference("diopiSelectBackward")
@@ -156,7 +156,7 @@ def slice_scatter(input, src, dim, start, end, step, *, out):
 
 def _embed_slice(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int | slice) -> Array:
     """Return zeros with `grad_output` at `key` of axis `dim`."""
-    out = np.zeros(input_sizes, grad_output.dtype)
+    out = np.zeros_like(grad_output, shape=input_sizes)
     out[_index_along(dim, key, out.ndim)] = grad_output
     return out
 
@@ -169,7 +169,7 @@ def _replace_slice(base: Array, places: Places, src: Array, out: ResultOverride)
 
 def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
     """Replace the elements of `base` at `places` by `values`, converted to the result's type."""
-    replacement = np.asarray(values) if out.dtype is None else convert(np.asarray(values), out.dtype)
+    replacement = np.asanyarray(values) if out.dtype is None else convert(np.asanyarray(values), out.dtype)
     result = np.array(base, ndmin=1)
     result[places] = strip_remarks(replacement)
     if not isinstance(replacement, PartlySpecified):
@@ -258,7 +258,7 @@ def gather(input, dim, index):
 @reference("diopiGatherBackward")
 def gather_backward(grad_output, input, dim, index):
     """Return zeros with grad_output added at the gathered elements."""
-    return _scatter_values(_add_at, np.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
+    return _scatter_values(_add_at, np.zeros_like(grad_output, shape=input.shape), dim, grad_output, index)
 
 
 @reference("diopiScatter")
@@ -275,7 +275,7 @@ def crop_to_index(src: Array, index: Array) -> Array:
 @reference("diopiScatterScalar")
 def scatter_scalar(input, dim, value, index, reduce, *, out):
     """Write, add or multiply `value` to the elements of input whose position along `dim` is in `index`."""
-    src = np.full(index.shape, np.asarray(value).astype(input.dtype))
+    src = np.full(index.shape, np.asanyarray(value).astype(input.dtype))
     result = _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, src, index)
     return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are equal
 
@@ -322,7 +322,7 @@ def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfre
     if scale_grad_byfreq:
         rows = rows / np.bincount(places, minlength=num_weights)[places, np.newaxis]
     counted = places != padding_idx
-    return _add_at(np.zeros((num_weights, width)), (places[counted],), rows[counted])
+    return _add_at(np.zeros_like(rows, shape=(num_weights, width)), (places[counted],), rows[counted])
 
 
 @reference("diopiEmbeddingRenorm_")

@@ -189,7 +189,7 @@ def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
 
     def sums(elements: Array, *weights: Array) -> Array:
         """Return the weighted sums of elements."""
-        return np.asarray(np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", elements, *weights))
+        return np.asanyarray(np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", elements, *weights))
 
     return sum_with_nonfinite(sums, input, *weights)
 

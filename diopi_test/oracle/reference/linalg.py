@@ -195,7 +195,7 @@ class TriangularSystem:
         """Return the solution by substitution, from the row with one unknown to the row with all unknowns."""
         matrix, size = self._matrix, self._matrix.shape[-1]
         batch = np.broadcast_shapes(b.shape[:-2], matrix.shape[:-2])
-        solution = np.zeros(batch + b.shape[-2:], np.result_type(b, matrix))
+        solution = np.zeros_like(matrix, np.result_type(b, matrix), shape=batch + b.shape[-2:])
         for i in reversed(range(size)) if self._upper else range(size):
             known = slice(i + 1, size) if self._upper else slice(0, i)
             products = matrix[..., i, np.newaxis, known] @ solution[..., known, :]

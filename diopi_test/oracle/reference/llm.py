@@ -50,7 +50,7 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 @reference("diopiTokenSoftmaxReduceVInference")
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
     """Return the sum of the cached values, weighted with the softmax of the scores of each sequence."""
-    values, terms = (np.zeros((len(b_loc), *v.shape[1:])) for _ in range(2))
+    values, terms = (np.zeros_like(v, shape=(len(b_loc), *v.shape[1:])) for _ in range(2))
     for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
         shifted = logics[:, columns] - logics[:, columns].max(1, keepdims=True)
         e = np.exp(shifted)

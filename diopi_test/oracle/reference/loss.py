@@ -6,7 +6,6 @@ of eps times its terms.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -216,7 +215,7 @@ def nll_loss_v2(input, target, weight, reduction, ignore_index, *, out):
     loss = _reduce(losses, reduction, total)
     if reduction == Reduction.none:  # −0 for a selected element, +0 if an algorithm adds the zeros of other classes
         loss = replace(loss, terms=np.zeros(losses.shape))
-    return loss, np.asarray(reported, np.float64).reshape(shape or ())
+    return loss, np.asanyarray(reported, np.float64).reshape(shape or ())
 
 
 @reference("diopiNLLLossBackward")
@@ -256,16 +255,24 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
     """Return the reduced cross entropies of logits with target classes or target probabilities."""
     share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
-    losses = np.where(share == 0, 0.0, share * -_apply_to_rows(special.log_softmax, logits))
+    losses = np.where(share == 0, 0.0, share * -_log_softmax_of_rows(logits))
     # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the absolute error of its logarithm
     stored = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
     terms = np.where(share == 0, 0.0, share * _divisor_terms(logits))
     return _reduce(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
 
 
-def _apply_to_rows(function: Callable[[Array, int], Array], logits: Array) -> Array:
-    """Apply a function to the rows; rows without classes, which SciPy rejects, have no results."""
-    return function(logits, -1) if logits.shape[-1] else logits
+def _log_softmax_of_rows(logits: Array) -> Array:
+    """Return the logarithm of the softmax of each row."""
+    top = logits.max(-1, keepdims=True, initial=-np.inf)
+    shifted = logits - np.where(np.isfinite(top), top, 0.0)
+    return np.asanyarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
+
+
+def _softmax_of_rows(logits: Array) -> Array:
+    """Return the softmax of each row."""
+    e = np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf))
+    return np.asanyarray(e / e.sum(-1, keepdims=True))
 
 
 def _divisor_terms(logits: Array) -> Array:
@@ -278,7 +285,7 @@ def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore
     """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, with coefficients a."""
     share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
-    spread = _apply_to_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
+    spread = _softmax_of_rows(logits) * share.sum(-1, keepdims=True)
     # besides the cancellation, the error of the divisor of softmax
     divided = spread * _divisor_terms(logits)
     scale = np.where(share.any(-1, keepdims=True), _reduction_factor(reduction, divisor) * grad_output[..., None], 0.0)
@@ -343,9 +350,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     """Return the reduced losses, the loss of each sample, and ln α (Graves et al., 2006)."""
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)
-    alpha = np.full((samples, steps, 2 * max(target_lengths) + 1), -np.inf)
+    alpha = np.full_like(log_probs, -np.inf, shape=(samples, steps, 2 * max(target_lengths) + 1))
     specified = np.zeros(alpha.shape, bool)
-    losses = np.zeros(samples)
+    losses = np.zeros_like(log_probs, shape=samples)
     for n, labels in enumerate(_extended_targets(targets, target_lengths, blank)):
         part = np.s_[n, : input_lengths[n], : len(labels)]
         alpha[part] = _log_alpha(log_probs[: input_lengths[n], n], labels, blank)
@@ -390,7 +397,7 @@ def ctc_loss_backward(
     zero_infinity,
 ):
     """Return the gradient of log_probs: (probability − posterior probability) · grad_output."""
-    gradient, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
+    gradient, terms = np.zeros_like(log_probs), np.zeros(log_probs.shape)
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)
     outer = np.broadcast_to(grad_output, samples)
@@ -418,7 +425,7 @@ def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likeli
         return WithTerms(np.full(log_probs.shape, np.nan), np.zeros(log_probs.shape))
     log_beta = _log_alpha(log_probs[::-1], labels[::-1], blank)[::-1, ::-1]
     remaining = np.arange(len(log_probs), 0, -1)
-    posterior, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
+    posterior, terms = np.zeros_like(log_probs), np.zeros(log_probs.shape)
     for s, label in enumerate(labels):
         log_product = log_alpha[:, s] + log_beta[:, s]
         share = np.exp(log_product - log_probs[:, label] + neg_log_likelihood)

@@ -20,7 +20,7 @@ UNKNOWN_DISTANCE = 1e10
 
 def _squared_distances(points_a: Array, points_b: Array) -> Array:
     """Return the squared distances between points (…, n, 3) and points (…, m, 3): (…, n, m)."""
-    return np.asarray(np.sum((points_a[..., :, np.newaxis, :] - points_b[..., np.newaxis, :, :]) ** 2, -1))
+    return np.asanyarray(np.sum((points_a[..., :, np.newaxis, :] - points_b[..., np.newaxis, :, :]) ** 2, -1))
 
 
 # Neighbours within a radius
@@ -145,7 +145,7 @@ def _gather(features: Array, indices: Array) -> Array:
 
 def _scatter_add(values: Array, indices: Array, length: int) -> Array:
     """Return the adjoint of `_gather`: the sums of values (B, C, …) at their indices, (B, C, length)."""
-    sums = np.zeros((*values.shape[:2], length))
+    sums = np.zeros_like(values, shape=(*values.shape[:2], length))
     flat = _flatten_trailing(values, 2)
     for batch, batch_indices in enumerate(_flatten_trailing(indices, 1)):
         selection: Any = (slice(None), batch_indices)

@@ -233,8 +233,8 @@ def active_rotated_filter_backward(grad_out, indices):
     def sums(grad: Array, unit: Array) -> Array:
         """Return the sums of the gradients of all rotations."""
         rotated = (grad * unit).reshape(p, rotations, q, filter_positions.shape[1])
-        return np.asarray(sum(rotated[:, r][..., positions] for r, positions in enumerate(filter_positions))).reshape(
-            p, q, o, *kernel
-        )
+        return np.asanyarray(
+            sum(rotated[:, r][..., positions] for r, positions in enumerate(filter_positions))
+        ).reshape(p, q, o, *kernel)
 
     return sum_products(sums, grad_out, np.ones(1))

@@ -21,7 +21,7 @@ def _voxel_cells(points: Array, voxel_size: Array, coors_range: Array) -> tuple[
     low, high = coors_range[:3], coors_range[3:]
     cells = np.floor((points[:, :3] - low) / voxel_size)
     inside = (cells >= 0) & (cells < np.round((high - low) / voxel_size))
-    return np.where(inside, cells, -1).astype(np.int64)[:, ::-1], np.asarray(inside.all(1))
+    return np.where(inside, cells, -1).astype(np.int64)[:, ::-1], np.asanyarray(inside.all(1))
 
 
 @reference("diopiHardVoxelizeMmcv")
@@ -42,7 +42,7 @@ def hard_voxelize(
         collected[voxel, : len(members)], numbers[voxel] = points[members], len(members)
         coordinates[voxel] = cells[first[cell]]
     results = (collected, coordinates, numbers) if deterministic else map(AnyOf, (collected, coordinates, numbers))
-    return *results, np.asarray(len(voxel_order))
+    return *results, np.asanyarray(len(voxel_order))
 
 
 @reference("diopiDynamicVoxelizeMmcv")
@@ -133,7 +133,7 @@ def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, 
 
     def convolve(rows: Array, weights: Array) -> Array:
         """Return the sums of products of connected rows and kernel matrices."""
-        sums = np.zeros((numActOut, filters.shape[-1]))
+        sums = np.zeros_like(rows, shape=(numActOut, filters.shape[-1]))
         for matrix, (inputs, outputs) in zip(weights, pairs, strict=True):
             np.add.at(sums, outputs, rows[inputs] @ matrix)
         return sums

@@ -83,7 +83,7 @@ def _leading_shape(x: Array, axes: Sequence[AxisWindows]) -> tuple[int, ...]:
 
 def _empty_result(input: Array, axes: Sequence[AxisWindows], dtype: type) -> Array:
     """Return an uninitialized array in the shape of the pooled result."""
-    return np.empty((*_leading_shape(input, axes), *[len(axis) for axis in axes]), dtype)
+    return np.empty_like(input, dtype, shape=(*_leading_shape(input, axes), *[len(axis) for axis in axes]))
 
 
 def _window_maxima(input: Array, axes: Sequence[AxisWindows]) -> tuple[Array, Array]:
@@ -114,7 +114,7 @@ def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) ->
 
     def add_up(values: Array) -> Array:
         """Return the sums of `values` at the positions, in the shape of the input."""
-        sums = np.zeros((channels, int(np.prod(input.shape[-rank:]))))
+        sums = np.zeros_like(values, shape=(channels, int(np.prod(input.shape[-rank:]))))
         np.add.at(sums, (np.arange(channels)[:, None], positions), values.reshape(positions.shape))
         return sums.reshape(input.shape)
 
@@ -154,7 +154,7 @@ def _window_means(input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -
 
 def _distribute(grad_output: Array, input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -> WithTerms:
     """Return the adjoint of `_window_means`: add each grad_output / divisor to all elements of its window."""
-    grad_input, moduli, squares, counts = (np.zeros(input.shape) for _ in range(4))
+    grad_input, moduli, squares, counts = (np.zeros_like(grad_output, shape=input.shape) for _ in range(4))
     for o, elements, window in _iterate_windows(axes):
         share = grad_output[o][(..., *[None] * len(axes))] / divisor(window)
         grad_input[elements] += share

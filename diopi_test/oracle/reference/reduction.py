@@ -85,31 +85,31 @@ def _select_extremes(position: Any, input: Array, dim: int, keepdims: bool) -> t
 @reference("diopiMaxAll")
 def max_all(input):
     """Return the maximum of all elements."""
-    return np.asarray(np.max(input))
+    return np.asanyarray(np.max(input))
 
 
 @reference("diopiMinAll")
 def min_all(input):
     """Return the minimum of all elements."""
-    return np.asarray(np.min(input))
+    return np.asanyarray(np.min(input))
 
 
 @reference("diopiAmax")
 def amax(self, dim, keepdim):
     """Return the maximum along the axes."""
-    return np.asarray(np.max(self, axis=_reduced_axes(self, dim), keepdims=keepdim))
+    return np.asanyarray(np.max(self, axis=_reduced_axes(self, dim), keepdims=keepdim))
 
 
 @reference("diopiAny")
 def any_(input, dim, *, out):
     """Return whether any element along the axes is not 0."""
-    return np.asarray(np.any(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
+    return np.asanyarray(np.any(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
 
 
 @reference("diopiAll")
 def all_(input, dim, *, out):
     """Return whether all elements along the axes are not 0."""
-    return np.asarray(np.all(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
+    return np.asanyarray(np.all(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
 
 
 @reference("diopiProd")
@@ -118,7 +118,7 @@ def prod(input, dim, *, out):
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     accumulator = Dtype.float32 if out.dtype is Dtype.float16 else out.dtype
     return multiply_in_any_order(
-        lambda transform: np.asarray(np.prod(transform(input), axis=axes, keepdims=keepdims)), accumulator
+        lambda transform: np.asanyarray(np.prod(transform(input), axis=axes, keepdims=keepdims)), accumulator
     )
 
 
@@ -136,7 +136,7 @@ def argmin(input, dim, keepdim, *, out):
 
 def _extreme_position(function: Any, input: Array, dim: int | None, keepdim: bool, out: ResultOverride) -> Array:
     """Return the positions that `function` (np.argmax or np.argmin) finds, in the shape that the caller allocated."""
-    positions = np.asarray(function(input, axis=dim, keepdims=keepdim))
+    positions = np.asanyarray(function(input, axis=dim, keepdims=keepdim))
     return (
         positions if out.shape is None else positions.reshape(out.shape)
     )  # without dim, the caller allocates a result of shape () or (1,)

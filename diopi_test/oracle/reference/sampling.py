@@ -154,7 +154,7 @@ def make_gather(index: Array) -> BilinearFunction:
     def sums(weights: Array, planes: Array) -> Array:
         """Return the weighted sums of four cells."""
         with_zero = np.concatenate([planes, np.zeros((*planes.shape[:-1], 1))], -1)
-        return np.asarray(np.sum(with_zero[..., index] * weights, -index.ndim))
+        return np.asanyarray(np.sum(with_zero[..., index] * weights, -index.ndim))
 
     return sums
 
@@ -164,7 +164,7 @@ def make_scatter(index: Array, size: int) -> BilinearFunction:
 
     def sums(weights: Array, values: Array) -> Array:
         """Return planes with each sample, times its weights, added to four cells."""
-        planes = np.zeros((len(values), size + 1))
+        planes = np.zeros_like(values, shape=(len(values), size + 1))
         summands = np.broadcast_to(values[:, np.newaxis] * weights, (len(values), *index.shape))
         selection: Any = (slice(None), index)
         np.add.at(planes, selection, summands)

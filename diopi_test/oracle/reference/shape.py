@@ -120,7 +120,7 @@ def unfold(input, dim, size, step):
 
 def _add_windows(rows: Array, windows: Array, length: int) -> Array:
     """Return the adjoint of taking windows: add windows (…, windows, size) to an axis (…, length)."""
-    total = np.zeros((*rows.shape[:-2], length))
+    total = np.zeros_like(rows, shape=(*rows.shape[:-2], length))
     for number, window in enumerate(windows):
         total[..., window] += rows[..., number, :]
     return total

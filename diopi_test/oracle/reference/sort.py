@@ -72,7 +72,7 @@ def sort_backward(grad_output, dim, indices, sizes, keepdim):
         return grad_output
     if not keepdim:
         grad_output, indices = np.expand_dims(grad_output, dim), np.expand_dims(indices, dim)
-    grad_input = np.zeros(sizes, grad_output.dtype)
+    grad_input = np.zeros_like(grad_output, shape=sizes)
     np.put_along_axis(grad_input, indices, grad_output, dim)
     return grad_input
 

@@ -21,7 +21,7 @@ def spmm(input, mat2):
 
     def product(entries: Array, dense: Array) -> Array:
         """Return the product, linear in the entries and in the dense matrix."""
-        out = np.zeros((len(crow) - 1, dense.shape[1]))
+        out = np.zeros_like(dense, shape=(len(crow) - 1, dense.shape[1]))
         np.add.at(out, rows, entries[:, np.newaxis] * dense[col])
         return out
 

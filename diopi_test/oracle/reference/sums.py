@@ -33,7 +33,7 @@ def sum_terms(array: Array, axes: Axes, keepdims: bool = False) -> Array:
 
     def total(values: Array) -> Array:
         """Return the sum along `axes`."""
-        return np.asarray(np.sum(values, axis=axes, keepdims=keepdims))
+        return np.asanyarray(np.sum(values, axis=axes, keepdims=keepdims))
 
     value, count = total(array), slice_size(array, axes)
     repeated = mean_repetition(count, equal_pair_share(array, axes).reshape(value.shape))
@@ -109,7 +109,7 @@ def relative_terms(array: Array, axes: Axes) -> Array:
 
     The terms are larger than the terms of a single sum, because all elements that share a sum share its error.
     """
-    return np.asarray(
+    return np.asanyarray(
         SHARED_ERROR_SIGMAS * sum_terms(array, axes, keepdims=True) / np.sum(array, axis=axes, keepdims=True)
     )
 

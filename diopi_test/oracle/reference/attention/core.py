@@ -77,7 +77,7 @@ class AttentionRule:
         if self.slopes is None:
             return np.zeros((queries, keys))
         slope = self.slopes[head] if self.slopes.ndim == 1 else self.slopes[number, head]
-        return np.asarray(-slope * np.abs(self.distances(queries, keys)))
+        return np.asanyarray(-slope * np.abs(self.distances(queries, keys)))
 
     def dropout_factors(self, number: int, heads: int, queries: int, keys: int) -> Array:
         """Return the factor of each weight of sequence `number`, (heads, queries, keys): 0 or 1 / (1 − p)."""
@@ -175,8 +175,9 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
         The weighted values and the statistics of the softmax.
     """
     heads, group = q.shape[-2], _group_size(q, k)
-    out, lse = (WithTerms(np.zeros(s), np.zeros(s)) for s in (q.shape, (len(sequences), heads, rows)))
-    top = np.zeros(lse.value.shape)
+    shapes = q.shape, (len(sequences), heads, rows)
+    out, lse = (WithTerms(np.zeros_like(q, shape=shape), np.zeros(shape)) for shape in shapes)
+    top = np.zeros_like(lse.value)
     for number, (query_rows, key_rows) in enumerate(sequences):
         lengths = len(q[query_rows]), len(k[key_rows])
         seen, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
@@ -228,7 +229,7 @@ def attention_gradients(
         The gradients in this order.
     """
     hidden = [np.zeros(x.shape, bool) for x in (k, v)]
-    grads = tuple(WithTerms(np.zeros(x.shape), np.zeros(x.shape)) for x in (q, k, v))
+    grads = tuple(WithTerms(np.zeros_like(x), np.zeros(x.shape)) for x in (q, k, v))
     heads, group = q.shape[-2], _group_size(q, k)
     for number, (query_rows, key_rows) in enumerate(sequences):
         lengths = len(q[query_rows]), len(k[key_rows])

@@ -45,7 +45,8 @@ def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], 
 
 def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
     """Rotate neighbouring columns below `width` by position / theta^(2i / width); rounding of the angle adds a term."""
-    angles = (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
+    origin = np.zeros_like(x.value[:1, :1, :1])  # an array of the class of the vectors
+    angles = origin + (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
     a, b = x.value[..., 0:width:2], x.value[..., 1:width:2]
     value, terms = x.value.copy(), x.terms.copy()
     value[..., 0:width:2] = a * np.cos(angles) - b * np.sin(angles)
@@ -135,7 +136,7 @@ def fused_context_attention(
     q, k = (_rotate(x, times, rotary_embedding, rope_theta) for x in (q, k))
     keys = _update_cache(key_cache, layer_id, sequences, times, k)
     values = _update_cache(value_cache, layer_id, sequences, times, v)
-    result, terms, slots = np.zeros(inoutput.shape), np.zeros(inoutput.shape), np.arange(max_kv_len)
+    result, terms, slots = np.zeros_like(inoutput), np.zeros(inoutput.shape), np.arange(max_kv_len)
     for b in range(batch):
         is_in_sequence = sequences == b
         k, v = (_read_cache(cache, layer_id, b, slots) for cache in (keys, values))
@@ -176,7 +177,7 @@ def fused_decoder_attention(
     unfinished = np.flatnonzero(is_unfinished)
     keys = _update_cache(key_cache, layer_id, unfinished, slots[unfinished], k.select(unfinished))
     values = _update_cache(value_cache, layer_id, unfinished, slots[unfinished], v.select(unfinished))
-    result, terms = np.zeros(inoutput.shape), np.zeros(inoutput.shape)
+    result, terms = np.zeros_like(inoutput), np.zeros(inoutput.shape)
     for b in unfinished.tolist():
         times = np.arange(max(0, sequence_lengths[b] + 1 - max_seq_len), sequence_lengths[b] + 1)
         k, v = (_read_cache(cache, layer_id, b, times % max_seq_len) for cache in (keys, values))

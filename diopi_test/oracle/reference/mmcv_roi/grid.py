@@ -117,7 +117,7 @@ def bin_means(grid: SampleGrid, maps: Array) -> WithTerms:
 
     def sums(weights: Array, planes: Array) -> Array:
         """Return the weighted sums of the samples of each bin."""
-        return np.asarray(make_gather(samples.index)(weights, planes).sum(-1))
+        return np.asanyarray(make_gather(samples.index)(weights, planes).sum(-1))
 
     return sum_rounded_products(
         sums, scale_result(1 / grid.point_count, samples.weight), with_zero_terms(flatten_planes(maps))

@@ -83,21 +83,21 @@ class _Correlation:
 
     def forward(self, map1: Array, map2: Array) -> Array:
         """Return the correlation of two maps."""
-        sums = np.zeros((len(map1), *self.patch, *self.size(map1.shape)))
+        sums = np.zeros_like(map1, shape=(len(map1), *self.patch, *self.size(map1.shape)))
         for result_index, first, second in self.products(map1.shape):
             sums[result_index] += (map1[first] * map2[second]).sum(1)
         return sums
 
     def map1_gradient(self, grad: Array, map2: Array) -> Array:
         """Return the gradient of the first map."""
-        sums = np.zeros(map2.shape)
+        sums = np.zeros_like(map2)
         for result_index, first, second in self.products(map2.shape):
             sums[first] += grad[result_index][:, np.newaxis] * map2[second]
         return sums
 
     def map2_gradient(self, grad: Array, map1: Array) -> Array:
         """Return the gradient of the second map."""
-        sums = np.zeros(map1.shape)
+        sums = np.zeros_like(map1)
         for result_index, first, second in self.products(map1.shape):
             sums[second] += grad[result_index][:, np.newaxis] * map1[first]
         return sums

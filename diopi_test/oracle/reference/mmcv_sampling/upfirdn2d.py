@@ -28,6 +28,6 @@ def upfirdn2d(input, kernel, up_x, up_y, down_x, down_y, pad_x0, pad_x1, pad_y0,
         upsampled[:, ::up_y, ::up_x] = planes
         padded = np.pad(upsampled[:, *crop], [(0, 0), *((max(a, 0), max(b, 0)) for a, b in margins), (0, 0)])
         windows = sliding_window_view(padded, kernel.shape, (1, 2))[:, ::down_y, ::down_x]
-        return np.asarray(np.einsum("mhwkij,ij->mhwk", windows, factors[::-1, ::-1]))
+        return np.asanyarray(np.einsum("mhwkij,ij->mhwk", windows, factors[::-1, ::-1]))
 
     return sum_products(filter_planes, input, kernel)

@@ -119,7 +119,7 @@ def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum
     mean, invstd, sum_dy, sum_dy_xmu = (broadcast_channels(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
     n = count.sum()
     centred = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
-    return np.asarray(centred * invstd * broadcast_channels(weight, input, 1))
+    return np.asanyarray(centred * invstd * broadcast_channels(weight, input, 1))
 
 
 @reference("diopiBatchNormElemt")

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 def _or_default(values: Array | None, default: float) -> Array:
     """Return the values, or `default` if they are None."""
-    return np.asarray(default) if values is None else values
+    return np.asanyarray(default) if values is None else values
 
 
 def _layer_norm(
@@ -137,7 +137,7 @@ def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
 def _broadcast_instances(values: Array | None, input: Array, axis: int, default: float) -> Array:
     """Return a scale or bias for the axes 1 … axis − 1 in a shape that broadcasts with input."""
     if values is None:
-        return np.asarray(default)
+        return np.asanyarray(default)
     return values.reshape(1, *input.shape[1:axis], *[1] * (input.ndim - axis))
 
 

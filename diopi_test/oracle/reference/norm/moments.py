@@ -26,7 +26,7 @@ def mean_along(x: Array, axes: Axes) -> Array:
     The sum uses extended precision because every result depends on its rounding error.
     """
     total = x.sum(axes, dtype=np.longdouble, keepdims=True)
-    return np.asarray(total / count_along(x, axes), np.float64)
+    return np.asanyarray(total / count_along(x, axes), np.float64)
 
 
 @final
@@ -66,7 +66,7 @@ class Moments:
 def compute_moments(x: Array, axes: Axes) -> Moments:
     """Return mean and variance along these axes; for empty slices the mean is 0 and the variance NaN."""
     count = max(count_along(x, axes), 1)
-    mean = np.asarray(x.sum(axes, dtype=np.longdouble, keepdims=True) / count, np.float64)
+    mean = np.asanyarray(x.sum(axes, dtype=np.longdouble, keepdims=True) / count, np.float64)
     squares = (x - mean) ** 2
     mean_terms, var_terms = (sum_terms(values, axes, keepdims=True) / count for values in (x, squares))
     return Moments(mean=mean, var=mean_along(squares, axes), mean_terms=mean_terms, var_terms=var_terms)
@@ -162,4 +162,4 @@ def non_channel_axes(input: Array) -> Axes:
 
 def broadcast_channels(values: Array | None, input: Array, default: float = 0.0) -> Array:
     """Return values (C) as (1, C, 1, …), which broadcasts with input; `default` if they are None."""
-    return np.asarray(default) if values is None else values.reshape(1, -1, *[1] * (input.ndim - 2))
+    return np.asanyarray(default) if values is None else values.reshape(1, -1, *[1] * (input.ndim - 2))

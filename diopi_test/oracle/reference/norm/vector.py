@@ -31,8 +31,8 @@ def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
     if p == 0:
         return (x != 0).sum(axes, keepdims=True).astype(np.float64)
     if np.isinf(p):
-        return np.asarray((np.max if p > 0 else np.min)(np.abs(x), axes, keepdims=True))
-    return np.asarray((np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p))
+        return np.asanyarray((np.max if p > 0 else np.min)(np.abs(x), axes, keepdims=True))
+    return np.asanyarray((np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p))
 
 
 def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
@@ -42,7 +42,7 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
     if np.isinf(p):
         winners = (np.abs(x) == norm) | (np.isnan(x) & np.isnan(norm))
         signs = np.where(np.isnan(x), 0, np.sign(x))  # as in PyTorch
-        return np.asarray(signs * winners / winners.sum(axes, keepdims=True))
+        return np.asanyarray(signs * winners / winners.sum(axes, keepdims=True))
     return np.where((x == 0) | (norm == 0), 0, np.sign(x) * (np.abs(x) / norm) ** (p - 1))
 
 
@@ -80,7 +80,7 @@ def norm_backward(grad_output, self, norm, dim, p):
         return WithTerms(np.zeros(self.shape), np.zeros(self.shape))
     axes = _norm_axes(dim, self.ndim)
     keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
-    return np.asarray(grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes))
+    return np.asanyarray(grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes))
 
 
 @reference("diopiNormalize")
