@@ -38,7 +38,7 @@ def is_three_by_three(case: BaselineCase) -> bool:
 def winograd_in_float32(name: Convolution, images: Array, kernels: Array) -> Array:
     """Return the correlation of (n, j, h, w) with (c, j, 3, 3), every step of which is computed in float32."""
     transforms = WINOGRAD[name]
-    bt, g, at = (m.astype(np.float32) for m in (transforms.image, transforms.kernel, transforms.result))
+    bt, g, inverse = (m.astype(np.float32) for m in (transforms.image, transforms.kernel, transforms.result))
     m, (height, width) = transforms.tile, (images.shape[2] - 2, images.shape[3] - 2)
     rows, columns = -(-height // m), -(-width // m)
     padded = np.zeros((*images.shape[:2], rows * m + 2, columns * m + 2), np.float32)
@@ -51,7 +51,7 @@ def winograd_in_float32(name: Convolution, images: Array, kernels: Array) -> Arr
             sums = np.zeros((len(images), len(kernels), m + 2, m + 2), np.float32)
             for channel in range(images.shape[1]):
                 sums += tile[:, np.newaxis, channel] * weights[np.newaxis, :, channel]
-            out[..., i * m : i * m + m, j * m : j * m + m] = at @ sums @ at.T
+            out[..., i * m : i * m + m, j * m : j * m + m] = inverse @ sums @ inverse.T
     return out[..., :height, :width]
 
 
