@@ -7,7 +7,8 @@
 Each vendor is torch_cpu with another arithmetic (`tests/helpers/declared_vendors`). For each function that its
 declaration affects, the script counts
 
-- the cases that fail if the vendor declares nothing, with the diagnoses of the causes;
+- the cases that fail if the vendor declares nothing, with the diagnoses of the causes, and with the fields of a
+  declaration that the fingerprint finds to be used;
 - the cases that fail if the vendor declares its arithmetic;
 - the mutants of a correct vendor that the cases kill, and how many of them the cases kill with the budgets of the
   declaration.
@@ -27,7 +28,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from declaration_costs import MIN_KILLED, Options, candidates, measure, table
+from declaration_costs import MIN_KILLED, Options, candidates, find_undeclared_fields, measure, table
 from declared_vendors import EMULATED
 
 
@@ -45,6 +46,7 @@ def main(vendors: Sequence[str], markdown: Path | None, **options: Any) -> None:
     for name in vendors or EMULATED:
         vendor, chosen = EMULATED[name], Options(**options)
         rows.append(row := measure(vendor, candidates(vendor, chosen), chosen))
+        row.undeclared_fields = find_undeclared_fields(vendor)
         click.echo(f"{' | '.join(row.cells)} | {row.seconds:.0f} s: {', '.join(row.functions)}")
         for line in (*(f"fails declared: {case}" for case in row.declared), *(f"survives: {m}" for m in row.survivors)):
             click.echo(f"  {line}")

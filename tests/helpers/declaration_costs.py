@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from declared_vendors.emulation import EmulatedVendor
 
 from diopi_impl import BaseVendor, Numerics
+from diopi_impl.numerics import IEEE
 from diopi_proto.interface import lookup, prototypes
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import UNSUCCESSFUL
+from diopi_test.fingerprint.numerics import find_contradictions, measure_numerics
 from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
@@ -59,7 +61,8 @@ class Row:
         functions: the functions that the declaration affects, or that fail without it.
         cases: the number of their cases.
         undeclared: the number of cases and pools that fail without the declaration.
-        diagnoses: the number of these cases by diagnosis.
+        undeclared_fields: the fields that the fingerprint finds to be used but not declared.
+        diagnoses: the number of failed cases by diagnosis.
         declared: the IDs of the cases and pools that fail with the declaration.
         mutants: the number of mutants that the cases kill.
         survivors: the mutants that they do not kill with the budgets of the declaration.
@@ -70,6 +73,7 @@ class Row:
     functions: list[str] = field(default_factory=list)
     cases: int = 0
     undeclared: int = 0
+    undeclared_fields: list[str] = field(default_factory=list)
     diagnoses: Counter[str] = field(default_factory=Counter)
     declared: list[str] = field(default_factory=list)
     mutants: int = 0
@@ -84,15 +88,17 @@ class Row:
     @property
     def cells(self) -> list[str]:
         """Return the cells of the row in the table."""
-        diagnoses = ", ".join(f"`{name}` {count}" for name, count in self.diagnoses.most_common(2)) or "-"
+        diagnoses = ", ".join(f"`{name}` {count:,}" for name, count in self.diagnoses.most_common(2)) or "-"
+        killed = f"{self.mutants - len(self.survivors):,} of {self.mutants:,} ({100 * self.killed:.1f} %)"
         return [
             f"`{self.name}`",
             str(len(self.functions)),
             f"{self.cases:,}",
             f"{self.undeclared:,}",
             diagnoses,
+            ", ".join(f"`{name}`" for name in self.undeclared_fields) or "-",
             f"{len(self.declared):,}",
-            f"{self.mutants - len(self.survivors):,} of {self.mutants:,} ({100 * self.killed:.1f} %)",
+            killed if self.mutants else "-",
         ]
 
 
@@ -102,6 +108,7 @@ HEADINGS = (
     "cases",
     "fail undeclared",
     "diagnosed as",
+    "fields that the fingerprint finds",
     "fail declared",
     "mutants still killed",
 )
@@ -154,6 +161,12 @@ def diagnose_all(records: Sequence[CaseRecord]) -> Counter[str]:
         diagnosis = diagnose(group)
         counts[diagnosis.id if diagnosis else "none"] += len(group.findings)
     return counts
+
+
+def find_undeclared_fields(vendor: BaseVendor) -> list[str]:
+    """Return the fields of a declaration that the fingerprint of a vendor contradicts if it declares nothing."""
+    found = find_contradictions(measure_numerics(vendor), IEEE)
+    return sorted({contradiction.field for contradiction in found if contradiction.is_undeclared})
 
 
 def survivors(function: str, cases: Sequence[BaselineCase], declared: Sequence[BaselineCase]) -> tuple[int, list[str]]:
@@ -212,5 +225,5 @@ def candidates(vendor: EmulatedVendor, options: Options) -> list[str]:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the results as a Markdown table."""
-    lines = [HEADINGS, ("---", *["---:"] * 3, "---", *["---:"] * 2), *(row.cells for row in rows)]
+    lines = [HEADINGS, ("---", *["---:"] * 3, "---", "---", *["---:"] * 2), *(row.cells for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
