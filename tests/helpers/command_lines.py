@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import dropwhile, groupby
+from itertools import dropwhile, groupby, takewhile
 from pathlib import Path
 
 import click
@@ -22,7 +22,7 @@ _SEPARATORS = {"&&", "||", "|", ";", "&"}
 
 
 def simple_commands(line: str) -> Iterator[list[str]]:
-    """Yield the words of each program that a shell command runs, without assignments before the program.
+    """Yield the words of each program that a shell command runs, without assignments and redirections.
 
     Quoted words are not split, so the command in `eval "$(command)"` is an argument of `eval`.
     """
@@ -30,7 +30,8 @@ def simple_commands(line: str) -> Iterator[list[str]]:
     words.whitespace_split, words.commenters = True, ""
     for is_separator, group in groupby(words, _SEPARATORS.__contains__):
         if not is_separator:
-            yield list(dropwhile(re.compile(r"\w+=").match, group))
+            command = dropwhile(re.compile(r"\w+=").match, group)
+            yield list(takewhile(lambda word: word != ">", command))
 
 
 def parse(words: str) -> None:
