@@ -42,7 +42,7 @@ compressed tensors.
 """
 
 ON_CPU = {"SparsePrivateUse1": "SparseCPU", "SparseCsrPrivateUse1": "SparseCsrCPU"}
-"""The dispatch keys of the CPU for the same tensors."""
+"""The CPU's dispatch key for the same kind of sparse tensor, by the device's dispatch key."""
 
 
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def _multiply_csr(rows: Tensor, matrix: Tensor) -> Tensor:
 
 
 def _as_native(tensor: Tensor) -> NativeTensor:
-    """Return a tensor of the device as the argument of a function."""
+    """Return a `lib_rt` tensor on the same memory, to pass to a function of the standard."""
     storage, dtype = tensor.untyped_storage(), DTYPES[tensor.dtype]
     first = int(tensor.storage_offset()) if tensor.numel() else 0
     context, memory = backend().stream.context, (storage.data_ptr(), storage.nbytes())
@@ -100,7 +100,11 @@ PRODUCTS: Mapping[str, Callable[..., Tensor]] = {"mm": mm, "addmm": addmm}
 
 
 def kernels(key: str, names: Collection[str]) -> Mapping[str, Callable[..., Any]]:
-    """Return the kernels for a dispatch key, for all overloads of these operators that the CPU has for such tensors."""
+    """Return the kernels for a dispatch key, by operator name.
+
+    Operators that create, copy or inspect tensors redispatch to the kernel of the CPU. Products of compressed tensors
+    call a function of the standard. All other operators in `names` for which the CPU has a kernel fall back to the CPU.
+    """
     keys = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(ON_CPU[key]))
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     on_cpu = {name: overload(name) for name in names if has(f"aten::{name}", ON_CPU[key])}

@@ -33,14 +33,17 @@ _POISON_BITS = {
     Dtype.tfloat32: 0x7FA5A5A5,
     Dtype.float64: 0x7FF5A5A5A5A5A5A5,
 }
-"""Signaling NaN of each floating-point type. Elements of all other types are filled with bytes 0xA5."""
+"""Signaling NaN of each real floating-point type.
+
+Both parts of a complex number have that of their type; integers and bool are filled with bytes 0xA5.
+"""
 
 
 def to_numpy(dtype: Dtype) -> np.dtype[Any]:
     """Return the NumPy type of `dtype`.
 
     Raises:
-        TypeError: NumPy does not have the type.
+        TypeError: `NUMPY` has no representation of the type.
     """
     try:
         return NUMPY[dtype]
@@ -76,7 +79,10 @@ _LARGEST_WORD = 8
 
 @cache
 def poison_of(dtype: Dtype) -> bytes:
-    """Return the bytes of an unwritten element: a signaling NaN for floating-point types, else bytes 0xA5."""
+    """Return the bytes of an unwritten element.
+
+    They are a signaling NaN for a real floating-point type, two for a complex type, and bytes 0xA5 for all other types.
+    """
     part = COMPONENT.get(dtype, dtype)
     size = to_numpy(part).itemsize
     pattern = _POISON_BITS[part].to_bytes(size, "little") if part in _POISON_BITS else b"\xa5" * size

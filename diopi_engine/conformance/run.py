@@ -37,6 +37,13 @@ class _CaseProcess:
     """A process that runs cases, which it receives on standard input."""
 
     def __init__(self, module: str, subject: str, folder: Path) -> None:
+        """Start the process.
+
+        Args:
+            module: the module below `diopi_engine.conformance` that the process runs.
+            subject: the path of the library, or the vendor that runs networks operator by operator.
+            folder: the folder with the compiled networks and the files of the whole networks.
+        """
         reading, writing = os.pipe()
         command = [sys.executable, "-m", f"diopi_engine.conformance.{module}", subject, str(folder), str(writing)]
         self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing], text=True)
@@ -44,7 +51,7 @@ class _CaseProcess:
         self._replies = os.fdopen(reading)
 
     def run(self, case: str, timeout: float) -> CaseOutcome:
-        """Run a case in the process and return its verdict; a case that exceeds `timeout` seconds has timed out."""
+        """Run a case in the process and return its outcome; a case that exceeds `timeout` seconds has timed out."""
         try:
             self._process.stdin.write(f"{case}\n")
             self._process.stdin.flush()
@@ -56,7 +63,7 @@ class _CaseProcess:
         return CaseOutcome(case, *json.loads(line)) if line else self._crash_outcome(case)
 
     def _crash_outcome(self, case: str) -> CaseOutcome:
-        """Wait for the process to end and return the verdict `crashed` with the exit status or signal."""
+        """Wait for the process to end and return an outcome `crashed` with the exit status or signal."""
         status = self._process.wait()
         return CaseOutcome(case, "crashed", f"the process ended with {f'signal {-status}' if status < 0 else status}")
 
@@ -70,17 +77,19 @@ class _CaseProcess:
 def run_cases(
     library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu"
 ) -> Iterator[CaseOutcome]:
-    """Run cases and yield their verdicts; after a case that passed, the same process runs the next one.
+    """Run cases in order and yield their outcomes.
+
+    Each kind of case has a process, which is replaced after a case that fails, crashes or times out.
 
     Args:
-        library: the library, which has the interface of the cases.
+        library: the library under test, which exports the functions that the cases call.
         cases: the names of the cases.
         timeout: the maximum duration of a case in seconds.
-        vendor: the vendor that runs networks operator by operator, in a form that `diopi_impl.plugins.find_vendor`
-            accepts.
+        vendor: the vendor for the cases that run a network operator by operator: a name or path that
+            `diopi_impl.plugins.find_vendor` accepts.
 
     Yields:
-        The verdict of each case when it ends.
+        The outcome of each case when it ends.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -95,25 +104,28 @@ def run_cases(
             worker = workers.pop(module, None) or _CaseProcess(
                 module, vendor if case in BY_OPERATORS else str(library), folder
             )
-            verdict = worker.run(case, timeout)
-            if verdict.verdict in ("passed", "not_run"):
+            outcome = worker.run(case, timeout)
+            if outcome.verdict in ("passed", "not_run"):
                 workers[module] = worker
             else:
                 worker.close()
-            yield verdict
+            yield outcome
         for worker in workers.values():
             worker.close()
 
 
 def _worker_module(case: str) -> str:
-    """Return the name of the module that runs a case in a separate process."""
+    """Return the module below `diopi_engine.conformance` whose process runs the case."""
     if case in BY_OPERATORS:
         return "models.by_operators"
     return "nvdla.worker" if case.startswith(PREFIX) else "worker"
 
 
 def _compile_networks(folder: Path, cases: Sequence[str]) -> None:
-    """Compile the networks that cases run."""
+    """Compile the networks into `folder`.
+
+    All engines are compiled if a case runs in `worker`, and all NVDLA loadables if a case runs in `nvdla.worker`.
+    """
     workers = {_worker_module(case) for case in cases}
     if "nvdla.worker" in workers:
         loadables.compile_loadables(folder)
@@ -122,7 +134,14 @@ def _compile_networks(folder: Path, cases: Sequence[str]) -> None:
 
 
 def _write_models(folder: Path, cases: Sequence[str]) -> str:
-    """Write the files of the whole networks that the cases need; return the reason if that fails, else ""."""
+    """Write the files of the whole networks that the cases need.
+
+    Returns:
+        "" if they are written or none is needed, or the reason if PyTorch is not installed.
+
+    Raises:
+        CalledProcessError: An export failed.
+    """
     wanted = dict.fromkeys(name for case in cases for name in find_networks(case))
     if not wanted:
         return ""

@@ -71,7 +71,10 @@ class AtenVendor(BaseVendor):
 
 
 def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None:
-    """Make the call with the first equivalent operator that accepts it; if none does, raise the first exception."""
+    """Make the call with the first equivalent operator that accepts it and whose results fit.
+
+    Otherwise raise the first rejection or, if there is none, the first NoEquivalentError.
+    """
     rejections: list[Exception] = []
     missing: list[Exception] = []
     call = function_call(prototype, values)
@@ -88,7 +91,13 @@ def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None
 
 
 def _call_operator(call: TorchCall, equivalent: Equivalent) -> Sequence[Any]:
-    """Call the operator, and return its results in order."""
+    """Call the operator, or compute its gradients, and return the results in order.
+
+    If the results have other types than the caller's tensors, call the `out` variant instead, if there is one.
+
+    Returns:
+        The results.
+    """
     operator = _operator(call, equivalent)
     bound = bind(call, equivalent, operator)
     call.check_mask()
@@ -113,7 +122,11 @@ def _has_dtypes(call: TorchCall, equivalent: Equivalent, returned: Sequence[Any]
 
 
 def _out_arguments(call: TorchCall, equivalent: Equivalent, out_variant: Any) -> dict[str, Any]:
-    """Return the keyword arguments of an operator's `out` variant: the caller's result tensors."""
+    """Return the keyword arguments of an operator's `out` variant: the caller's result tensors.
+
+    Raises:
+        RejectedError: The caller omitted a result that the variant writes.
+    """
     written = [a for a in out_variant._schema.arguments if a.kwarg_only and a.alias_info is not None]
     results = {
         equivalent.row.results.get(p.name, number): target
@@ -154,7 +167,10 @@ def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
 
 
 def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
-    """Return what an operator returned as a sequence with one value per result. An array of tensors is one value."""
+    """Return the results as a sequence. A list of tensors is one result.
+
+    If the operator returned nothing, it wrote in place: return the caller's results.
+    """
     if returned is None or returned == ():
         return call.results
     if isinstance(returned, tuple):
@@ -163,7 +179,7 @@ def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
 
 
 def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
-    """Compute the gradients of the operator with autograd; the names of the results say by which arguments."""
+    """Compute the gradients of the operator with autograd: result grad_x is the gradient with respect to argument x."""
     names = [p.name.removeprefix("grad_") for p in call.prototype.results]
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
     names = [sources.get(name, name) for name in names]
@@ -182,7 +198,12 @@ def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequenc
 def _deliver(
     context: Context, call: TorchCall, equivalent: Equivalent, values: Sequence[Any], returned: Sequence[Any]
 ) -> None:
-    """Write the results to the caller's tensors and boxes; raise RejectedError if they do not fit."""
+    """Write the results to the caller's tensors and boxes.
+
+    Raises:
+        NoEquivalentError: The operator does not compute a result that the caller wants.
+        RejectedError: A result does not fit the caller's tensor.
+    """
     boxes = dict(zip((p.name for p in call.prototype.parameters[1:]), values, strict=True))
     pairs = []
     for number, parameter in enumerate(call.prototype.results):
@@ -206,7 +227,13 @@ def _deliver(
 
 
 def _check_fits(name: str, target: Any, value: Any) -> None:
-    """Raise RejectedError unless the element type and shape of a result fit the caller's tensor."""
+    """Check that each result has the element type and, apart from axes of size 1, the shape of the caller's tensor.
+
+    Omitted results fit.
+
+    Raises:
+        RejectedError: A result does not fit.
+    """
     if isinstance(target, list):
         for entry, tensor in zip(target, value, strict=True):
             _check_fits(name, entry, tensor)
@@ -231,13 +258,13 @@ def _copy(target: Any, value: Any) -> None:
 def _is_omitted(target: torch.Tensor, value: torch.Tensor | None) -> bool:
     """Return whether the operator did not compute a result.
 
-    Batch normalization in evaluation mode has no statistics.
+    For example, batch normalization in evaluation mode returns empty statistics.
     """
     return value is None or (value.numel() == 0 and target.numel() > 0)
 
 
 def _axes(tensor: torch.Tensor) -> list[int]:
-    """Return the sizes of a tensor without axes of size 1, which some results of PyTorch have in addition."""
+    """Return the sizes other than 1. Some results of PyTorch have extra axes of size 1."""
     return [size for size in tensor.shape if size != 1]
 
 

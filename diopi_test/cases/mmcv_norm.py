@@ -1,4 +1,4 @@
-"""MMCV's synchronised batch normalisation, and its activation with bias."""
+"""MMCV's synchronized batch normalization, and its activation with bias."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POSITIVE = uniform(0.5, 2)
 
 
 def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **fields: Any) -> TensorTemplate:
-    """Return a float32 tensor with one value per channel."""
+    """Return a float32 tensor with one value per channel, strided unless `layout` is contiguous."""
     return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **fields)
 
 
@@ -39,7 +39,10 @@ def batch(
     centre: Domain = NORMAL,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of one batch with mean, standard deviation and gradients that are independent of it."""
+    """Return a template with the arguments of the four functions for mean, variance and gradients.
+
+    mean, std and gradients are drawn independently, not computed from input; `centre` is the domain of mean.
+    """
     channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
@@ -80,7 +83,10 @@ EXACT: Mapping[str, Any] = {
     "exact": True,
     "dtypes": DtypeSelection.all,
 }
-"""Fields of exact templates: the numbers are small and whole, and a channel has a power of two of them."""
+"""Fields of exact templates.
+
+The values are small integers, and each channel has a power of two elements, so that means are exact.
+"""
 
 EXACT_BATCHES = (*BATCHES, batch("exact", (4, 5, 8), **EXACT))
 
@@ -93,7 +99,7 @@ register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=EXACT_B
 register("diopiSyncBnVarMmcv", "diopiSyncBnBackwardParamMmcv", templates=EXACT_BATCHES, non_discriminating=SPREADS)
 
 
-# The normalised input
+# The normalized input
 
 
 def output(
@@ -109,7 +115,11 @@ def output(
     group_size: int = 1,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of a batch with given statistics; what is not `affine`, `running` or `saved` is NULL."""
+    """Return a template of the normalized output for given statistics.
+
+    Without `affine`, weight and bias are NULL; without `running`, the running statistics; without `saved`, the results
+    norm and std.
+    """
     channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "running_mean": _statistic(channels, NORMAL, layout) if running else None,
@@ -136,7 +146,10 @@ EXACT_OUTPUT = {
     "weight": integer_values(1, 3),
     "bias": integer_values(1, 3),
 }
-"""With eps 1 all square roots are powers of two, and with nine elements a channel n / (n − 1) is 9/8."""
+"""Domains for which the results are exact.
+
+With eps 1, the roots of var + eps are 2 and 4, and with nine elements per channel, n / (n − 1) is 9/8.
+"""
 
 OUTPUTS = (
     output("plain", **SMOKE_IN_ALL_DTYPES),
@@ -181,7 +194,10 @@ def activation(
     scale: float = 1.375,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of the activation; without `bias` or `refer` these tensors have no elements."""
+    """Return a template of the activation; without `bias` or `refer` these tensors have no elements.
+
+    `act` 1 is the identity and 3 a leaky ReLU. `grad` is the order of the derivative; 0 is the function itself.
+    """
     layout = fields.get("layout", contiguous)
     vector = contiguous if layout is contiguous else strided
     arguments: Arguments = {

@@ -1,7 +1,8 @@
 """Keyword expressions: the `-k` language of pytest, matched with case IDs without running pytest.
 
 A word matches if the ID contains it, ignoring case. `and`, `or`, `not` and parentheses combine words. Labels never
-contain "diopi", so a word with "diopi" can only match the function. Such a word is decided without reading labels.
+contain "diopi", so a word with "diopi" can only match the function. Such a word is decided without labels, unless it
+contains a bracket.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Keywords:
         self._expression  # noqa: B018 - compiling it is the check
 
     def match(self, name: str) -> bool:
-        """Return whether the expression matches a name, a case ID or a function."""
+        """Return whether the expression matches a case ID or the name of a function."""
         lowered = name.lower()
         return self._expression.evaluate(lambda word, /, **_: word.lower() in lowered)
 
@@ -55,7 +56,10 @@ class Keywords:
         return tuple(word for word in spaced if word not in ("and", "or", "not"))
 
     def _may_match(self, function: str, decided: Mapping[str, bool]) -> bool:
-        """Return what `may_match` does, for labels that match exactly these of the undecided words."""
+        """Return whether the expression may match the ID of a case of `function`, in lower case.
+
+        `decided` states whether words that depend on the label match. Both values are tried for all other such words.
+        """
 
         def matches(word: str, /, **_: Any) -> bool:
             if word in decided:
@@ -96,7 +100,10 @@ class Keywords:
 
 
 def _in_function(word: str, function: str) -> bool | None:
-    """Return whether a word occurs in every ID of a function, ignoring case; None if that depends on the label."""
+    """Return True if a word occurs in every ID of a function and False if in none, both in lower case.
+
+    Return None if it depends on the label.
+    """
     if word in function:
         return True
     before, bracket, _ = word.partition("[")

@@ -76,6 +76,7 @@ LINEAR = (
 
 @cases_for("diopiLinear")
 def linear(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the linear layer: input, weight and bias are the operands of a template."""
     return expand_in_order(prototype, LINEAR)
 
 
@@ -110,6 +111,12 @@ GRADIENTS = (
 
 @cases_for("diopiLinearBackward")
 def linear_backward(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the gradients of the linear layer.
+
+    grad_output, input and weight take the first, second and third operand of a template (layout, domain), with the
+    shapes of the linear layer.
+    """
+
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         rows, weight, _ = (operand.shape for operand in template.sizes)
         shapes = {"grad_output": (*rows[:-1], weight[0]), "input": rows, "weight": weight}
@@ -117,10 +124,10 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
             n: replace(operand, shape=shape) for operand, (n, shape) in zip(template.sizes, shapes.items(), strict=True)
         }
 
-    return expand(prototype, map(_with_vector, GRADIENTS), gradient)
+    return expand(prototype, map(_with_bias_gradient_layout, GRADIENTS), gradient)
 
 
-def _with_vector(template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
-    """Return the template with a gradient of the bias in a layout that vectors have."""
+def _with_bias_gradient_layout(template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
+    """Return the template with a bias gradient that is strided if the other results are, else contiguous."""
     layout = strided if template.result_layout is strided else contiguous
     return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -1,4 +1,4 @@
-"""Shifts of groups of channels in time, of a temporal interlacing network (TIN)."""
+"""Cases of the temporal interlacing network (TIN): each group of channels moves by some frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from diopi_test.cases.tensors import arbitrary, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted:
-    """The shape of the frames (N, T, C, S), the number of groups of channels, and the largest shift."""
+    """The sizes of a case.
+
+    They are the shape of the frames (samples, frames, channels, places), the number of groups of channels, and the
+    smallest and the largest shift in frames.
+    """
 
     shape: Shape4 = (2, 5, 4, 3)
     groups: int = 2

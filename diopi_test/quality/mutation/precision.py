@@ -33,7 +33,7 @@ def precision_mutants() -> Iterator[Mutant]:
 
 
 def _floating_result_types(case: BaselineCase) -> list[Dtype]:
-    """Return the floating-point types of a case's results."""
+    """Return the floating-point and complex types of a case's results, one per tensor."""
     return [
         entry.dtype for value in case.expected.values() for entry in expected_arrays(value) if is_inexact(entry.dtype)
     ]
@@ -53,7 +53,10 @@ def _round_inputs(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _round_to_narrowest_input(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return all floating-point tensors rounded to the narrowest of their types; None unless every result is wider."""
+    """Return all floating-point tensors rounded to the narrowest of their types.
+
+    Return None if some result is not wider than that type, or if no tensor is floating-point.
+    """
     dtypes = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
     narrowest = min(filter(is_floating, dtypes), key=lambda dtype: format_of(dtype).precision, default=None)
     if narrowest is None or not all(
@@ -82,7 +85,10 @@ def accumulate_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _accumulate_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return arguments that accumulate sums of half-precision results in this type instead of float32."""
+    """Return arguments whose long sums are rounded to the half-precision type of the results after each term.
+
+    Sums of more than K terms are long. Return None if no result has such a type.
+    """
     half_dtype = next((dtype for dtype in _floating_result_types(case) if dtype in half), None)
     return None if half_dtype is None else change_tensors(case, partial(round_long_sums_to, half_dtype))
 
@@ -93,7 +99,7 @@ def _has_wider_result(case: BaselineCase, dtype: Dtype) -> bool:
 
 
 def change_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:
-    """Return the arguments with every floating-point tensor changed; None if there is none.
+    """Return the arguments with every floating-point or complex tensor changed, also in lists; None if there is none.
 
     Args:
         case: The case.
@@ -104,7 +110,7 @@ def change_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapp
     """
 
     def apply_change(value: Any) -> Any:
-        """Apply the change to the floating-point tensors in an argument."""
+        """Apply the change to the floating-point and complex tensors in an argument."""
         if isinstance(value, list):
             return [apply_change(entry) for entry in value]
         return change(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
