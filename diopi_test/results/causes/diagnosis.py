@@ -42,7 +42,6 @@ class Conditions:
         not_family: the families that this function must not belong to in most cases.
         region: the alternatives for the condition of a region of inputs that most cases have.
         kinds: all of these kinds of wrong elements must occur in most cases.
-        kind: the alternatives for the kind of deviation that most cases have.
         text: the alternatives for a part of the detail of the signature, in lower case.
         function: the alternatives for a part of the name of the function of most cases, in lower case.
         min_cases, min_functions: the least number of failed cases, and of functions with failed cases. The forms of a
@@ -73,7 +72,6 @@ class Conditions:
     not_family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     region: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     kinds: Sequence[str] = field(default=(), metadata=_OPTIONAL)
-    kind: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     text: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     function: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     min_cases: int = field(default=1, metadata=_OPTIONAL)
@@ -144,7 +142,6 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
         and _holds_for_most(families, when.family)
         and not (when.not_family and _holds_for_most(families, when.not_family))
         and _holds_for_most([_conditions(finding) for finding in findings], when.region)
-        and _holds_for_most([_kinds(finding) for finding in findings], when.kind)
         and all(_holds_for_most([_kinds(finding) for finding in findings], [kind]) for kind in when.kinds)
         and _holds_for_most([{part for part in when.function if part in name} for name in functions], when.function)
     )
@@ -219,11 +216,6 @@ def _holds_for_most(values: Sequence[Collection[str]], alternatives: Sequence[st
 def _kinds(finding: Finding) -> Collection[str]:
     """Return the kinds of wrong elements of the first incorrect tensor of a case."""
     return finding.deviation.kinds if finding.deviation else ()
-
-
-def _kinds(finding: Finding) -> set[str]:
-    """Return the kinds of deviations of the first incorrect tensor of a case."""
-    return set(finding.deviation.kinds) if finding.deviation else set()
 
 
 def _conditions(finding: Finding) -> set[str]:
