@@ -11,10 +11,11 @@ from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
 HEAD = """\
 # Diagnoses
 
-This page is for people who look for the defect behind [a cause](causes.md). It lists all diagnoses of the report.
+This page is for people who look for the defect behind [a cause](causes.md). Afterwards you know what a diagnosis of the
+report means, and where to look for the defect. The page lists all diagnoses.
 
-A diagnosis is a known defect with its typical symptoms. The report shows the first diagnosis of the catalogue whose
-conditions hold for the cases of a cause. A diagnosis is a probable explanation and no proof. The catalogue is the file
+A diagnosis is the most probable defect for typical symptoms, not a proof. The report shows the first diagnosis of the
+catalogue whose conditions hold for the cases of a cause. The catalogue is the file
 `diopi_test/results/causes/diagnoses.toml`. Generate this page with
 `python -m diopi_test.results.causes.page docs/diagnoses.md`.
 """
