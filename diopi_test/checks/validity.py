@@ -44,5 +44,6 @@ def _completed_call(run: CallRecord) -> CompletedCall:
         results=results,
         expected=expected,
         dtypes={record.name: record.dtype for record, _ in run.results()},
+        changes={record.name: wanted.change for record, wanted in run.results() if wanted.change is not None},
         redraws={name: _completed_call(other_draw) for name, other_draw in run.other_draws.items()},
     )

@@ -43,6 +43,8 @@ class Expected:
         has_signed_zeros: Whether the sign of a zero matters.
         needs_validator: Whether `values` is one of several valid results, so that the function's validator decides
             whether an actual result is valid.
+        change: How much a declared arithmetic changes each element of a result that needs a validator; None if it does
+            not. Other results have the change in their budgets.
     """
 
     values: NDArray[Any]
@@ -54,6 +56,7 @@ class Expected:
     may_flush: bool = True
     has_signed_zeros: bool = True
     needs_validator: bool = False
+    change: NDArray[np.float64] | None = None
 
 
 def tensors_in(value: Any) -> list[BaselineTensor]:

@@ -31,6 +31,8 @@ class CompletedCall:
         results: the results by name. `.number` follows the name for an entry of an array; omitted results are absent.
         expected: a valid result, under the same names.
         dtypes: the element types of the results under the same names.
+        changes: by how much a declared arithmetic may change the elements of the expected result, under the same names;
+            absent for results that it does not change.
         redraws: calls with the same arguments that must have drawn different random numbers, by their description.
     """
 
@@ -38,6 +40,7 @@ class CompletedCall:
     results: Mapping[str, Array]
     expected: Mapping[str, Array]
     dtypes: Mapping[str, Dtype]
+    changes: Mapping[str, Array] = field(default_factory=dict)
     redraws: Mapping[str, CompletedCall] = field(default_factory=dict)
 
     @property

@@ -54,9 +54,9 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
     )
     # an exponential and the divisor are rounded, in float32 or finer
     finer = min(format_of(dtype).epsilon, format_of(Dtype.float32).epsilon)
-    is_valid = np.abs(actual - expected) <= np.where(
-        is_kept(call), K * (ulp(expected, dtype) + 2 * finer * expected), 0
-    )
+    change = call.changes.get(name, np.zeros(actual.shape)) / keep_probability  # measured without dropout
+    unit = ulp(expected, dtype) + 2 * finer * expected + change
+    is_valid = np.abs(actual - expected) <= np.where(is_kept(call), K * unit, 0)
     problems = list(check_elements(name, is_valid, actual, "an attention weight / (1 − P), or 0"))
     yield from problems or check_coins(
         f"weights in {name} that are not dropped",

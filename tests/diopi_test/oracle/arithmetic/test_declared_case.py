@@ -9,11 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from diopi_impl import ErrorBound, Numerics
+from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
 from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
+from diopi_test.oracle.validators import CompletedCall, find_validator
 from lib_rt.formats import ulp
 from tests.helpers.honest_products import cases_of, declare, find_failures
 
@@ -120,3 +124,38 @@ def test_kept_subnormals_and_ignored_zeros_are_recorded_in_each_expectation() ->
     assert (strict.may_flush, strict.has_signed_zeros, strict.flushed) == (False, True, None)
     ignored = expected_out(derive_declared_case(case, Numerics(name="zeros", signed_zeros="ignore")))
     assert (ignored.may_flush, ignored.has_signed_zeros) == (True, False)
+
+
+def weights_of(case: BaselineCase, factor: float) -> Array:
+    """Return attention weights with half of them dropped, and the others multiplied by a factor."""
+    q, k = (case.plain_arguments()[name][0].swapaxes(0, 1) for name in ("q", "k"))
+    weights = np.exp(case.arguments["softmax_scale"] * q @ k.swapaxes(1, 2))
+    weights *= factor / weights.sum(-1, keepdims=True) / (1 - case.arguments["p_dropout"])
+    return np.where(np.random.default_rng(4).random(weights.shape) < 0.5, 0, weights).swapaxes(0, 1)[np.newaxis]
+
+
+def test_attention_with_dropout_is_judged_by_the_declared_arithmetic() -> None:
+    prototype = lookup("diopiFlashAttention")
+    (described,) = (case for case in select_cases(prototype.name, "full") if case.label == "float32-dropout")
+    case = compute_baseline_case(prototype, described)
+    declared = derive_declared_case(case, Numerics(name="mine", float32_products="tf32"))
+
+    def problems(tested: BaselineCase, factor: float) -> list[str]:
+        expected = tested.expected["attention_out"]
+        assert isinstance(expected, Expected)
+        changes = {} if expected.change is None else {"attention_out": expected.change}
+        call = CompletedCall(
+            arguments=tested.plain_arguments(),
+            results={"attention_out": weights_of(tested, factor)},
+            expected={"attention_out": expected.values},
+            dtypes={"attention_out": Dtype.float32},
+            changes=changes,
+        )
+        found = find_validator(lookup("diopiFlashAttention"))(call)
+        return [problem for problem in found if "are not an attention weight" in problem]
+
+    assert problems(case, 1.0) == problems(declared, 1.0) == []
+    rounded = 1 + 2.0**-12
+    assert problems(case, rounded)
+    assert problems(declared, rounded) == []
+    assert problems(declared, 1 + 2.0**-7)
