@@ -19,7 +19,7 @@ GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
 
 README = "README.md"
 
-DEPENDENCIES = f"diopi_test/cases/{FILE}"
+DEPENDENCIES = f"diopi_test/run/{FILE}"
 """The functions whose results the cases of other functions take."""
 
 SCHEMAS = "diopi_test/results"

@@ -211,7 +211,7 @@ DIOPI_WEAK diopiError_t diopiHardtanhBackward(diopiContextHandle_t ctx, diopiTen
                                               const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
+ * Input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
  *
  * Source: torch.nn.functional.hardswish.
  */
@@ -222,7 +222,7 @@ DIOPI_WEAK diopiError_t diopiHardswish(diopiContextHandle_t ctx, diopiTensorHand
  * In-place form of `diopiHardswish`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
+ * Input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
  *
  * Source: torch.nn.functional.hardswish.
  */
@@ -287,7 +287,7 @@ DIOPI_WEAK diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                           const char* approximate);
 
-/** input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu. */
+/** Input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu. */
 DIOPI_WEAK diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* negative_slope);
 
@@ -295,7 +295,7 @@ DIOPI_WEAK diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHand
  * In-place form of `diopiLeakyRelu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu.
+ * Input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu.
  */
 DIOPI_WEAK diopiError_t diopiLeakyReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* negative_slope);
@@ -1427,7 +1427,7 @@ DIOPI_WEAK diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t o
                                  diopiConstTensorHandle_t mat2);
 
 /**
- * beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
+ * Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
  *
  * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
  * torch.baddbmm.
@@ -1442,7 +1442,7 @@ DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle
  * In-place form of `diopiBaddbmm`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
+ * Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
  *
  * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
  * torch.baddbmm.
@@ -1453,7 +1453,7 @@ DIOPI_WEAK diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHan
                                         diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
                                         double alpha);
 
-/** input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul. */
+/** Input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul. */
 DIOPI_WEAK diopiError_t diopiAddcmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                      const diopiScalar_t* value);
@@ -1462,7 +1462,7 @@ DIOPI_WEAK diopiError_t diopiAddcmul(diopiContextHandle_t ctx, diopiTensorHandle
  * In-place form of `diopiAddcmul`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul.
+ * Input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul.
  */
 DIOPI_WEAK diopiError_t diopiAddcmulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
@@ -1487,7 +1487,7 @@ DIOPI_WEAK diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
-/** input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv. */
+/** Input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv. */
 DIOPI_WEAK diopiError_t diopiAddcdiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                      const diopiScalar_t* value);
@@ -1496,14 +1496,14 @@ DIOPI_WEAK diopiError_t diopiAddcdiv(diopiContextHandle_t ctx, diopiTensorHandle
  * In-place form of `diopiAddcdiv`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv.
+ * Input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv.
  */
 DIOPI_WEAK diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                         const diopiScalar_t* value);
 
 /**
- * beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
+ * Beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
  *
  * Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
  *
@@ -1878,7 +1878,7 @@ DIOPI_WEAK diopiError_t diopiBitwiseNotInp(diopiContextHandle_t ctx, diopiTensor
  * Scalar form of `diopiEq`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
  */
@@ -1889,7 +1889,7 @@ DIOPI_WEAK diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiEq`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
  */
@@ -1897,7 +1897,7 @@ DIOPI_WEAK diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
  */
@@ -1908,7 +1908,7 @@ DIOPI_WEAK diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiEq`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
  */
@@ -1927,7 +1927,7 @@ DIOPI_WEAK diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiCon
  * Scalar form of `diopiNe`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * input ≠ other, compared in their common type, as bool; true for NaN.
+ * Input ≠ other, compared in their common type, as bool; true for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
  */
@@ -1938,7 +1938,7 @@ DIOPI_WEAK diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiNe`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * input ≠ other, compared in their common type, as bool; true for NaN.
+ * Input ≠ other, compared in their common type, as bool; true for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
  */
@@ -1946,7 +1946,7 @@ DIOPI_WEAK diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * input ≠ other, compared in their common type, as bool; true for NaN.
+ * Input ≠ other, compared in their common type, as bool; true for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
  */
@@ -1957,7 +1957,7 @@ DIOPI_WEAK diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiNe`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input ≠ other, compared in their common type, as bool; true for NaN.
+ * Input ≠ other, compared in their common type, as bool; true for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
  */
@@ -1967,7 +1967,7 @@ DIOPI_WEAK diopiError_t diopiNeInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiGe`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * input ≥ other, compared in their common type, as bool; false for NaN.
+ * Input ≥ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
  */
@@ -1978,7 +1978,7 @@ DIOPI_WEAK diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiGe`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * input ≥ other, compared in their common type, as bool; false for NaN.
+ * Input ≥ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
  */
@@ -1986,7 +1986,7 @@ DIOPI_WEAK diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * input ≥ other, compared in their common type, as bool; false for NaN.
+ * Input ≥ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
  */
@@ -1997,7 +1997,7 @@ DIOPI_WEAK diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiGe`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input ≥ other, compared in their common type, as bool; false for NaN.
+ * Input ≥ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
  */
@@ -2007,7 +2007,7 @@ DIOPI_WEAK diopiError_t diopiGeInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiGt`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * input > other, compared in their common type, as bool; false for NaN.
+ * Input > other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
  */
@@ -2018,7 +2018,7 @@ DIOPI_WEAK diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiGt`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * input > other, compared in their common type, as bool; false for NaN.
+ * Input > other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
  */
@@ -2026,7 +2026,7 @@ DIOPI_WEAK diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * input > other, compared in their common type, as bool; false for NaN.
+ * Input > other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
  */
@@ -2037,7 +2037,7 @@ DIOPI_WEAK diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiGt`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input > other, compared in their common type, as bool; false for NaN.
+ * Input > other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
  */
@@ -2047,7 +2047,7 @@ DIOPI_WEAK diopiError_t diopiGtInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiLe`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * input ≤ other, compared in their common type, as bool; false for NaN.
+ * Input ≤ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
  */
@@ -2058,7 +2058,7 @@ DIOPI_WEAK diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiLe`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * input ≤ other, compared in their common type, as bool; false for NaN.
+ * Input ≤ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
  */
@@ -2066,7 +2066,7 @@ DIOPI_WEAK diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * input ≤ other, compared in their common type, as bool; false for NaN.
+ * Input ≤ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
  */
@@ -2077,7 +2077,7 @@ DIOPI_WEAK diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiLe`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input ≤ other, compared in their common type, as bool; false for NaN.
+ * Input ≤ other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
  */
@@ -2087,7 +2087,7 @@ DIOPI_WEAK diopiError_t diopiLeInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiLt`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * input < other, compared in their common type, as bool; false for NaN.
+ * Input < other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
  */
@@ -2098,7 +2098,7 @@ DIOPI_WEAK diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiLt`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * input < other, compared in their common type, as bool; false for NaN.
+ * Input < other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
  */
@@ -2106,7 +2106,7 @@ DIOPI_WEAK diopiError_t diopiLtInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * input < other, compared in their common type, as bool; false for NaN.
+ * Input < other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
  */
@@ -2117,7 +2117,7 @@ DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiLt`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input < other, compared in their common type, as bool; false for NaN.
+ * Input < other, compared in their common type, as bool; false for NaN.
  *
  * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
  */
@@ -2506,7 +2506,7 @@ DIOPI_WEAK diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    int64_t numTensors, int64_t dim);
 
 /**
- * input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
+ * Input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
  *
  * values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is true, equal elements keep their order in the input,
  * even in descending order. If it is false or NULL, their order is unspecified. Source: torch.sort.
@@ -2550,7 +2550,7 @@ DIOPI_WEAK diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_
                                     int64_t num_classes);
 
 /**
- * input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
+ * Input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
  *
  * out has the common type of input and other. Source: torch.where.
  */
@@ -2559,7 +2559,7 @@ DIOPI_WEAK diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    diopiConstTensorHandle_t other);
 
 /**
- * value where mask is true, input elsewhere.
+ * Value where mask is true, input elsewhere.
  *
  * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
  * of higher rank. Source: torch.Tensor.masked_fill.
@@ -2572,7 +2572,7 @@ DIOPI_WEAK diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHan
  * In-place form of `diopiMaskedFill`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * value where mask is true, input elsewhere.
+ * Value where mask is true, input elsewhere.
  *
  * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
  * of higher rank. Source: torch.Tensor.masked_fill.
@@ -2584,7 +2584,7 @@ DIOPI_WEAK diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensor
  * Scalar form of `diopiMaskedFill`:
  * `value` is given as `diopiScalar_t`, payload integer or floating.
  *
- * value where mask is true, input elsewhere.
+ * Value where mask is true, input elsewhere.
  *
  * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
  * of higher rank. Source: torch.Tensor.masked_fill.
@@ -2597,7 +2597,7 @@ DIOPI_WEAK diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTen
  * In-place scalar form of `diopiMaskedFill`:
  * `input` is overwritten with the result, converted to its dtype; `value` is given as `diopiScalar_t`.
  *
- * value where mask is true, input elsewhere.
+ * Value where mask is true, input elsewhere.
  *
  * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
  * of higher rank. Source: torch.Tensor.masked_fill.
