@@ -137,7 +137,7 @@ def test_algorithms_without_errors_equal_direct_sums(name: Convolution, groups: 
         dilation=(1, 1),
         groups=groups,
     )
-    rules = make_convolution_rules(name, SINGLE, NoSigns())  # type: ignore[arg-type]
+    rules = make_convolution_rules(name, SINGLE, NoSigns())
     y = sliding.result(x, w)
     assert np.allclose(rules[SlidingKernel.result, ""](sliding.result, [sliding, x, w], {}), y, rtol=0, atol=1e-12)
     moved = rules[SlidingKernel.image_of, ""](sliding.image_of, [sliding, y, w], {})
