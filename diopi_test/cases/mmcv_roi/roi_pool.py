@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import distinct, integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, Regions, common_tensors
+from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, WHOLE, Regions, common_tensors
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -82,7 +82,7 @@ POOLS = (
 register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)
 register(
     "diopiRoiPoolBackwardMmcv",
-    templates=POOLS,
+    templates=(*POOLS, CELLS.with_sizes("exact", regions=6).replace(domains=WHOLE, exact=True, smoke=False)),
     derive=pool_backward,
     non_discriminating={
         "one-bin": "only a few cells contain a maximum",
