@@ -7,13 +7,14 @@ whole range show this, too, but their sums overflow, so that a failure may be mi
 from __future__ import annotations
 
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain
+from diopi_test.cases.domains import Domain, integer_values
 from lib_rt.formats import format_of
 
 TOO_NARROW = {Dtype.int32: Dtype.float32, Dtype.int64: Dtype.float64}
@@ -48,9 +49,14 @@ def factors(count: int, terms: int = 1) -> Domain:
 
 
 def _odd_integers(factors: int, terms: int) -> Domain:
-    """Return a domain of odd integers, `terms` of whose products of `factors` numbers add up without overflow."""
+    """Return a domain of odd integers, `terms` of whose products of `factors` numbers add up without overflow.
 
-    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[np.int64]:
+    In types other than int32 and int64, which fuzzed calls may have, the numbers are small.
+    """
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if dtype not in TOO_NARROW:
+            return integer_values(-9, 9)(rng, count, dtype)
         smallest = 2.0 ** format_of(TOO_NARROW[dtype]).precision
         largest = np.iinfo(dtype.name).max / terms
         low, high = ceil(smallest ** (1 / factors)), floor(largest ** (1 / factors)) - 1

@@ -40,3 +40,12 @@ def test_products_are_rounded_by_the_floating_type_and_their_sums_are_in_range(
 def test_sums_that_can_only_overflow_are_an_error(domain, dtype: Dtype) -> None:
     with pytest.raises(ValueError, match="overflow in int32"):
         draw(domain, dtype, 1)
+
+
+@pytest.mark.parametrize(
+    "dtype", [dtype for dtype in Dtype if dtype not in WIDE_INTEGERS], ids=lambda dtype: dtype.name
+)
+def test_other_types_get_small_integers(dtype: Dtype) -> None:
+    numbers = summands(5)(np.random.default_rng(5), 20, dtype)
+    assert numbers.shape == (20,)
+    assert np.abs(numbers).max() < 13
