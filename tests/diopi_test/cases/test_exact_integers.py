@@ -42,9 +42,7 @@ def test_sums_that_can_only_overflow_are_an_error(domain, dtype: Dtype) -> None:
         draw(domain, dtype, 1)
 
 
-@pytest.mark.parametrize(
-    "dtype", [dtype for dtype in Dtype if dtype not in WIDE_INTEGERS], ids=lambda dtype: dtype.name
-)
+@pytest.mark.parametrize("dtype", [Dtype.int8, Dtype.uint8, Dtype.bool, Dtype.float16, Dtype.complex64])
 def test_other_types_get_small_integers(dtype: Dtype) -> None:
     numbers = summands(5)(np.random.default_rng(5), 20, dtype)
     assert numbers.shape == (20,)
