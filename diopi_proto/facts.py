@@ -6,12 +6,24 @@ how arguments are read.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
 class Fact:
     """A property that a parameter has in every valid call."""
+
+    SENTENCE: ClassVar[str] = ""
+    """The property with the names of the fields in braces; empty if the summary of the class has no fields to name."""
+
+    @property
+    def sentence(self) -> str:
+        """The property of one parameter as a sentence, with the values of the fields."""
+        if not self.SENTENCE:
+            return (inspect.getdoc(type(self)) or "").partition("\n\n")[0].replace("\n", " ")
+        return self.SENTENCE.format(**{name: _format_value(value) for name, value in vars(self).items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -33,6 +45,8 @@ class NamesIndex(Fact):
 class AtLeast(Fact):
     """No number is less than `least`, which is 0 or 1; a count with `least` 1 means that arrays are not empty."""
 
+    SENTENCE = "No number is less than {least}."
+
     least: int
 
 
@@ -45,6 +59,8 @@ class AtMostOne(Fact):
 class Below(Fact):
     """The number is less than the size of an axis of another argument."""
 
+    SENTENCE = "The number is less than the size of axis {axis} of `{tensor}`."
+
     tensor: str
     axis: int
 
@@ -52,6 +68,8 @@ class Below(Fact):
 @dataclass(frozen=True)
 class WithinAxis(Fact):
     """The number is at most the size of the axis that an argument names; a 0-d tensor counts as an axis of size 1."""
+
+    SENTENCE = "The number is at most the size of axis `{axis}` of `{tensor}`; a 0-d tensor has one of size 1."
 
     tensor: str
     axis: str
@@ -61,6 +79,8 @@ class WithinAxis(Fact):
 class SizeOf(Fact):
     """The number is the size of an axis of another argument or result; otherwise the call is an error."""
 
+    SENTENCE = "The number is the size of axis {axis} of `{tensor}`."
+
     tensor: str
     axis: int
 
@@ -69,6 +89,8 @@ class SizeOf(Fact):
 class LengthsWithin(Fact):
     """Each element is a length from 0 to the size of an axis of another argument; otherwise the call is an error."""
 
+    SENTENCE = "Each element is a length from 0 to the size of axis {axis} of `{tensor}`."
+
     tensor: str
     axis: int
 
@@ -76,6 +98,8 @@ class LengthsWithin(Fact):
 @dataclass(frozen=True)
 class OneOf(Fact):
     """The text or number is one of `choices`."""
+
+    SENTENCE = "One of {choices}."
 
     choices: tuple[str, ...] | tuple[int, ...]
 
@@ -106,6 +130,8 @@ class ExcludesNumbers(Fact):
         categories: the categories of element types for which they are excluded (`diopi_proto.dtypes.category`).
     """
 
+    SENTENCE = "Not allowed: {kinds}. Reason: {reason}."
+
     kinds: tuple[str, ...]
     reason: str
     categories: tuple[int, ...] = (0, 1, 2, 3)
@@ -119,6 +145,8 @@ class ExcludesNumbers(Fact):
 @dataclass(frozen=True)
 class StepBetween(Fact):
     """The number is the step from `start` to `end`: it is not 0 and has the sign of `end - start`."""
+
+    SENTENCE = "The number is the step from `{start}` to `{end}`: it is not 0 and has the sign of `{end}` − `{start}`."
 
     start: str
     end: str
@@ -146,12 +174,16 @@ class HoldsTruth(Fact):
 class NeededWhere(Fact):
     """The argument may be NULL only if `argument`, a truth value or a number, is false or 0."""
 
+    SENTENCE = "The argument may be NULL only if `{argument}` is false or 0."
+
     argument: str
 
 
 @dataclass(frozen=True)
 class CountsEntries(Fact):
     """The number of entries of an array that has no separate count parameter."""
+
+    SENTENCE = "The number of entries of `{array}`."
 
     array: str
 
@@ -175,6 +207,8 @@ class HasShape(Fact):
     it.
     """
 
+    SENTENCE = "The shape is ({sizes}); a name stands for the same size throughout the call."
+
     sizes: tuple[int | str, ...]
 
 
@@ -197,12 +231,16 @@ class ShapeChosen(Fact):
 class ShapeOf(Fact):
     """The result always has the shape of the argument `tensor`."""
 
+    SENTENCE = "The result has the shape of `{tensor}`."
+
     tensor: str
 
 
 @dataclass(frozen=True)
 class MayAlias(Fact):
     """The result may share the tensor of `argument` if shape, element type and layout agree; it then overwrites it."""
+
+    SENTENCE = "The result may be the tensor of `{argument}`, which it then overwrites."
 
     argument: str
 
@@ -211,4 +249,11 @@ class MayAlias(Fact):
 class Apart(Fact):
     """The caller does not pass values of `argument` here: they would lie on a boundary, where rounding decides."""
 
+    SENTENCE = "Values of `{argument}` are not passed here: they would lie on a boundary, where rounding decides."
+
     argument: str
+
+
+def _format_value(value: object) -> str:
+    """Return the value of a field: the entries of a tuple with commas between them."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -28,6 +28,7 @@ COMMANDS = {
     **{name: name for name in ("fingerprint", "fuzz", "trace", "export")},
     "import-config": "import_config",
     "list": "list_functions",
+    "describe": "describe",
     "new-operator": "new_operator",
     "refresh": "refresh",
 }

@@ -104,6 +104,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     "import-config": [
         ("import-config configs.py device_configs.py --output imported", "write cases for `run --data imported`"),
     ],
+    "describe": [
+        ("describe diopiSum", "show the meaning, signature, guarantees and cases of a function"),
+        ("describe diopiLayerNormBackward --json", "the same as JSON"),
+    ],
     "list": [
         ("list --family norm", "list the functions of a family"),
         ("list --dtype float16 --json", "list the functions that accept an element type, as JSON"),

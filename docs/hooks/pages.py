@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
+from diopi_proto import description
 from diopi_proto.families import families
 from diopi_proto.headers import declaration
 from diopi_proto.interface import header_of, prototypes
@@ -42,7 +43,7 @@ english_titles: dict[int, str] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the reference of the functions to the navigation, with one page per family."""
+    """Add the reference of the functions to the navigation, with one page per family; they link to the functions."""
     pages: list[Any] = ["api/functions.md", *({family: f"api/{family}.md"} for family in families())]
     assert config.nav is not None
     config.nav.insert(-1, {API: pages})
@@ -53,6 +54,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
     generated = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
     generated |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
+    generated |= {f"api/{name}.md": _function(prototype) for name, prototype in prototypes().items()}
     for path, content in generated.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -102,26 +104,77 @@ def _items(items: Any) -> Iterator[Any]:
 
 def _index() -> str:
     by_header: dict[str, list[str]] = defaultdict(list)
-    for name, prototype in prototypes().items():
-        by_header[header_of(name)].append(f"[{name}]({prototype.family}.md#{name.lower()})")
+    for name in prototypes():
+        by_header[header_of(name)].append(_link(name))
     lists = (f"## `{header}`\n\n{', '.join(names)}" for header, names in by_header.items())
     head = (
         f"# The functions\n\nThis page lists all {len(prototypes())} functions of the standard. The prototypes are in "
-        "`diopi_proto/functions/`. `diopi-test list` shows the reference, cases and vendors of each function."
+        "`diopi_proto/functions/`. `diopi-test describe NAME` also shows the cases and vendors of a function."
     )
     return "\n\n".join((head, *lists))
+
+
+def _link(name: str) -> str:
+    """Return a link from a page of the folder `api` to the page of a function."""
+    return f"[{name}]({name}.md)"
 
 
 def _family(family: str) -> str:
     members = [prototype for prototype in prototypes().values() if prototype.family == family]
     number = pluralize(len(members), "function")
     head = f"# {family}\n\n{number}. The reference, the cases and the implementations are in modules of the same name."
-    return "\n\n".join((head, *(_function(prototype) for prototype in members)))
+    rows = (f"| {_link(prototype.name)} | {_cell(prototype.doc.partition(chr(10))[0])} |" for prototype in members)
+    return "\n".join((head, "", "| function | summary |", "| --- | --- |", *rows))
 
 
 def _function(prototype: Prototype) -> str:
-    facts = "\n".join(f"- {line}" for line in _facts(prototype))
-    return f"## {prototype.name}\n\n```c\n{_declared(prototype)}\n```\n\n{_escaped(prototype.doc)}\n\n{facts}"
+    """Return the page of a function: declaration, meaning, parameters, results and implementation."""
+    sections = {
+        "Parameters": _parameters(prototype),
+        "Results": _list(description.describe_results(prototype)),
+        "Implementation in Python": _implementation(prototype),
+        "Related": _list(_related(prototype)),
+    }
+    head = f"# {prototype.name}\n\n```c\n{_declared(prototype)}\n```\n\n{_escaped(prototype.doc)}"
+    return "\n\n".join((head, *(f"## {title}\n\n{text}" for title, text in sections.items() if text)))
+
+
+def _parameters(prototype: Prototype) -> str:
+    """Return a table of all parameters except the context."""
+    rows = (
+        f"| `{p.name}` | {p.role}{', may be NULL' if p.optional else ''} | {_cell(' '.join(p.notes))} "
+        f"| {_cell(' '.join(p.dtypes) if p.role == 'result' else ', '.join(p.dtypes))} |"
+        for p in description.describe_parameters(prototype)[1:]
+    )
+    return "\n".join(("| parameter | role | values | element types |", "| --- | --- | --- | --- |", *rows))
+
+
+def _implementation(prototype: Prototype) -> str:
+    """Return the signature of an implementation in Python, and what it receives and returns."""
+    code = f'@vendor.implements("{prototype.name}")\n{description.python_signature(prototype)}'
+    return f"```python\n{code}\n```\n\n{_list(description.describe_implementation(prototype))}"
+
+
+def _related(prototype: Prototype) -> Iterator[str]:
+    """Yield the header, the family, the other forms, the gradient and PyTorch's operators."""
+    yield f"header: `{header_of(prototype.name)}`"
+    yield f"family: [{prototype.family}]({prototype.family}.md)"
+    gradient = [prototype.backward] if prototype.backward else []
+    for label, names in (("other forms", description.other_forms(prototype)), ("gradient", gradient)):
+        if names:
+            yield f"{label}: {', '.join(map(_link, names))}"
+    if operators := description.aten_operators(prototype):
+        yield f"PyTorch: {', '.join(f'`aten::{operator}`' for operator in operators)}"
+
+
+def _list(lines: Iterable[str]) -> str:
+    """Return a list in Markdown."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """Return a text as a cell of a table."""
+    return _escaped(text.replace("\n", " "))
 
 
 def _declared(prototype: Prototype) -> str:
@@ -133,20 +186,11 @@ def _declared(prototype: Prototype) -> str:
     return f"{name}(\n    " + parameters.replace(", ", ",\n    ") + ")"
 
 
-def _facts(prototype: Prototype) -> Iterator[str]:
-    yield f"header: `{header_of(prototype.name)}`"
-    if prototype.dtypes:
-        yield f"element types: {', '.join(dtype.name for dtype in prototype.dtypes)}"
-    for name, dtypes in prototype.argument_dtypes.items():
-        yield f"element types of `{name}`: {', '.join(dtype.name for dtype in dtypes)}"
-    yield f"guarantee: {prototype.guarantee}"
-    forms = [p.name for p in prototypes().values() if p.base == prototype.base and p.name != prototype.name]
-    for label, names in (("other forms", forms), ("gradient", [prototype.backward] if prototype.backward else [])):
-        if names:
-            yield f"{label}: " + ", ".join(f"[{name}]({prototypes()[name].family}.md#{name.lower()})" for name in names)
-
-
 def _escaped(text: str) -> str:
     """Return a docstring as Markdown, with special characters escaped outside of backticks."""
-    parts = text.split("`")
-    return "`".join(re.sub(r"([*_<\[\]|#\\])", r"\\\1", part) if i % 2 == 0 else part for i, part in enumerate(parts))
+    return "`".join(part if i % 2 else _escape_special(part) for i, part in enumerate(text.split("`")))
+
+
+def _escape_special(text: str) -> str:
+    """Return a text in which no character has a meaning in Markdown or HTML."""
+    return re.sub(r"([*_\[\]|#\\])", r"\\\1", text).replace("<", "&lt;")

@@ -15,7 +15,9 @@ PAGE = (DOCS / "tutorial.md").read_text("utf-8")
 ENDS_IN = {"run --vendor my_vendor:vendor --function diopiSoftmax -n 1": [1, 0]}
 """The exit statuses of each occurrence of a command, if they are not 0."""
 
-ELSEWHERE = re.compile(r"python -m venv .*|pip install \.|diopi-test (doctor|list .*|run --function diopiSoftmax -n 1)")
+ELSEWHERE = re.compile(
+    r"python -m venv .*|pip install \.|diopi-test (doctor|describe .*|run --function diopiSoftmax -n 1)"
+)
 """Commands that have separate tests, or with which `.ci/run` begins."""
 
 
