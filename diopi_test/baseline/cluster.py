@@ -70,7 +70,7 @@ def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result],
 
 
 def call_exclusively(work: Callable[[Item], Result], item: Item) -> Result:
-    """Run work in separate processes: one call at a time per worker."""
+    """Call `work` in this worker process, one call at a time even if the worker has several threads."""
     with _WORK_LOCK:
         return work(item)
 
@@ -198,7 +198,7 @@ class Cluster:
                 raise ClusterError(f"{self.address} has had no worker with a {RESOURCE} for {WORKER_TIMEOUT:g} s")
 
     def _gather_result(self, future: Future[Any]) -> Any:
-        """Return the result of a call; raise TimeoutError if it does not arrive."""
+        """Return the result of a call; raise what the call raised, or TimeoutError if the result does not arrive."""
         if future.status == "error" and (error := future.exception()) is not None:
             raise error
         try:

@@ -29,11 +29,11 @@ MIN_DISTINCT = 3
 """Number of different expected values from which on a relation is not chance."""
 
 MIN_MOVED_BOOLS, MIN_REARRANGED = 8, 4
-"""Numbers of wrong elements from which on it is no chance that as many truth values are true as expected, and that the
-elements are the expected ones in another order."""
+"""Least numbers of wrong elements whose relation to the expected elements is not chance: in a type with few values, and
+if the tensor has the expected elements in one of a few orders."""
 
 MIN_TRUNCATED = 2**16
-"""Magnitude of an integer from which on it shows that 32 bits are left, and not fewer."""
+"""Least magnitude of a wrong integer that shows truncation to 32 bits, and not to fewer."""
 
 MAX_ELEMENTS = 2**20
 """Tensors with more elements are not sorted to find misplaced elements."""
@@ -165,7 +165,7 @@ def _find_relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterat
 
 
 def _is_unchanged(tensor: IncorrectTensor) -> bool:
-    """Return whether all elements still have the values from before the call, and several of them are wrong."""
+    """Return whether all elements still have the values from before the call, and at least two, or all, are wrong."""
     if tensor.before is None or tensor.before.shape != tensor.actual.shape:
         return False
     is_equal = tensor.before.tobytes() == np.ascontiguousarray(tensor.actual).tobytes()

@@ -27,9 +27,8 @@ def make_error_map(
     Args:
         is_wrong: which elements are wrong.
         errors: the error of each element, in the shape of `is_wrong`.
-        budget: the error budgets in this shape. A wrong element without a positive budget has the largest ratio. A
-            correct
-            element counts as within its budget, whatever its error.
+        budget: the error budgets in this shape. A wrong element without a positive budget has an infinite ratio; a
+            correct element has a ratio of at most 1, whatever its error.
         worst: the index of the worst element.
 
     Returns:

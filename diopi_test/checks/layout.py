@@ -18,7 +18,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
         sequence: what the calls of the sequence left behind.
 
     Returns:
-        The result of the check; None if the vendor does not support the other layout.
+        The result of the check; None if there was no such call, or if the vendor does not support the other layout.
     """
     if sequence.relaid is None or sequence.relaid.code is Error.NoImplement:
         return None

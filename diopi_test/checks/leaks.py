@@ -17,7 +17,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
         sequence: what the calls of the sequence left behind.
 
     Returns:
-        The result of the check.
+        The result of the check; None if there was no second call.
     """
     if sequence.queued is None:
         return None

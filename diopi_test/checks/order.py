@@ -19,7 +19,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
         sequence: the records of the calls.
 
     Returns:
-        The result of the check.
+        The result of the check; None if the first call wrote nothing too late and there was no second call.
     """
     late = sequence.first.run.late if sequence.first.run is not None else ()
     if late:

@@ -244,7 +244,7 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
     if period > 1 and (1 - count) * math.log(period) + math.log(2) < WITHIN:
         text = f"all in 1 of every {period} elements, numbers {first % period}, {first % period + period}, …{order}"
         found.append(Pattern(PatternKind.period, text))
-    # an end of the range tells something by itself, or given the other, at which one element lies
+    # Each end of the range is evidence by itself, or together with the other end, where one wrong element lies.
     span, end = last + 1 - first, last + 1
     after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
     before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)

@@ -32,7 +32,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
         sequence: what the calls of the sequence left behind.
 
     Returns:
-        The result of the check.
+        The result of the check; None if there was no second call, or if the first one failed.
     """
     if sequence.queued is None or sequence.first.run is None:
         return None

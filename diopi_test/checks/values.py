@@ -34,7 +34,8 @@ class ResultComparison:
 
     Attributes:
         is_wrong: which elements are outside their budget.
-        ratio: the largest error / (K · unit) of the finite elements, where unit = s + ulp + eps·m.
+        ratio: the largest error / (K · unit), where unit = s + ulp + eps·m. It is infinite if a NaN, an infinity or the
+            sign of a zero is wrong, and None if the elements must be exact or there are none.
         errors: the errors of the distinct elements that may be rounded; None if all elements are exact.
         flushed: how many subnormal elements are zero, or are computed from subnormal inputs replaced by zero.
     """
@@ -349,7 +350,7 @@ def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, pr
 
 @np.errstate(invalid="ignore")
 def _outliers(result: _ComparableResult, limit: float) -> Mask:
-    """Return a mask of the elements without which the root mean square would be at most `limit`."""
+    """Return a mask of the elements whose errors exceed the limit of the root mean square, in units."""
     expected = result.expected
     far = _errors_in_units(result.shaped.astype(expected.values.dtype), expected) > limit
     return far if expected.specified is None else far & expected.specified

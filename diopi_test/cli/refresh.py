@@ -12,7 +12,7 @@ def refresh() -> None:
     """Regenerate the files of a clone that follow from the prototypes and the cases.
 
     The files are the C headers, the golden interface in tests/diopi_proto/golden, the counts in the README, the
-    dependencies between cases in diopi_test/cases, and the JSON Schemas of reports in diopi_test/results. Run it as
+    dependencies between functions in diopi_test/run, and the JSON Schemas of reports in diopi_test/results. Run it as
     `python -m diopi_test refresh` in the root of the clone.
     """
     from diopi_proto.messages import pluralize

@@ -100,6 +100,7 @@ def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> B
         The derived case.
 
     Raises:
+        DerivationError: The reference accepts none of the arguments.
         KeyError: The case can't be derived from `case`.
     """
     sharing = aliased_targets(prototype)[label]

@@ -145,7 +145,7 @@ class Call:
         return self.record_call(before)
 
     def prepare(self) -> Callable[[], Error]:
-        """Return a function that makes the call with new tensors, whose inputs must be sent before."""
+        """Create new tensors, and return a function that makes the call with them; call `send_inputs` before it."""
         arguments = CallArguments(self.context, self.case, self.mode, self._find_generator)
         self._rounds.append(arguments)
         values = [arguments.value_of(parameter) for parameter in self.prototype.parameters[1:]]
@@ -209,7 +209,7 @@ class Call:
     def send_inputs(self) -> None:
         """Copy the inputs to the device; the host does not wait for the copies if the call is queued.
 
-        What lies in host memory is there at once.
+        Inputs in host memory are written immediately.
         """
         if self.mode.queued:
             self.context.stream.synchronize()

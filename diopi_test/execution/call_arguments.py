@@ -33,12 +33,12 @@ class CallMode:
     """The way in which a call is executed.
 
     Attributes:
-        elsewhere: whether the tensors have a larger offset in their storages than their layouts specify.
+        shifted: whether the tensors have a larger offset in their storages than their layouts specify.
         queued: whether the copies of the inputs are still in the stream's queue, behind other copies, during the call.
         relaid: whether the elements of the inputs are in another order, or have gaps that the case does not have.
     """
 
-    elsewhere: bool = False
+    shifted: bool = False
     queued: bool = False
     relaid: bool = False
 
@@ -97,7 +97,7 @@ class CallArguments:
         return self.boxes[-1].box
 
     def value_of(self, parameter: Parameter) -> Any:
-        """Return the value that is passed for `parameter`."""
+        """Return the value that is passed for `parameter`; create and record its tensors and boxes."""
         if parameter.role is Role.count:
             return self._case.arguments.get(parameter.name, self._array_length())
         if parameter.role is Role.output:
@@ -231,8 +231,8 @@ class CallArguments:
         return self._record_initial(name, Role.output, tensor, image, expected)
 
     def _placement(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
-        """Return the positions of the elements for `layout`, `SHIFT` bytes further on if the mode says so."""
-        return _place_elements(layout, shape, SHIFT_BYTES // to_numpy(dtype).itemsize if self._mode.elsewhere else 0)
+        """Return the positions of the elements for `layout`, moved by `SHIFT_BYTES` if the mode is shifted."""
+        return _place_elements(layout, shape, SHIFT_BYTES // to_numpy(dtype).itemsize if self._mode.shifted else 0)
 
     def _empty_tensor(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
         """Create an uninitialized tensor with this placement, in the memory that the parameter requires."""
@@ -265,7 +265,10 @@ _ENUMS = (Reduction, RoundMode, MemoryFormat)
 
 
 def convert_attribute(parameter: Parameter, value: Any) -> Any:
-    """Return an attribute as a vendor receives it: scalars with their dtype, enums as such."""
+    """Return an attribute as a vendor receives it.
+
+    Scalars become `Scalar`, valid values of an enumeration become its members, and an omitted text becomes empty.
+    """
     annotation = parameter.annotation
     if value is None:
         return "" if annotation is kinds.Text else None

@@ -35,7 +35,7 @@ class TensorRecord:
         name: the parameter, with `.number` for an entry of an array of tensors.
         role: input, output, inout or workspace.
         dtype, shape, strides, offset: how the elements lie in the storage, in elements.
-        before, after: the whole storage; `before` is None for a tensor the callee made.
+        before, after: the whole storage; `before` is None for a tensor that the callee allocated.
         expected: what a result must be.
     """
 
@@ -127,7 +127,7 @@ class GeneratorRecord:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CallRecord:
-    """The observable effects of one successful call, for the checks.
+    """The observable effects of one call, for the checks.
 
     Attributes:
         prototype, case: the function and the case.

@@ -27,7 +27,7 @@ WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
 """The families whose tensors are (N, C, spatial axes), except functions with arguments that name axes."""
 
 AXES_ARGUMENTS = frozenset({"normalized_shape"})
-"""Arguments that say which axes a function works on, beside those that name axes."""
+"""Arguments that determine which axes a function works on, besides those with the fact `NamesAxis`."""
 
 WITHOUT_CHANNELS = frozenset({"grid"})
 """Tensors of these families that have other axes: points, whose coordinates are the last one."""
@@ -51,8 +51,8 @@ def channels_last(case: BaselineCase) -> BaselineCase:
 
     def to_channels_last(name: str, entry: StoredTensor) -> StoredTensor:
         """Return a tensor in the channels-last layout, if it has channels and is contiguous."""
-        is_meant = entry.layout == "contiguous" and entry.values.ndim in _channel_ranks(case.function)
-        return replace(entry, layout="channels_last") if is_meant and name not in WITHOUT_CHANNELS else entry
+        has_channels = entry.layout == "contiguous" and entry.values.ndim in _channel_ranks(case.function)
+        return replace(entry, layout="channels_last") if has_channels and name not in WITHOUT_CHANNELS else entry
 
     return _change_tensors(case, to_channels_last)
 
@@ -107,8 +107,8 @@ def _has_channels(prototype: Prototype) -> bool:
         Whether axis 1 is the channel axis.
     """
     arguments = prototype.arguments
-    is_told = any(p.name in AXES_ARGUMENTS or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
-    return prototype.family in WITH_CHANNELS and not is_told
+    chooses_axes = any(p.name in AXES_ARGUMENTS or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
+    return prototype.family in WITH_CHANNELS and not chooses_axes
 
 
 @cache

@@ -49,7 +49,7 @@ class ValueRelation(StrEnum):
     shifted = "shifted"
     """The element is the expected value plus a constant."""
     wrapped = "wrapped"
-    """The element is the expected value of the element 32,768 or 65,536 places before or after it."""
+    """The element is the expected value of an element that is a multiple of 32,768 or 65,536 places away."""
     partly_unchanged = "partly_unchanged"
     """The element has its value from before the call, while other elements of the tensor have changed."""
     misplaced = "misplaced"

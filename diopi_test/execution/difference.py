@@ -36,7 +36,7 @@ class Pattern:
         kind: all elements; a slice along some axes; every k-th; a contiguous range; what remains after whole tiles;
             everything from an element on; whole blocks; only where an input, or the expected result, has special
             values; one value at all of them.
-        text: it in words.
+        text: the property in words.
     """
 
     kind: PatternKind

@@ -34,7 +34,7 @@ def evaluate_with_arguments(case: BaselineCase, arguments: Mapping[str, Any]) ->
         The case with the arguments and their results.
 
     Raises:
-        DerivationError: The reference rejects the arguments, or the shape of a result depends on rounding.
+        DerivationError: There is no reference, it rejects the arguments, or the shape of a result depends on rounding.
     """
     prototype, function = lookup(case.function), find_reference(case.function)
     if function is None:

@@ -112,7 +112,7 @@ def _pass_generator(prototype: Prototype, parameter: Parameter, value: int | Non
 
 
 _UNUSUAL = (Dtype.float64, Dtype.int64)
-"""Element types to try, the first that the standard does not have there being taken."""
+"""Element types to try; the first one that the parameter does not accept is used."""
 
 
 def _use_unsupported_dtype(

@@ -50,7 +50,7 @@ def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth:
         bandwidth: The bandwidth of the device's memory in bytes per second; None if unknown.
 
     Returns:
-        The median duration of the call.
+        The median duration of the call, with the numbers of repeats, bytes and operations.
 
     Raises:
         RejectedCallError: The function returned an error code.

@@ -40,7 +40,7 @@ EXECUTED = UNSUCCESSFUL | {Verdict.passed, Verdict.waived}
 
 
 OPTIONAL = {"omit_default": True}
-"""Metadata of a field that a report has only where it says something."""
+"""Metadata of a field that a report omits if it has its default value."""
 
 
 @final
@@ -101,7 +101,7 @@ class CheckResult:
 
     @property
     def excess(self) -> float:
-        """Return the factor by which the limits of errors would have to grow for the check to pass; at most 1 if not.
+        """Return the factor by which the limits of errors must grow for the check to pass; at most 1 if they suffice.
 
         Reports of older versions have no `errors`. The limit of the root mean square was 1 then.
         """

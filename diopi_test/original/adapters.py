@@ -101,6 +101,7 @@ def _slice(call: CallDraft) -> None:
 
 
 def _unique(call: CallDraft) -> None:
+    """Omit the results that the original call does not request."""
     if not call.unmatched.pop("return_inverse", False):
         call.results["indices"] = None
     if not call.values.get("return_counts", False):

@@ -74,7 +74,7 @@ class DeviceEntry:
         functions: The names of the functions that are meant; empty for all functions of the entry.
         skips: Which cases are skipped.
         tolerances: The tolerances that the entry sets, by key.
-        not_read: Expressions that could not be read; they cost only themselves.
+        not_read: Expressions that could not be read; the rest of the entry still applies.
     """
 
     name: str

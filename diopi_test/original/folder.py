@@ -138,6 +138,11 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Progress, patter
 
     Returns:
         A summary of the contents of the folder.
+
+    Raises:
+        SourceError: A file is not Python source.
+        FileExistsError: The folder has other contents than an import of these files.
+        BaselineError: A file can't be written.
     """
     sources = [(path, read_source(path)) for path in paths]
     files = entry_files(sources, folder)

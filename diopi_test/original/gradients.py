@@ -59,6 +59,9 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
 
     Returns:
         The backward function and its case.
+
+    Raises:
+        EntryError: The call does not determine an argument of the backward function.
     """
     prototype = lookup(gradient_of(forward) or "")
     plain: dict[str, Any] = {}

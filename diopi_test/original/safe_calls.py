@@ -16,7 +16,7 @@ class NoDataError(Exception):
 
 
 def _sequence(kind: type) -> Callable[..., Any]:
-    """Return a safe version of the constructor `kind` (`list`, `tuple` …) that accepts only one sequence."""
+    """Return a safe version of the constructor `kind` (`list`, `tuple` …) that accepts at most one sequence."""
 
     def make(*arguments: Any) -> Any:
         if len(arguments) > 1 or not all(isinstance(argument, list | tuple | range | str) for argument in arguments):
@@ -90,7 +90,7 @@ BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def compute_operation(op: ast.operator, left_value: Any, right_value: Any) -> Any:
-    """Return the result of an operation on numbers or lists; raise NoDataError if it would be too large."""
+    """Return the result of an operation on numbers or lists; raise NoDataError for other operands and large results."""
     numbers = all(isinstance(operand, int | float) for operand in (left_value, right_value))
     lists = isinstance(op, ast.Add | ast.Mult) and all(
         isinstance(operand, list | tuple | int | str) for operand in (left_value, right_value)

@@ -398,7 +398,7 @@ def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, A
 def _dtype_under_test(
     arguments: Mapping[str, Any], results: Mapping[str, ResultOverride | None], dtypes: Mapping[str, Dtype]
 ) -> Dtype:
-    """Return the element type under test: that of the first floating tensor, or of the first tensor."""
+    """Return the element type under test: that of the first floating-point or complex tensor, or else of the first."""
     found = [spec.dtype for value in arguments.values() for spec in TensorSpec.all_in(value)]
     found = found or [result.dtype for result in results.values() if result and result.dtype] or list(dtypes.values())
     return next((dtype for dtype in found if is_floating(dtype) or is_complex(dtype)), found[0])

@@ -358,11 +358,11 @@ def _find_indistinct_values(cases: Sequence[ExaminedCase], name: str) -> Iterato
     values = {repr(case.plain_arguments[name]): case.plain_arguments[name] for case in in_order}
     common = [text for text, _ in frequency.most_common(VALUES_TRIED + 1)]
     for text in [text for text in values if text != common[0]]:
-        having = [case for case in cases if repr(case.plain_arguments[name]) == text and _has_effect(case, name)]
+        matching = [case for case in cases if repr(case.plain_arguments[name]) == text and _has_effect(case, name)]
         alternatives = [values[alternative] for alternative in common if alternative != text][:VALUES_TRIED]
-        differs = [case.distinguishes(**{name: value}) for case in having for value in alternatives]
+        differs = [case.distinguishes(**{name: value}) for case in matching for value in alternatives]
         if differs and not any(is_different is None or is_different for is_different in differs):
-            yield from ((case, f"{name}={text}") for case in having)
+            yield from ((case, f"{name}={text}") for case in matching)
 
 
 def _has_effect(case: ExaminedCase, name: str) -> bool:
@@ -380,7 +380,7 @@ Progress = Callable[[str, object], None]
 def find_non_discriminating_cases(
     functions: Sequence[str], level: str, folder: Path, spread: ParallelMap, progress: Progress, seed: int | None = None
 ) -> list[NonDiscriminatingCase]:
-    """Return the non-discriminating cases of functions that give no reason.
+    """Return the non-discriminating cases of several functions, without cases that state a reason.
 
     Args:
         functions: the names of the functions.
@@ -405,7 +405,7 @@ def find_non_discriminating_cases(
 
 
 def find_in_function(function: str, level: str, folder: Path, seed: int | None = None) -> list[NonDiscriminatingCase]:
-    """Return the non-discriminating cases of one function that give no reason, in order.
+    """Return the non-discriminating cases of one function in order, without cases that state a reason.
 
     Rules that compare all cases of a function do not apply to the smoke level.
 

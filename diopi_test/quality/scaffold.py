@@ -52,7 +52,7 @@ NOT_PASSED = ("Context", "Out", "ChosenOut")
 
 @dataclass(frozen=True, kw_only=True)
 class ScaffoldRequest:
-    """What the author of an operator asks for.
+    """The options with which an author adds an operator.
 
     Attributes:
         name: The name of the function in C.

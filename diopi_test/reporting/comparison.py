@@ -29,7 +29,15 @@ LEAST_TIMED = 20e-6
 
 
 class OutcomeChange(StrEnum):
-    """The kinds of change between the outcomes of a case in two runs."""
+    """The kinds of change between the outcomes of a case in two runs.
+
+    Attributes:
+        broken: the case passed or was waived before and is not now, or it fails now and did not fail before.
+        fixed: the case passes or is waived now, and was not before.
+        otherwise: the verdict changed in another way.
+        new: only the second run has the case.
+        gone: only the first run has the case.
+    """
 
     broken = "broken"
     fixed = "fixed"

@@ -1,9 +1,9 @@
 """JUnit XML for build servers: one test suite per function, one test case per case.
 
-A case that counts against the vendor is a failure, or an error if its process died. A case that does not count (not
-implemented, waived, or of a class that does not affect conformance) is skipped, with its verdict as the reason. If the
-run is incomplete, the reason is an error in a separate suite. A run with exit status 0 therefore has neither failures
-nor errors.
+A case that counts against the vendor is a failure, or an error if its process died. A case that does not count is
+skipped, with its verdict as the reason: it is not implemented, waived, of a class that does not affect conformance, or
+not severe enough. If the run is incomplete, the reason is an error in a separate suite. A run with exit status 0
+therefore has neither failures nor errors.
 
 Source: the format as documented by the JUnit ant task and read by Jenkins and GitLab.
 """

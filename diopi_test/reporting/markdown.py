@@ -27,7 +27,7 @@ LONGEST = 400
 
 
 def render_report(report: Report, durations: int = 0) -> str:
-    """Return the summary of a report: counts by class, the failed cases, and the slowest functions."""
+    """Return the summary of a report: counts, failed cases, and the `durations` slowest functions and cases."""
     return "".join(f"{line}\n" for line in _report_lines(report, durations))
 
 
@@ -189,10 +189,11 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
 
 def _changed_case(case: ChangedCase) -> Iterator[str]:
     """Return the line of a case whose outcome changed."""
-    yield f"- {_code(case.id)}: {_was(case.before)} → {_was(case.after)} {_code(case.message) if case.message else ''}"
+    before, after = map(_verdict_in_words, (case.before, case.after))
+    yield f"- {_code(case.id)}: {before} → {after} {_code(case.message) if case.message else ''}"
 
 
-def _was(verdict: Verdict | None) -> str:
+def _verdict_in_words(verdict: Verdict | None) -> str:
     """Return a verdict as text; None means that the case was not run."""
     return "not run" if verdict is None else verdict.replace("_", " ")
 

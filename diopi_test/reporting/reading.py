@@ -43,7 +43,10 @@ def _of_json(text: str) -> Report:
 
 
 def with_causes(report: Report) -> Report:
-    """Return a report with its failed cases grouped into causes again. The verdicts, with waivers, stay the same."""
+    """Return a report with its failed cases grouped into causes again, and what follows: its networks and families.
+
+    The verdicts, with waivers, stay the same.
+    """
     cases, groups = assign_causes(report.cases)
     grouped = replace(report, cases=tuple(cases))
     models = model_reports(report.baseline.level, cases, grouped.counts)

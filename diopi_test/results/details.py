@@ -18,18 +18,18 @@ def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
 
 def details(checks: Iterable[CheckResult]) -> Iterator[str]:
     """Yield the worst element of each incorrect tensor of a call, then the arguments of the call."""
-    places: dict[tuple[str, str], Difference] = {}
-    for finding in checks:
-        for place in finding.differences if not finding.passed else ():
-            places.setdefault((place.tensor, place.call), place)
+    differences: dict[tuple[str, str], Difference] = {}
+    for check in checks:
+        for difference in check.differences if not check.passed else ():
+            differences.setdefault((difference.tensor, difference.call), difference)
     arguments: Mapping[str, str] = {}
-    for place in places.values():
-        yield place.worst_element
-        if place.inputs:
-            yield f"computed from {_listed(place.inputs, ' = ')}"
-        if place.arguments != arguments:
-            yield f"called with {_listed(place.arguments, ' ')}"
-            arguments = place.arguments
+    for difference in differences.values():
+        yield difference.worst_element
+        if difference.inputs:
+            yield f"computed from {_listed(difference.inputs, ' = ')}"
+        if difference.arguments != arguments:
+            yield f"called with {_listed(difference.arguments, ' ')}"
+            arguments = difference.arguments
 
 
 def _listed(named: Mapping[str, str], between: str) -> str:

@@ -34,7 +34,11 @@ def describe_run(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def describe_options(report: Report) -> str:
-    """Return the options of a run apart from vendor, level and workers; empty if the command of the run is unknown."""
+    """Return the options of a run apart from vendor, level and workers.
+
+    Returns:
+        The options; "default" if there are none, and an empty string if the command of the run is unknown.
+    """
     try:
         words = shlex.split(report.command)[2:]
     except ValueError:  # a report that another program has written

@@ -300,9 +300,9 @@ class ModelReport:
     Attributes:
         name: the name of the network.
         calls: the number of different calls in a training step.
-        passed: the number of these calls that passed or are waived.
+        passed: the number of these calls that passed, are waived, or failed without affecting the exit status.
         not_run: the number of these calls without a verdict.
-        failures: the functions with a call that did not pass, with the worst verdict of their calls.
+        failures: the functions with other calls that have a verdict, and the worst verdict of these calls.
         not_mapped: PyTorch operators that the network calls and that no standard function implements.
     """
 
@@ -315,7 +315,7 @@ class ModelReport:
 
     @property
     def trains(self) -> bool:
-        """Return whether every call of a training step passed or is waived, and every operator is mapped."""
+        """Return whether `passed` includes every call of a training step, and every operator is mapped."""
         return self.passed == self.calls and not self.not_mapped
 
 
@@ -328,7 +328,8 @@ class FamilyConformance:
         functions: the number of functions that were tested.
         implemented: the number of functions with an executed case.
         conforming: the number of functions that are implemented and have no failed case.
-        not_implemented, not_conforming: the names of the other functions.
+        not_implemented: the names of the functions that are not implemented.
+        not_conforming: the names of the implemented functions with a failed case.
     """
 
     family: str
@@ -350,7 +351,7 @@ class Report:
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
         cases: the records of all cases with a verdict, sorted by ID.
         waivers: the states of the waivers; None if there are none.
-        strict: whether all failed cases affect the exit status, also minor ones and those of classes that are open.
+        strict: whether all failed cases affect the exit status, also minor ones and those of classes that don't count.
         models: which networks the vendor can train; empty except at the level `models`.
         command: a command line that repeats the run in one process; empty in reports of older versions.
         origin: when and where the run took place; None in reports of older versions.
@@ -386,7 +387,11 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """Return 3 after errors or if the run is incomplete or empty, 1 if a case that counts failed, otherwise 0."""
+        """Return the exit status.
+
+        Returns:
+            3 after errors, or if the run is incomplete or executed no case; 1 if a case that counts failed; else 0.
+        """
         if self.errors or self.summary.incomplete or not self.summary.number(EXECUTED):
             return 3
         return int(any(map(self.counts, self.cases)))

@@ -67,7 +67,7 @@ def _show_errors(report: Report, console: Console, limit: int = 5) -> None:
 
 
 def _show_closest(report: Report, console: Console, rows: int = 5) -> None:
-    """Print the cases that use the largest part of their error budget."""
+    """Print the passed cases that use the largest part of their error budget."""
     measured = (case for case in report.cases if case.verdict is Verdict.passed and case.ratio)
     closest: list[CaseRecord] = sorted(measured, key=lambda case: -case.ratio)[:rows]
     if not closest:
@@ -83,7 +83,7 @@ _REPORTED_STATES = {
     WaiverState.not_needed: "waivers that are not needed",
     WaiverState.matched_nothing: "waivers that match no case of this run",
 }
-"""The states of waivers that the report lists, with what the user should do about them."""
+"""Titles of the lists of waivers that need attention, by state."""
 
 
 def _show_waivers(waivers: WaiverReport, console: Console, limit: int = 5) -> None:

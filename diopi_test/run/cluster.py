@@ -120,13 +120,13 @@ class ClusterExecutor:
         )
 
     def _next(self, work: Iterator[Batch]) -> str | None:
-        """Return the next batch as JSON, repetitions first, or None; report cases of given-up functions as not run."""
+        """Return the next batch as JSON, repetitions first, or None; report cases of abandoned functions as not run."""
         while batch := self._repetitions.popleft() if self._repetitions else next(work, None):
-            if scheduled := tuple(item for item in batch.scheduled if not self._reported_as_given_up(item)):
+            if scheduled := tuple(item for item in batch.scheduled if not self._report_if_abandoned(item)):
                 return _to_json(replace(batch, scheduled=scheduled))
         return None
 
-    def _reported_as_given_up(self, scheduled: ScheduledCase) -> bool:
+    def _report_if_abandoned(self, scheduled: ScheduledCase) -> bool:
         """Return whether a case's function was abandoned; if so, report the case as not run."""
         lost = self._lost[scheduled.case.function]
         if lost < self._template.limits.lost:

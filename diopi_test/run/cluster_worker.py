@@ -144,7 +144,7 @@ def run_batch(text: str) -> str:
     _check_files(batch)
     try:
         result = _run(batch)
-    except ForkServerError:  # an accident of this machine: memory that ran out, say
+    except ForkServerError:  # a passing problem of this machine, such as too little memory
         result = _run(batch)
     return json.dumps(to_json(result))
 

@@ -66,7 +66,7 @@ def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = Non
     return [_collected(function, case) for function in functions for case in level.cases(function)]
 
 
-def counting_int32_indices(cases: Sequence[Collected], level: str) -> list[Collected]:
+def demand_int32_indices(cases: Sequence[Collected], level: str) -> list[Collected]:
     """Return the cases; those that are open only because of int32 indices get the class that they otherwise have."""
 
     def of_class(case: Collected) -> Collected:
@@ -102,7 +102,15 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
 
 
 def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collected]:
-    """Return the cases that the folder `data` describes of functions that are `wanted`, with or without results."""
+    """Collect the cases that the folder `data` describes, whether their results exist or not.
+
+    Args:
+        data: The folder.
+        wanted: Returns whether to collect the cases of a function.
+
+    Returns:
+        The cases, by function.
+    """
     return [
         Collected(function=function, label=case.label, dtype=case.dtype.name, case_class=case.case_class)
         for function in described_functions(data)

@@ -4,7 +4,7 @@
     expected.NAME         the expected result
     budget.NAME           the largest accepted error of each element; missing if the result must be exact
     specified.NAME        whether each element is specified; missing if all are
-    result.CALL.NAME      a result of the call CALL: first, second, waited, relaid, plain or refused
+    result.CALL.NAME      a result of the call CALL: first, second, waited, relaid, plain, refused, or call-1, call-2, …
     changed.CALL.NAME     an input that the call CALL changed, after the call
     info                  JSON text: the case, its attributes, and the element type, shape and strides of every tensor
 

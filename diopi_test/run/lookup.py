@@ -73,6 +73,7 @@ def load_case(
 
     Raises:
         BaselineError: The file is damaged.
+        KeyError: The case can't be derived from its stored case.
     """
     if collected.case_class is CaseClass.concurrent:
         opened = open_file or partial(_open_next_to, file)

@@ -68,7 +68,7 @@ class RunOptions:
         numerics: the name or the file of the declared arithmetic; None for the arithmetic that the vendor declares.
         dump: the folder to which failed cases are written; None to write none.
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
-        huge: whether to run the cases of the level with tensors of 4 GiB or more.
+        huge: whether to run the cases of the level with tensors in a storage of more than 2^31 bytes.
         strict: whether a vendor conforms only if no case fails, whatever its class and severity are.
         fail_on: the least severity of failed cases that affect the exit status, unless `strict` is set.
         in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.

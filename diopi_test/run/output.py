@@ -74,7 +74,7 @@ _BIDIRECTIONAL = {
 
 
 def printable(text: str) -> str:
-    """Return `text` with escapes for control characters, bidirectional ones included, and for halves of characters."""
+    """Return `text` with escapes for control characters, bidirectional ones included, and for unpaired surrogates."""
     return text.translate(_CONTROL | _BIDIRECTIONAL).encode("utf-8", "backslashreplace").decode("utf-8")
 
 

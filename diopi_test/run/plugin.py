@@ -67,13 +67,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--numerics", metavar="NAME|FILE", help="arithmetic for which results are evaluated; by default the vendor's"
     )
-    group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="that a case may take")
+    group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="time limit of a case")
     group.addoption(
         "--shuffle",
         nargs="?",
         const=RANDOM,
         metavar="SEED",
-        help="mix all cases, in an order drawn from the seed",
+        help="run all cases in a random order, determined by the seed",
     )
 
 
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.stash[_numerics_key] = _find_numerics(config.getoption("numerics"), config.invocation_params.dir)
     if (seed_text := config.getoption("shuffle")) is not None:
-        config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(seed_text))
+        config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _parse_seed(seed_text))
 
 
 @final
@@ -139,7 +139,7 @@ def _find_numerics(name: str | None, folder: Path) -> Numerics | None:
         raise pytest.UsageError(f"--numerics: {error}") from error
 
 
-def _seed(seed_text: str) -> int:
+def _parse_seed(seed_text: str) -> int:
     """Parse a seed; raise a usage error of pytest if it is invalid."""
     try:
         return parse_seed(seed_text)

@@ -25,7 +25,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[st
 
 
 def _existing_paths(words: Sequence[str], folder: Path) -> Iterator[Path]:
-    """Yield the files and folders that a command line names, with or without the id of an item behind them."""
+    """Yield the files and folders that a command line names, alone or in the ID of a pytest item."""
     for word in words:
         path = folder / word.partition("::")[0]
         if word and not word.startswith("-") and path.exists():

@@ -56,7 +56,7 @@ def run_case(
         verdict = VERDICT_OF_CODE.get(first.code, Verdict.failed)
         return Outcome(verdict=verdict, message=first.problem, error_code=first.code.name)
     sequence = (
-        _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first=first)
+        _call_again(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first=first)
     )
     if observe:
         observe(sequence.records)
@@ -66,7 +66,7 @@ def run_case(
 
 def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> CallAttempt:
     """Call the case's function and check what the call left behind."""
-    before = _allocated(device)
+    before = _count_allocations(device)
     try:
         with Call(vendor, device, case, mode) as call:
             run = call.run()
@@ -74,31 +74,33 @@ def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallM
             if case.smoke and not all(finding.passed for finding in findings):
                 run = replace(run, late=call.find_late_results())
     except RejectedCallError as refused:
-        return CallAttempt(code=refused.code, message=vendor.last_error(), left=_more(device, before))
+        return CallAttempt(code=refused.code, message=vendor.last_error(), left=_count_unreleased(device, before))
     findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
-    return CallAttempt(code=Error.Success, message="", run=run, check_results=findings, left=_more(device, before))
+    return CallAttempt(
+        code=Error.Success, message="", run=run, check_results=findings, left=_count_unreleased(device, before)
+    )
 
 
-def _allocated(device: Device) -> tuple[int, int]:
-    """Return the number of live blocks of memory, and of all allocations so far."""
+def _count_allocations(device: Device) -> tuple[int, int]:
+    """Return the numbers of live tensors, and of live allocations of device memory, those of tensors included."""
     return device.live_blocks, device.allocations
 
 
-def _more(device: Device, before: tuple[int, int]) -> tuple[int, int]:
-    """Return how many more tensors and blocks of device memory exist than in `before`."""
-    if _allocated(device) != before:
-        gc.collect()  # what nobody can reach any more is not kept
-    tensors, pieces = _allocated(device)
+def _count_unreleased(device: Device, before: tuple[int, int]) -> tuple[int, int]:
+    """Return by how much the numbers of `_count_allocations` exceed those in `before`."""
+    if _count_allocations(device) != before:
+        gc.collect()  # unreachable tensors no longer count
+    tensors, pieces = _count_allocations(device)
     return tensors - before[0], pieces - before[1]
 
 
-def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: CallAttempt) -> CallSequence:
+def _call_again(vendor: BaseVendor, device: Device, case: BaselineCase, first: CallAttempt) -> CallSequence:
     """Return the sequence with the further calls, after the first call has succeeded."""
-    queued = _attempt(vendor, device, case, CallMode(elsewhere=True, queued=True))
-    waited = _attempt(vendor, device, case, CallMode(elsewhere=True)) if queued.problem else None
+    queued = _attempt(vendor, device, case, CallMode(shifted=True, queued=True))
+    waited = _attempt(vendor, device, case, CallMode(shifted=True)) if queued.problem else None
     relaid = None
     if not queued.problem and _is_in_leading_type(case):
-        relaid = _attempt(vendor, device, case, CallMode(elsewhere=True, relaid=True))
+        relaid = _attempt(vendor, device, case, CallMode(shifted=True, relaid=True))
     return CallSequence(
         first=first, queued=queued, waited=waited, relaid=relaid, plain=_run_out_of_place(vendor, device, case)
     )
@@ -122,9 +124,9 @@ def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) ->
 
 def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[str] | None) -> Outcome:
     """Derive the outcome from the enabled checks, all if None: passed if every one of them passed, else failed."""
-    heard = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
-    message = "; ".join(f"{finding.check}: {finding.message}" for finding in heard if not finding.passed)
-    return Outcome(verdict=Verdict.failed if message else Verdict.passed, message=message, check_results=heard)
+    enabled = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
+    message = "; ".join(f"{finding.check}: {finding.message}" for finding in enabled if not finding.passed)
+    return Outcome(verdict=Verdict.failed if message else Verdict.passed, message=message, check_results=enabled)
 
 
 def add_check_results(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:

@@ -107,7 +107,7 @@ def _begin(source: CaseSource, recorder: Recorder, resumed: bool) -> Sequence[Sc
         recorder.schedule(ids)
         done = set()
     if not cases:
-        recorder.stopped(source.selection.nothing(level.functions, cases))
+        recorder.stopped(source.selection.explain_empty(level.functions, cases))
     files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
     left = [(case, *files[case.function]) for case in cases if case.id not in done]
     return [ScheduledCase(path, case, sha256) for case, path, sha256 in left]
@@ -173,8 +173,8 @@ def _dump_lost(
         if stored:
             check_readable({item.path: sha256 for item, sha256 in stored})
         for item, sha256 in stored:
-            count = load_case(BaselineFile(item.path, sha256), item.case, conversions)
-            dump(count.case, {}, folder)
+            loaded = load_case(BaselineFile(item.path, sha256), item.case, conversions)
+            dump(loaded.case, {}, folder)
     except (DumpError, BaselineError) as error:
         recorder.error(str(error))
 

@@ -176,7 +176,7 @@ class Selection:
         chosen = [name for name in names if self._has_names_of(name) and has_keywords(name) and size(name)]
         if not chosen:
             number = pluralize(len(names), "function")
-            raise SelectionError(f"{self.described()} matches none of {number}.{self.near(names)}")
+            raise SelectionError(f"{self.describe()} matches none of {number}.{self.suggest_similar(names)}")
         sampled = self._draw(set(chosen))
         ordered = shuffle_by_seed((name for name in chosen if name in sampled), self.seed)
         return self.shard.part(ordered, size) if self.shard else ordered
@@ -190,30 +190,34 @@ class Selection:
         """Return the command-line words that select the same."""
         return [word for pair in self._options() for word in pair]
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Return the options for messages, with their values quoted."""
         return " ".join(f"{option} {value!r}" for option, value in self._options())
 
-    def near(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
+    def suggest_similar(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
         """Return " Did you mean 'a' or 'b'?" with similar names of functions and IDs of cases, or an empty string.
 
         Args:
             functions: the names of all functions.
             cases: the cases of the functions that `wants_function` accepts.
         """
-        asked = (*(self._keywords.words if self._keywords else ()), *self.cases)
+        requested = (*(self._keywords.words if self._keywords else ()), *self.cases)
         known, ids = list(functions), [case.id for case in cases]
-        found = dict.fromkeys(name for word in asked for name in _near(word, known, ids))
+        found = dict.fromkeys(name for word in requested for name in _near(word, known, ids))
         return suggest(list(found))
 
-    def nothing(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
-        """Return the message that no case is selected, with similar names from the arguments of `near`."""
+    def explain_empty(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
+        """Return the message that no case is selected, with similar names from the arguments of `suggest_similar`."""
         if self.failed is not None and not self.failed.ids:
             return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
         if self.affected is not None and self.affected.ids is not None and not self.affected.ids:
             return f"nothing is left to repeat: no case can be affected by {self.affected.reason}"
-        asked = self.described()
-        return f"no case matches {asked}.{self.near(functions, cases)}" if asked else "there are no cases"
+        requested = self.describe()
+        return (
+            f"no case matches {requested}.{self.suggest_similar(functions, cases)}"
+            if requested
+            else "there are no cases"
+        )
 
     def _options(self) -> list[tuple[str, str]]:
         """Return the options that select the same, with their values."""

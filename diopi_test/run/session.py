@@ -53,7 +53,7 @@ class OpenFiles:
         return file
 
     def _make_room(self, memory: int) -> None:
-        """Close the files that were opened first until `memory` more bytes are within the limit."""
+        """Close the least recently used files until `memory` more bytes are within the limit."""
         while self._files and sum(file.memory for file in self._files.values()) + memory > self._limit:
             del self._files[next(iter(self._files))]
 

@@ -25,7 +25,7 @@ from diopi_test.run.collection import (
     collect_drawn,
     collect_level,
     collect_runtime,
-    counting_int32_indices,
+    demand_int32_indices,
 )
 from diopi_test.run.described import compute_results, with_results
 from diopi_test.run.keywords import SelectionError
@@ -42,7 +42,7 @@ class CaseSource:
         level: the name of the level.
         data: the folder of the baselines; None for the baseline in the package or in the user's cache.
         selection: the selected cases and their order.
-        huge: whether to include cases with tensors of 4 GiB or more.
+        huge: whether to include cases with tensors in a storage of more than 2^31 bytes.
         int32_indices: whether cases with int32 indices count.
         in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
     """
@@ -83,7 +83,7 @@ class CaseSource:
             return []
         from diopi_test.baseline.generate import generate  # imports the references, which other levels do not need
 
-        def tell(function: str, count: int) -> None:
+        def report(function: str, count: int) -> None:
             if count:
                 console.print(f"computed the results of {pluralize(count, 'case')} of {function}", highlight=False)
 
@@ -91,7 +91,7 @@ class CaseSource:
         if data := self._described_folder:
             return compute_results(data, self.level, functions, console, workers=workers)
         if functions:
-            generate(functions, self.level, self.folder, process_map(workers), tell, list_cases)
+            generate(functions, self.level, self.folder, process_map(workers), report, list_cases)
         return []
 
     def collect(self) -> tuple[StoredLevel, list[Collected]]:
@@ -116,11 +116,11 @@ class CaseSource:
     def _select(self, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
         """Return the selected cases of the level and of the runtime."""
         if self.int32_indices:
-            cases = counting_int32_indices(cases, self.level)
+            cases = demand_int32_indices(cases, self.level)
         if not self.in_flight:
             cases = [case for case in cases if case.case_class is not CaseClass.concurrent]
         known = [*(collect_runtime() if self.selection.wants_function(RUNTIME) else ()), *cases]
         if absent := self.selection.absent(known):
-            near = self.selection.near(functions, known)
+            near = self.selection.suggest_similar(functions, known)
             raise SelectionError(f"there is no case {', '.join(absent)} in {self.folder}.{near}")
         return self.selection.apply(known)

@@ -106,11 +106,11 @@ class Waivers:
         if not BADNESS.get(record.verdict, 0):
             return record
         matching = [self.entries[number] for number in self._applying(record)]
-        taking = next((entry for entry in matching if self._takes(entry, record)), None)
-        if taking is None:
+        waiving = next((entry for entry in matching if self._waives(entry, record)), None)
+        if waiving is None:
             notes = (self._explain_mismatch(entry, record) for entry in matching)
             return replace(record, message="; ".join(filter(None, (record.message, *notes))))
-        message = f"{taking.waiver.reason} ({_change(taking.waiver, record.verdict)}: {record.message})"
+        message = f"{waiving.waiver.reason} ({_change(waiving.waiver, record.verdict)}: {record.message})"
         return replace(record, verdict=Verdict.waived, message=message, waived_verdict=record.verdict)
 
     def retries_for(self, case_id: str) -> int:
@@ -132,11 +132,11 @@ class Waivers:
                 case = self.entries[number].waiver.case
                 tallies[number].executed += record.verdict in EXECUTED and case in ("", record.id)
             applying = self._applying(record)
-            taking = next((number for number in applying if self._takes(self.entries[number], record)), None)
+            waiving = next((number for number in applying if self._waives(self.entries[number], record)), None)
             for number in applying:
-                tallies[number].add(record, number == taking, taking is None)
+                tallies[number].add(record, number == waiving, waiving is None)
         functions = {record.function for record in records}
-        uses = tuple(self._use(*pair, functions) for pair in zip(self.entries, tallies, strict=True))
+        uses = tuple(self._describe_use(*pair, functions) for pair in zip(self.entries, tallies, strict=True))
         improvements = (_improvements(*pair) for pair in zip(self.entries, tallies, strict=True))
         return WaiverReport(uses, tuple(improvement for group in improvements for improvement in group))
 
@@ -165,7 +165,7 @@ class Waivers:
     def _is_expired(self, waiver: Waiver) -> bool:
         return waiver.expires is not None and waiver.expires < self.today
 
-    def _takes(self, entry: WaiverRule, record: CaseRecord) -> bool:
+    def _waives(self, entry: WaiverRule, record: CaseRecord) -> bool:
         """Return whether the rule applies to the record and has not expired."""
         return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
 
@@ -176,14 +176,14 @@ class Waivers:
             return f"the waiver of this case expired on {waiver.expires} ({waiver.reason})"
         return f"the waiver of this case allows only {_allowance(waiver)} ({waiver.reason})"
 
-    def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
+    def _describe_use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
         """Return how a rule was used in a run: its state and the cases it matched."""
         matched = sum(tally.verdicts.values())
         is_tried = bool(entry.waiver.cause and tally.executed) or _concerns_pool_of(entry.waiver, functions)
         if not matched and is_tried:
             state = WaiverState.not_needed
         elif not matched:
-            is_untried = entry.waiver.case or _is_elsewhere(entry.waiver, functions)
+            is_untried = entry.waiver.case or _concerns_only_untested(entry.waiver, functions)
             state = WaiverState.not_tried if is_untried else WaiverState.matched_nothing
         elif tally.waived:
             state = WaiverState.used
@@ -221,12 +221,18 @@ class _Tally:
     left: int = 0
     better: dict[Verdict, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, record: CaseRecord, is_waived_by_it: bool, is_waived_by_none: bool) -> None:
-        """Count a record that the rule covers."""
+    def add(self, record: CaseRecord, is_waived: bool, is_unwaived: bool) -> None:
+        """Count a record that the rule matches.
+
+        Args:
+            record: The record.
+            is_waived: Whether this rule waives the record.
+            is_unwaived: Whether no rule waives it.
+        """
         self.verdicts[record.verdict] += 1
-        self.waived += is_waived_by_it
-        self.left += bool(BADNESS.get(record.verdict, 0)) and is_waived_by_none
-        if is_waived_by_it or record.verdict is Verdict.passed:
+        self.waived += is_waived
+        self.left += bool(BADNESS.get(record.verdict, 0)) and is_unwaived
+        if is_waived or record.verdict is Verdict.passed:
             self.better[record.verdict].append(record.id)
 
 
@@ -327,7 +333,7 @@ def _concerns_pool_of(waiver: Waiver, functions: Iterable[str]) -> bool:
     return is_pooled(waiver.pattern) and any(matches(waiver.pattern.partition("[")[0], name) for name in functions)
 
 
-def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
+def _concerns_only_untested(waiver: Waiver, functions: Iterable[str]) -> bool:
     """Return whether a waiver concerns only standard functions that were not run."""
     function_pattern = waiver.pattern.partition("[")[0]
     return not any(matches(function_pattern, name) for name in functions) and any(

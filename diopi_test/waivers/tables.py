@@ -63,8 +63,8 @@ def _parse(path: Path) -> dict[str, Any]:
 
 def _describe_place(path: Path, name: str, kind: TableKind, number: int, table: Mapping[str, Any]) -> str:
     """Return the file, kind and number of a table, and its name if it has one, for messages."""
-    called = table.get(kind.named_by)
-    return f"{path}: [[{name}]] {number}" + (f" ({called})" if isinstance(called, str) and called else "")
+    title = table.get(kind.named_by)
+    return f"{path}: [[{name}]] {number}" + (f" ({title})" if isinstance(title, str) and title else "")
 
 
 def _read_table(kind: TableKind, table: Mapping[str, Any], place: str) -> tuple[Any, Sequence[str]]:

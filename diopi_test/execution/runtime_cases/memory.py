@@ -122,8 +122,8 @@ def check_exhaustion(device: Device, nbytes: int) -> None:
     except CallError as error:
         require(error.code is Error.ErrorOccurred, f"a block of {nbytes} bytes gave {error.code.name}")
         subject = f"the runtime's last error after malloc({nbytes}) failed"
-        require(not error.text.endswith(": "), f"{subject} is empty")  # lib_rt's words, a colon, the vendor's
-        require_text(subject, device.last_error, may_be_empty=True)  # who reads it first may have taken it away
+        require(not error.text.endswith(": "), f"{subject} is empty")  # lib_rt's message, a colon, the vendor's message
+        require_text(subject, device.last_error, may_be_empty=True)  # the first reader may have cleared it
     else:
         raise RuntimeCaseError(f"malloc({nbytes}) gave the address {address:#x}, expected no memory to be left")
 

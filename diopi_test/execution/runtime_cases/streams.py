@@ -112,7 +112,7 @@ def synchronising_really_waits(vendor: BaseVendor) -> None:
     sent = payload(nbytes)
     with open_device(vendor) as device, allocate(device, nbytes, nbytes) as blocks, Stream(device) as stream:
         received = np.full_like(sent, 255)
-        stream.synchronize()  # of nothing
+        stream.synchronize()  # an empty stream
         stream.h2d(blocks[0], address_of(sent), nbytes)
         for i in range(times):
             stream.d2d(blocks[1 - i % 2], blocks[i % 2], nbytes)
@@ -161,13 +161,13 @@ def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
         open_device(vendor) as device,
         allocate(device, MIB) as (block,),
         Stream(device) as first,
-        Stream(device) as two,
+        Stream(device) as second,
     ):
         received = np.full_like(sent, 255)
         first.h2d(block, address_of(sent), MIB)
         first.synchronize()
-        two.d2h(address_of(received), block, MIB)
-        two.synchronize()
+        second.d2h(address_of(received), block, MIB)
+        second.synchronize()
         require_equal(f"{MIB} bytes written on one stream, read on another", received, sent)
 
 

@@ -51,7 +51,7 @@ ATTRIBUTE, STRIDES = "attribute cached from an earlier call", "strides cached fr
 TYPES, RESULT = "element types cached from an earlier call", "result cached without regard to data"
 
 CACHING_KINDS = frozenset({ATTRIBUTE, STRIDES, TYPES, RESULT})
-"""The kinds of faults that nearly every function can have."""
+"""The kinds of caching mutants that nearly every function can have."""
 
 
 def caching_mutants(function: str) -> Iterator[Mutant]:
@@ -207,7 +207,7 @@ def _use_cached_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
 
 
 def _convert_to_cached_types(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
-    """Return arrays converted to the element types of earlier arrays and back, if their numbers are equal."""
+    """Return arrays converted to the element types of earlier arrays and back; unchanged if their numbers differ."""
     if len(earlier) != len(arrays):
         return list(arrays)
     pairs = zip(earlier, arrays, strict=True)

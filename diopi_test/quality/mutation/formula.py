@@ -284,15 +284,15 @@ def _expand_square(node: Any) -> list[Any]:
     match node:
         case ast.BinOp(base, ast.Pow(), ast.Constant(2)) | ast.Call(ast.Attribute(ast.Name("np"), "square"), [base]):
             match base:
-                case ast.Call(ast.Attribute(ast.Name("np"), "abs"), [ast.BinOp(one, ast.Sub(), other)]):
+                case ast.Call(ast.Attribute(ast.Name("np"), "abs"), [ast.BinOp(minuend, ast.Sub(), subtrahend)]):
                     pass
-                case ast.BinOp(one, ast.Sub(), other):
+                case ast.BinOp(minuend, ast.Sub(), subtrahend):
                     pass
                 case _:
                     return []
-            if isinstance(other, ast.Constant):  # what is small beside the other operand is not in the data
+            if isinstance(subtrahend, ast.Constant):  # no data is so close to a constant that digits cancel
                 return []
-            operands = (f"np.float32({ast.unparse(operand)})" for operand in (one, other))
+            operands = (f"np.float32({ast.unparse(operand)})" for operand in (minuend, subtrahend))
             return [ast.parse(EXPANDED.format(*operands), mode="eval").body]
     return []
 

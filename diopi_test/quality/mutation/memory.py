@@ -59,7 +59,7 @@ def _flip_bit(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
 
 
 def _change_by_one_ulp(tensors: Tensors) -> Effect:
-    """Replace the last element of each input by the next number of its type."""
+    """Replace the last element of each input by a neighboring number of its type."""
     chosen = [tensor for tensor in tensors if tensor.numel]
     for tensor in chosen:
         last = tensor.view()[tuple(length - 1 for length in tensor.shape)]

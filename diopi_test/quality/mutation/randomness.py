@@ -120,11 +120,11 @@ def _draw_multinomial(
 def _sample_tokens(
     make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[RandomSource], arguments: Mapping[str, Any]
 ) -> Any:
-    """Sample one token per sequence, with one random number in (0, 1] per generator; workspace sizes are 0."""
+    """Sample one token per sequence with a random number in (0, 1] per generator; a size query changes no state."""
     sizes = [value for name, value in arguments.items() if name.endswith("workspace_size")]
-    asked, (_, draw) = min(sizes) < 0, make(arguments)
+    is_query, (_, draw) = min(sizes) < 0, make(arguments)
     ids, *states = draw(np.array([1 - source.random() for source in sources]))
-    if asked:
+    if is_query:
         ids, *states = (arguments[name] for name in STATE_NAMES)
     return ids, *(max(size, 0) for size in sizes), *states
 

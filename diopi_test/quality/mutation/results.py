@@ -70,7 +70,17 @@ def _differs(actual: Array, correct: Array, specified: Any) -> bool:
 
 
 def _change_element(position: Callable[[int], int]) -> Callable[[Array], Array | None]:
-    """Return a change of the element at a position: multiplied by 9/8 and increased by 1, or a truth value inverted."""
+    """Return a change of the element at a position.
+
+    A number is multiplied by 9/8 and increased by 1, and an infinity or NaN is replaced by 1. The lowest bit of an
+    integer is flipped, and a truth value is inverted.
+
+    Args:
+        position: Returns the position for the number of elements.
+
+    Returns:
+        The change, which returns None for an empty array.
+    """
 
     def change(array: Array) -> Array | None:
         """Return a copy of the array with the changed element; return None for an empty array."""
@@ -92,7 +102,7 @@ def _change_element(position: Callable[[int], int]) -> Callable[[Array], Array |
 
 
 def _omit_tail(array: Array) -> Array | None:
-    """Return the array without its last partial block of sixteen elements."""
+    """Return the array with zeros in its last block of at most 16 elements; if it has up to 16, only in the last."""
     start = (array.size - 1) // 16 * 16 if array.size > 16 else array.size - 1
     if not array.size:
         return None

@@ -41,7 +41,7 @@ def size_mutants(function: str) -> Iterator[Mutant]:
     for name, places in PARTS.items():
         yield Mutant(name=f"{name} not written", corrupt=_leave_unwritten(places))
     if is_random(function):
-        return  # of what is drawn any element may be another
+        return  # any element of a random result may differ
     for name, places in PARTS.items():
         yield Mutant(name=f"{name} zero", corrupt=_replace_elements(places, np.zeros_like))
     for period, last in ((2000, -1), (4096, -1), (65_536, 0)):
@@ -230,7 +230,7 @@ def _read_tensor_at_offsets(tensor: BaselineTensor, values: Array, offsets: Offs
 
 
 def _replace_nans(array: Array) -> Array:
-    """Return the array with numbers in place of NaNs if it is larger than a tile."""
+    """Return the array with zeros in place of NaNs if it is larger than a tile."""
     return np.nan_to_num(array, posinf=np.inf, neginf=-np.inf) if array.size > TILE and np.isnan(array).any() else array
 
 

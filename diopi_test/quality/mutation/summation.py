@@ -46,7 +46,7 @@ def add_first_block_only(array: Array) -> Array:
 
 
 def round_block_sums_to(dtype: Dtype, array: Array) -> Array:
-    """Return an array whose long sums are rounded to `dtype` after each `CHUNK` of terms."""
+    """Return a `ChunkedSumArray` for the type of partial sums `dtype`."""
     return array.view(_SUMMING_IN_CHUNKS[dtype])
 
 
@@ -188,7 +188,10 @@ class FirstBlockSumArray(NarrowSumArray):
 
 
 class ChunkedSumArray(FirstBlockSumArray):
-    """An array whose sums of more than `BLOCK` terms are rounded to `narrow` after each `CHUNK` of terms."""
+    """An array whose sums of more than `BLOCK` terms are rounded to `narrow`.
+
+    Sums of products are rounded after each `CHUNK` of terms, and other sums after each term.
+    """
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
         """Implement `np.add.reduce`; long sums are rounded after each term."""
@@ -248,7 +251,7 @@ def _cut_longest_axis(formula: str, operands: Sequence[Array]) -> list[Array]:
 
 
 class LongSumArray(NarrowSumArray):
-    """An array like `Summing`, except for sums of few terms and scattered sums."""
+    """An array like `NarrowSumArray`, except that sums of at most K terms and scattered sums are exact."""
 
     def _running_sums(self, values: Array, axis: int) -> Array:
         """Return the running sums along an axis, rounded to the narrow type if there are more than K terms."""

@@ -61,7 +61,7 @@ class MutantVendor(BaseVendor):
         return self.effect is Effect.changed
 
     def has(self, name: str) -> bool:
-        """Return whether the case calls the function; the form that its result is compared with is not available."""
+        """Return whether the case calls the function; the out-of-place form of its function is not available."""
         return self._case is not None and name == self._case.function
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:

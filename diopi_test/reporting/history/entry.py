@@ -69,7 +69,7 @@ class FunctionEntry:
     """The results of a function in a run; the fields are columns of the table `functions`.
 
     Attributes:
-        unsuccessful: the number of unsuccessful cases that count.
+        unsuccessful: the number of unsuccessful cases of classes that count, whatever their severity.
         ratio: the largest error / budget of the cases that passed; None if none measured it.
         ratio_case: the case with this ratio.
         seconds: the duration of all cases.
@@ -101,7 +101,7 @@ def run_entry(report: Report, origin: RunOrigin) -> RunEntry:
 
     Args:
         report: The report of the run.
-        origin: The origin of the run, for reports that do not have it.
+        origin: The origin of the run, as `complete_origin` returns it.
 
     Returns:
         The entry.
@@ -135,14 +135,14 @@ def run_entry(report: Report, origin: RunOrigin) -> RunEntry:
 
 
 def complete_origin(report: Report, started: str, *, device: str = "", driver: str = "", commit: str = "") -> RunOrigin:
-    """Return the origin of a run, with what the user states.
+    """Return the origin of a run, with the values that the user states.
 
     Args:
         report: The report of the run.
         started: The time to use if the report has no origin.
-        device: The device, which replaces that of the report unless it is empty. The same holds for what follows.
-        driver: The version of the driver.
-        commit: The revision of the vendor's sources.
+        device: The device; empty to keep the device in the report.
+        driver: The version of the driver; empty to keep the version in the report.
+        commit: The revision of the vendor's sources; empty to keep the revision in the report.
 
     Returns:
         The origin.

@@ -29,7 +29,7 @@ def render_history(series: Sequence[Series], language: str = "en") -> str:
     """Return the page of the history.
 
     Args:
-        series: The runs by vendor and level.
+        series: The runs by vendor, level and declared arithmetic.
         language: The language of the page, one of `texts.LANGUAGES`.
 
     Returns:

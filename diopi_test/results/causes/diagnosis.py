@@ -39,7 +39,7 @@ class Conditions:
             an empty field, and the trait `floating_type` for any floating-point type.
         dtype: the alternatives for the element type of most cases.
         family: the alternatives for the family of the function of most cases.
-        not_family: the families that this function must not belong to in most cases.
+        not_family: the families that the function must not belong to in most cases.
         region: the alternatives for the condition of a region of inputs that most cases have.
         kinds: all of these kinds of wrong elements must occur in most cases.
         text: the alternatives for a part of the detail of the signature, in lower case.
@@ -49,16 +49,17 @@ class Conditions:
         min_share: the least number of failed cases relative to all cases of these functions that failed or passed.
         max_share: the greatest such share.
         min_size: the least number of elements of the largest incorrect tensor.
-        min_correct_bits, max_correct_bits: the least and the greatest number of correct leading bits of most cases.
-        min_factor, max_factor: the least and the greatest factor of the relation `scaled` of most cases.
+        min_correct_bits, max_correct_bits: the least and the greatest number of correct leading bits of most cases. An
+            unknown number counts as 0.
+        min_factor, max_factor: the least and the greatest factor of most cases with the relation `scaled`.
         max_smallest_size: the greatest number of elements of the largest tensor of the smallest call: large calls don't
             show whether the size matters. 0 stands for no limit.
-        first_wrong: the alternatives for the number of the first wrong element of most cases, or less than
-            `NEAR` before it. If some cases have only row-major tensors, these cases decide.
-        period: the alternatives for the distance between the runs of wrong elements of most cases; likewise.
+        first_wrong: limits of an index. In most cases, the first wrong element has one of these numbers, or comes fewer
+            than `NEAR` elements after it. If some cases have only row-major tensors, only these cases decide.
+        period: the alternatives for the distance between the runs of wrong elements of most of these cases.
         max_wrong: the greatest number of wrong elements in the first incorrect tensor of every case. 0 stands for no
             limit.
-        is_saturated: whether the worst element must be the largest number of its type in most cases.
+        is_saturated: whether the worst element must be the largest or smallest finite number of its type in most cases.
         is_place_fixed: whether the worst element of tensors of equal shapes must have the same index in several cases.
     """
 
@@ -102,8 +103,8 @@ class Diagnosis:
         look_at: where to look for the defect, as a sentence.
         explanation: why the defect has this signature, in some sentences.
         when: the alternatives for the conditions.
-        mutants: the kinds of mutants that have this defect, with which the diagnosis is measured. Each has the reason
-            why the diagnosis describes it and leads to the right place.
+        mutants: the kinds of mutants that have this defect, each with the reason why the diagnosis describes it and
+            leads to the right place. They measure how often the diagnosis is correct.
     """
 
     id: str

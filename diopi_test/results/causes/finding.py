@@ -83,13 +83,13 @@ class Finding:
 def find_main_finding(record: CaseRecord) -> Finding:
     """Return the main finding of a case that did not pass."""
     state = "after_other_cases" if record.verdict is Verdict.flaky else ""
-    verdict = _verdict_alone(record)
+    verdict = _first_verdict(record)
     if verdict in PROCESS_LOST:
         return _finding(record, verdict.value, state=state, detail=_crash_detail(record, verdict))
     failed = [check for check in record.checks if not check.passed]
     if not failed:
         symptom = "error" if record.error_code or _CODE.match(record.message) else "exception"
-        return _finding(record, symptom, state=state, detail=_template(record, _message_alone(record)))
+        return _finding(record, symptom, state=state, detail=_template(record, _first_message(record)))
     symptom, check = min(
         ((symptom, check) for check in failed for symptom in _symptoms(check)), key=lambda pair: _RANK[pair[0]]
     )
@@ -213,7 +213,7 @@ _PERIOD = re.compile(r"of every (\d+) elements")
 
 
 def _number_in_patterns(difference: Difference, expression: re.Pattern[str]) -> int:
-    """Return the number that the text of a pattern of places states; 0 if none states it."""
+    """Return the largest number that a pattern of places states in its text; 0 if none states one."""
     matches = (expression.search(pattern.text) for pattern in difference.patterns if pattern.kind in _PLACES)
     return max((int(match[1]) for match in matches if match), default=0)
 
@@ -253,13 +253,13 @@ _FLAKY = re.compile(r"^\w+ (?:in a process in which .*? had run before|at first)
 """The message of a flaky case."""
 
 
-def _verdict_alone(record: CaseRecord) -> Verdict:
+def _first_verdict(record: CaseRecord) -> Verdict:
     """Return the verdict of a case; of a flaky case, the verdict when it failed."""
     name = record.message.partition(" ")[0]
     return Verdict(name) if record.verdict is Verdict.flaky and name in set(Verdict) else record.verdict
 
 
-def _message_alone(record: CaseRecord) -> str:
+def _first_message(record: CaseRecord) -> str:
     """Return the message of a case; of a flaky case, the message when it failed."""
     match = _FLAKY.match(record.message)
     return match["message"] if record.verdict is Verdict.flaky and match else record.message
@@ -267,7 +267,7 @@ def _message_alone(record: CaseRecord) -> str:
 
 def _crash_detail(record: CaseRecord, verdict: Verdict) -> str:
     """Return the signal or the exit code, and the vendor's innermost frame of the stack."""
-    message = _message_alone(record)
+    message = _first_message(record)
     ending = _SIGNAL.search(message) if verdict is Verdict.crashed else None
     ending_text = "" if ending is None else ending["signal"] or f"exit code {ending['code']}"
     return " ".join(part for part in (ending_text, describe_vendor_frame(message)) if part)

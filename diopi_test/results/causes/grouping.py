@@ -121,7 +121,8 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a function; wrong numbers have the relation and the pattern of the most frequent ones.
 
     Small tensors do not show in which relation or at which place elements are wrong. If larger tensors of the function
-    do, the function most likely has only this defect.
+    do, the function most likely has only this defect. If elements of any case are written late, unwritten elements of
+    other cases count as written late, too.
     """
     numeric = [finding for finding in findings if is_numeric(finding)]
     voters = _informative(numeric)

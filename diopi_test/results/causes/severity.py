@@ -17,7 +17,7 @@ class Severity(StrEnum):
     minor = "minor"
     """The sign of a zero, or a subnormal number that became zero."""
     major = "major"
-    """Too large rounding errors, wrong NaNs and infinities, wrong types and shapes, and failures that are reported."""
+    """Too large rounding errors, wrong NaNs and infinities, wrong types and shapes, and calls that return an error."""
     critical = "critical"
     """Wrong or missing numbers without an error code, invalid memory accesses, crashes and hangs."""
 
@@ -78,7 +78,8 @@ def severity_of_check(result: CheckResult) -> Severity:
 def _decisive_deviations(differences: Sequence[Difference]) -> list[Deviation]:
     """Return the deviations of the tensors that decide.
 
-    Positions in a tensor follow its values: wrong positions beside wrong values are no separate failure.
+    Tensors of int32 and int64 usually contain positions. If other tensors are wrong as well, the positions are ignored:
+    they are wrong because the values are.
     """
     deviations = [deviation_of(difference) for difference in differences]
     of_numbers = [

@@ -20,7 +20,7 @@ _TENSOR = re.compile(r"(?P<dtype>\w+) \((?P<shape>[\d, ]*)\), strides \((?P<stri
 """The text of a tensor argument."""
 
 MAX_ROWS = 65_535
-"""Rows from which on some grids are too small."""
+"""Number of rows above which the grid of some kernels is too small."""
 
 TRAITS: Mapping[str, str] = {
     "nan": "an input is NaN",
@@ -87,7 +87,7 @@ OF_RECORD = frozenset(
 """Traits that follow from the class and the element type."""
 
 FLOATING_TYPE = "floating_type"
-"""A name for any of these traits in the conditions of a diagnosis."""
+"""A name for any of `FLOATING_TYPES` in the conditions of a diagnosis."""
 
 FLOATING_TYPES = frozenset({"float16", "bfloat16", "half", "complex", "float64"})
 

@@ -52,7 +52,7 @@ class Description:
 
 
 def open_working_device(vendor: BaseVendor) -> Device:
-    """Open a vendor's device and check that it works; raise VendorError that says what does not."""
+    """Open a vendor's device and check that it works; raise VendorError with the reason if it does not."""
     step = "its device can't be opened"
     try:
         device = vendor.open_device()
@@ -60,7 +60,7 @@ def open_working_device(vendor: BaseVendor) -> Device:
         _copy_there_and_back(device)
     except VendorError:
         raise
-    except BaseException as error:  # whatever a vendor raises, nobody interrupts a worker
+    except BaseException as error:  # a vendor may raise anything, and no user interrupts a worker
         raise VendorError(f"vendor {vendor.name}: {step}: {describe_exception(error)}") from error
     return device
 

@@ -73,7 +73,7 @@ class _Worker:
         is_ready: whether the vendor is loaded and its device works.
         latest: the ID of the most recently finished case.
         began: the time when the current case or step of the start began.
-        busy: Seconds for which the process was busy when the current step of the start began.
+        busy: seconds for which the process had been busy when the current step of the start began.
         deadline: the time at which the current case or step exceeds its limit.
         output: bytes of output when the latest case was finished.
         end_reason: if the executor terminated the process, the verdict on the running case and the reason.
@@ -176,7 +176,7 @@ class Executor:
                         append_output(f"when it closed its device the vendor {describe_exit(ended.status)}", output)
                     )
 
-    # What the vendor says.
+    # The vendor's description.
 
     def describe(self) -> Description:
         """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
@@ -187,7 +187,7 @@ class Executor:
             self._process_events()
         return self._description
 
-    # Who runs what.
+    # Distribution of the cases.
 
     def run(
         self,
@@ -231,11 +231,11 @@ class Executor:
     def _next_batch(self) -> Sequence[ScheduledCase]:
         """Return the cases to run next, without cases of abandoned functions."""
         while batch := self._returned.popleft() if self._returned else next(self._batches, None):
-            if work := [scheduled for scheduled in batch if not self._is_given_up(scheduled)]:
+            if work := [scheduled for scheduled in batch if not self._report_if_abandoned(scheduled)]:
                 return work
         return ()
 
-    def _is_given_up(self, scheduled: ScheduledCase) -> bool:
+    def _report_if_abandoned(self, scheduled: ScheduledCase) -> bool:
         """Return whether a case's function was abandoned; if so, report the case as not run."""
         lost = self._lost[scheduled.case.function]
         if lost < self._limits.lost:

@@ -204,7 +204,7 @@ class ForkServer:
             raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
 
     def ended(self) -> Iterator[Ended]:
-        """Yield each worker that has ended once; raise ForkServerError if the fork server has ended."""
+        """Yield the end of each worker, once each; raise ForkServerError if the fork server has ended."""
         self._receive(0.0)
         while self._messages:
             yield Ended(*self._messages.popleft()["ended"])
@@ -215,7 +215,7 @@ class ForkServer:
         try:
             self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.send_signal(signal.SIGKILL)  # with which its processes end, too
+            self._process.send_signal(signal.SIGKILL)  # its workers end with it
             self._process.wait()
 
     def _next(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class ForkServerLoop:
         os.set_blocking(written, False)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's matter
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
 
     def run(self) -> None:
         """Serve until the parent has ended, then end all workers."""
@@ -95,7 +95,7 @@ class ForkServerLoop:
         """Turn the forked process into a worker; end the process afterwards."""
         status = 1
         try:
-            os.setpgid(0, 0)  # the parent does so as well: whoever comes first
+            os.setpgid(0, 0)  # the parent does the same, because either may come first
             end_with(fork_server)
             os.close(signal.set_wakeup_fd(-1))
             for number in (signal.SIGCHLD, signal.SIGINT):

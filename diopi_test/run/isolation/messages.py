@@ -16,7 +16,7 @@ from typing import Any, final
 MAGIC = b"\xd1OPI\r\n\x1a\n"
 
 LONGEST = 64 * 2**20
-"""Bytes of a message at most."""
+"""The maximum number of bytes of a message."""
 
 CHUNK = 2**16
 """Bytes that are read at a time."""

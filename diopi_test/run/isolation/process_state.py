@@ -73,7 +73,7 @@ def _working_directory() -> str:
 
 
 def check_process_state(state: ProcessState, forks: ForkWatch) -> Iterator[CheckResult]:
-    """Yield a failed check result if a case has changed the state of the process."""
+    """Restore the state of the process, and yield a failed check result if a case has changed the state."""
     changed = list(state.restore())
     if forks.has_returned():
         changed.append("the process was forked, and the copy returned from the call as well")

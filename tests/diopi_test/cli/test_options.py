@@ -136,7 +136,7 @@ def test_a_command_has_the_options_it_names() -> None:
     @click.command()
     @selection_options("families", "shard")
     def command(selection: Selection) -> None:
-        click.echo(selection.described())
+        click.echo(selection.describe())
 
     done = CliRunner().invoke(command, ["--family", "conv", "--shard", "1/2"])
     assert done.output == "--family 'conv' --shard '1/2'\n"

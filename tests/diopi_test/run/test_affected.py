@@ -101,7 +101,7 @@ def test_an_unchanged_library_affects_nothing() -> None:
     assert affected.ids == {"diopiSin[a]"}
     assert affected.wants("diopiSin", "diopiSin[a]") and not affected.wants_function("diopiAdd")
     done = AffectedCases(options=(("--since", "log"),), functions=None, ids=frozenset(), reason="changes")
-    assert Selection(affected=done).nothing([], []).startswith("nothing is left to repeat")
+    assert Selection(affected=done).explain_empty([], []).startswith("nothing is left to repeat")
 
 
 def test_a_module_digest_changes_with_the_modules_that_it_imports(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def calls(case: BaselineCase, corrupt: Any = lambda arguments: None) -> Mapping[
     vendor.take_case(case)
     records = []
     with vendor.open_device() as device:
-        for mode in (CallMode(), CallMode(elsewhere=True, relaid=True)):
+        for mode in (CallMode(), CallMode(shifted=True, relaid=True)):
             with Call(vendor, device, case, mode) as call:
                 records.append(call.run())
     first, relaid = (CallAttempt(code=faulty.Error.Success, run=run) for run in records)

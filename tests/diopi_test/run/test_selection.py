@@ -191,7 +191,7 @@ def test_an_invalid_shard_is_rejected(text: str) -> None:
 )
 def test_an_empty_selection_suggests_similar_names(fields: dict[str, Any], message: str) -> None:
     selection = Selection(**fields)
-    text = selection.nothing(FUNCTIONS, [case for case in CASES if selection.wants_function(case.function)])
+    text = selection.explain_empty(FUNCTIONS, [case for case in CASES if selection.wants_function(case.function)])
     assert message in text
     assert ("near" in text) == ("near" in message)
 
@@ -207,7 +207,7 @@ def test_a_report_without_failures_selects_no_case(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"cases": [{"id": "diopiAdd[float32-row]", "verdict": "passed"}]}))
     selection = Selection(failed=FailedCases.read(report))
-    assert selection.nothing([], []).startswith("nothing is left to repeat: no case failed in ")
+    assert selection.explain_empty([], []).startswith("nothing is left to repeat: no case failed in ")
 
 
 def test_failed_cases_are_read_from_a_report(tmp_path: Path) -> None:
