@@ -82,7 +82,7 @@ def _significand_bits(dtype: Dtype) -> int:
 
 
 def _absolute_change(result: NDArray[Any], perturbed: NDArray[Any]) -> FloatArray:
-    """Return |perturbed − result|; 0 for exact results, and where a number (or a part of it) is not finite."""
+    """Return |perturbed − result|; 0 for exact results, results of another shape, and parts that are not finite."""
     if result.dtype.kind not in "fc" or result.shape != perturbed.shape:
         return np.zeros(result.shape)
     with np.errstate(all="ignore"):

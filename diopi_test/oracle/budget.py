@@ -57,14 +57,14 @@ class Budget:
             reference: The reference's result.
             dtype: The element type of the result.
             amplified: s, of the shape of the result.
-            terms: Intermediate terms that are rounded to float32 or to a finer type; broadcasts to the result. NaN
-                terms count as no terms.
+            terms: Intermediate terms that are rounded to float32 or to a finer type; broadcasts to the result. Where
+                they are NaN, the unit is an ulp.
             stored: Intermediate terms that are rounded to the result's type; broadcasts to the result.
             exact: Which elements must be exact although others may be rounded.
             is_sum: Whether the result is a sum, whose zeros have no sign.
 
         Returns:
-            The budget. The unit is at least an ulp.
+            The budget. The unit is at least an ulp, except of exact elements.
         """
         if is_sum:
             amplified = _allow_subnormals(reference, amplified, dtype)

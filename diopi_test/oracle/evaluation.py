@@ -58,7 +58,7 @@ def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
 def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, with expected results of the right shape and type whose elements are 0.
 
-    The reference runs once; in `compute_baseline_case` it runs ten times.
+    The reference runs once; in `compute_baseline_case` it runs about ten times.
 
     Args:
         prototype: The prototype of the function.
@@ -107,7 +107,18 @@ def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
 
 
 def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
-    """Return the result that `wanted` refers to, for the values of the case's preceding arguments."""
+    """Return the result that `wanted` refers to, for the values of the case's preceding arguments.
+
+    Args:
+        wanted: The function, the result, and how the function gets its arguments.
+        values: The values of the preceding arguments, as references take them.
+
+    Returns:
+        The result without remarks; unspecified elements have the value `wanted.unspecified` if it is not None.
+
+    Raises:
+        ValueError: The function has no reference.
+    """
     prototype, reference = lookup(wanted.function), find_reference(wanted.function)
     if reference is None:
         raise ValueError(f"{wanted.function} has no reference")
@@ -203,7 +214,7 @@ class Evaluation:
         ]
 
     def _known_override(self, result: Parameter) -> ResultOverride | None:
-        """Return what the reference knows about a result: the override of the case, with the inferred element type."""
+        """Return the override of a result with its inferred element type, for the reference; None if it is omitted."""
         override = self.case.results.get(result.name, ResultOverride())
         is_absent = self.case.arguments.get(result.name, override) is None  # an in-place result that the case omits
         if override is None or override.dtype is not None or is_absent or not result.is_tensor:
@@ -262,7 +273,7 @@ class Evaluation:
 
 
 def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
-    """Mark elements as unspecified where an intermediate overflow or underflow may destroy the result."""
+    """Return the expectation, unspecified where an intermediate overflow or underflow may destroy the result."""
     if expected.needs_validator:
         return expected
     lost = overflow.is_lost_to_overflow(
@@ -286,7 +297,7 @@ def _convert_value(value: Any, dtype: Dtype) -> Any:
 
 
 def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """Convert a result to its stored form: exact results have type `dtype`, others float64 or complex128.
+    """Convert a result to its stored form: integers and bool in type `dtype`, others in float64 or complex128.
 
     Integers wrap around, nonzero numbers become true, and a real tensor keeps only the real parts of complex numbers.
 

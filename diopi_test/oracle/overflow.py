@@ -160,8 +160,8 @@ def select_range_format(values: Mapping[str, Any], dtypes: Sequence[Dtype]) -> F
         dtypes: the element types of the results.
 
     Returns:
-        The format; None if no intermediate value can overflow, because the fourth powers of all numbers are in the
-        range.
+        The format; None if no intermediate value can overflow, because no type is floating-point or complex, or the
+        fourth powers of all numbers are in the range.
     """
     tensors = [tensor for value in values.values() for tensor in (value if isinstance(value, list) else [value])]
     tensors = [tensor for tensor in tensors if hasattr(tensor, "exact")]
@@ -188,7 +188,8 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
         form: the format. For the widest format, numbers of long double precision show where the reference overflows.
 
     Returns:
-        The results, as arrays of the usual types.
+        The results, as arrays of the usual types. They are those of the plain evaluation if the reference uses a
+        function that does not support long double.
     """
     if form.overflow == np.inf:
         try:

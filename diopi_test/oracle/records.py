@@ -33,7 +33,8 @@ class Expected:
     """An expected result array.
 
     Attributes:
-        values: The reference's result, in a wider type than `dtype`; exact if `budget` is None.
+        values: The reference's result: float64 or complex128 for floating-point and complex types, else of type
+            `dtype`. It is exact if `budget` is None.
         dtype: The element type of the result tensor.
         layout: The name of its layout.
         budget: The error budget of each element; None if the result must be exact.
@@ -105,7 +106,7 @@ class BaselineCase:
         dtype: the element type under test.
         arguments: by name, a tensor, a list of tensors, None, or an attribute.
         expected: by name, the expected result; a list for an array of results, None for a result that the caller omits.
-        smoke: whether the case is called more than once.
+        smoke: whether the case belongs to the smoke level; such a case is called more than once.
         case_class: the class of the case.
         aliases: maps a parameter, or `name.number` for an entry of an array, to the argument or entry whose tensor is
             also passed for it.

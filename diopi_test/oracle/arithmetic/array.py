@@ -40,7 +40,11 @@ class Arithmetic:
     is_used: bool = field(default=False, init=False)
 
     def compute(self, operation: Operation, function: Callable[..., Any], operands: list[Any], keywords: Any) -> Any:
-        """Return the result of an operation on plain arrays, by its rule if it has one."""
+        """Return the result of an operation on plain arrays, by its rule if it has one.
+
+        A rule that does not apply to the operands makes the result NotImplemented. The operation removes `out` from
+        `keywords` and writes to that array.
+        """
         rule = self.rules.get(operation)
         if rule is None:
             return function(*operands, **keywords)
@@ -54,7 +58,7 @@ class Arithmetic:
 
 
 class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
-    """An array whose operations follow an arithmetic. Its values are those that NumPy's operations return."""
+    """An array whose operations follow an arithmetic."""
 
     arithmetic: Arithmetic = Arithmetic({})
 
@@ -77,7 +81,7 @@ class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
         return self._carry(result)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        """Compute a product by its rule; other NumPy functions consist of ufuncs, or only move numbers."""
+        """Compute a function by its rule; functions without a rule consist of ufuncs, or only move numbers."""
         if (function, "") in self.arithmetic.rules:
             operands = [strip_arithmetic(argument) for argument in arguments]
             result = self.arithmetic.compute((function, ""), function, operands, dict(keywords))

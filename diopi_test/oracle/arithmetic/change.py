@@ -53,6 +53,7 @@ class Deviations:
     converts_integers: bool = False
 
     def __bool__(self) -> bool:
+        """Return whether anything deviates."""
         return self.changes_operations or self.half is not None or self.emulates_float64
 
     @property
@@ -79,8 +80,8 @@ class Change:
 
     Attributes:
         size: the largest absolute change of each element over all rounds; 0 for results that are not floating-point.
-        differs: which elements change in a round although they are not floating-point, or not finite in both
-            arithmetics.
+        differs: which elements change in a round and are either not floating-point, or not finite in at least one of
+            the arithmetics.
     """
 
     size: FloatArray
@@ -94,7 +95,7 @@ class Change:
 def measure_change(
     evaluate: Evaluate, arguments: Mapping[str, Any], deviations: Deviations, make_rng: MakeGenerator
 ) -> list[Change] | None:
-    """Return the largest change of each result element over eight evaluations in a declared arithmetic.
+    """Return the largest change of each result element over eight evaluations per convolution algorithm.
 
     Args:
         evaluate: The reference.
@@ -127,7 +128,7 @@ def measure_change(
 
 
 def carry_arrays(value: Any, arithmetic: Arithmetic, kinds: str) -> Any:
-    """Return copies of the arrays of some kinds in an argument that carry an arithmetic; other values are unchanged."""
+    """Return an argument in which copies that carry an arithmetic replace the arrays of some NumPy kinds."""
     if isinstance(value, list):
         return [carry_arrays(entry, arithmetic, kinds) for entry in value]
     return carry(value.copy(), arithmetic) if isinstance(value, np.ndarray) and value.dtype.kind in kinds else value

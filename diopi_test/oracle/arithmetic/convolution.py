@@ -110,7 +110,7 @@ Convolve = Callable[[Array, Array], Array]
 
 
 def _has_unit_steps(sliding: SlidingKernel) -> bool:
-    """Return whether stride and dilation are 1."""
+    """Return whether stride and dilation are 1, and the kernel has a position on every axis."""
     return all(step == 1 for step in (*sliding.stride, *sliding.dilation)) and 0 not in (*sliding.positions,)
 
 

@@ -46,7 +46,8 @@ def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | N
         numerics: The declared arithmetic.
 
     Returns:
-        The changes; None if the arithmetic does not affect the case.
+        The changes; None if the arithmetic does not affect the case, if the results are random or have no reference,
+        or if their shapes depend on the arithmetic.
     """
     deviations = find_deviations(case, numerics)
     prototype, function = lookup(case.function), find_reference(case.function)
@@ -146,7 +147,7 @@ def describe_call(case: BaselineCase) -> Case:
 
 
 def _find_overrides(expected: Mapping[str, Expected | list[Expected] | None]) -> dict[str, ResultOverride | None]:
-    """Return the caller's choices for the results: None for omitted results, else element type and shape."""
+    """Return the caller's choices for the results that are single tensors: element type and shape; None if omitted."""
     return {
         name: None if value is None else ResultOverride(dtype=value.dtype, shape=value.values.shape)
         for name, value in expected.items()

@@ -40,7 +40,7 @@ def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
 
 
 def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
-    """Add `values` to `base` at `places`; the sum is exact if every place has at most one nonzero term."""
+    """Return `base` with `values` added at `places`; exact if each element is a sum of one value and 0 at most."""
     numbers = element_numbers(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check the shape
 
@@ -61,7 +61,7 @@ def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
 
 
 def _write_at(base: Array, places: Places, values: Any) -> Exact | AnyOf:
-    """Write `values` to `base` at `places`; if several values have the same place, any of them may remain."""
+    """Return `base` with `values` at `places`; if several values have the same place, any of them may remain."""
     out = base.copy()
     np.atleast_1d(out)[places] = values
     numbers = element_numbers(base.shape, places)
@@ -90,7 +90,7 @@ def index_backward(zeros_like_input, indices, grad_output):
 
 @reference("diopiIndexPut")
 def index_put(input, values, indices, accumulate):
-    """Write `values` to the indexed elements of input, or add them if `accumulate`."""
+    """Return input with `values` written to the indexed elements, or added to them if `accumulate`."""
     put = _add_at if accumulate else _write_at
     return put(input, selection(indices), values)
 
@@ -162,13 +162,13 @@ def _embed_slice(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key
 
 
 def _replace_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
-    """Replace a slice of `base` by `src`, which has the shape of the slice."""
+    """Return `base` with a slice replaced by `src`; raise ValueError unless `src` has the shape of the slice."""
     _check_shape("src", src, base[places].shape)
     return _replace_converted(base, places, src, out)
 
 
 def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
-    """Replace the elements of `base` at `places` by `values`, converted to the result's type."""
+    """Return `base` with the elements at `places` replaced by `values`, converted to the result's type."""
     replacement = np.asanyarray(values) if out.dtype is None else convert(np.asanyarray(values), out.dtype)
     result = np.array(base, ndmin=1)
     result[places] = strip_remarks(replacement)
@@ -263,25 +263,25 @@ def gather_backward(grad_output, input, dim, index):
 
 @reference("diopiScatter")
 def scatter(input, dim, src, index, reduce, *, out):
-    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `src` written to, added to or multiplied with the elements at positions `index` along `dim`."""
     return _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, crop_to_index(src, index), index)
 
 
 def crop_to_index(src: Array, index: Array) -> Array:
-    """Return the part of src that has the shape of `index`; a scalar counts as a vector of one element."""
+    """Return the part of src that has the shape of `index`, with scalars as vectors; src itself for an empty index."""
     return np.atleast_1d(src)[tuple(slice(length) for length in np.atleast_1d(index).shape)] if index.size else src
 
 
 @reference("diopiScatterScalar")
 def scatter_scalar(input, dim, value, index, reduce, *, out):
-    """Write, add or multiply `value` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `value` written to, added to or multiplied with the elements at `index` along `dim`."""
     src = np.full(index.shape, np.asanyarray(value).astype(input.dtype))
     result = _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, src, index)
     return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are equal
 
 
 def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
-    """Multiply the elements of `base` at `places` by `values`; unspecified where a product may leave the range."""
+    """Return `base` times `values` at `places`; unspecified where a product may leave the range of `dtype`."""
 
     def multiply_transformed(transform: Callable[[Array], Array]) -> Array:
         """Return the transformed `base` multiplied by the transformed `values` at the indexed places."""
@@ -316,7 +316,10 @@ def embedding(weight, indices):
 
 @reference("diopiEmbeddingBackward")
 def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
-    """Return the gradient of the table: sums of the rows of grad with the same index, without padding_idx."""
+    """Return the gradient of the table: sums of the rows of grad with the same index, 0 for padding_idx.
+
+    With scale_grad_byfreq, the sums are divided by the number of rows.
+    """
     width = grad.shape[-1]
     rows, places = grad.reshape(indices.size, width), indices.reshape(-1)
     if scale_grad_byfreq:

@@ -82,7 +82,7 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
 
 
 def _split_heads(x: Array, heads: int, dim: int) -> Array:
-    """Return x as [rows, heads, dim]; raise ValueError if the last axis has another size."""
+    """Return x as [rows, heads, dim]; raise ValueError if the last axis has neither size dim nor heads · dim."""
     if x.shape[-1] not in (dim, heads * dim):
         raise ValueError(f"rows of shape {x.shape} are not {heads} heads of {dim} numbers")
     return x.reshape(x.size // (heads * dim), heads, dim)
@@ -136,7 +136,7 @@ def prompt_flash_attention(
 
 @reference("diopiApplyPenalty")
 def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
-    """Subtract count · frequency penalty and the presence penalty from the logits of the tokens of each sequence."""
+    """Return logits minus count · frequency penalty and minus the presence penalty at the tokens of each sequence."""
     rows = np.repeat(np.arange(len(logits)), np.diff(p_cumsum_seq_len))
     frequency_penalties = p_token_counts * frequency_penalty[rows]
     return _subtract_penalties(
@@ -146,7 +146,7 @@ def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_to
 
 @reference("diopiApplyPenaltyV2")
 def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
-    """Apply the repetition penalty, then subtract the frequency and the presence penalty, at flat token positions."""
+    """Return logits with the repetition, frequency and presence penalties applied in this order at flat positions."""
     places = np.unravel_index(p_token_ids, logits.shape)
     x = logits[places]
     repeated = np.where(x > 0, x / repetition_penalty, x * repetition_penalty)

@@ -80,7 +80,10 @@ def _crop(input: Array, margins: Array) -> Array:
 
 @reference("diopiPad")
 def pad(input, pad, mode, value):
-    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around."""
+    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around.
+
+    Negative numbers in `pad` remove elements.
+    """
     margins = np.zeros((input.ndim, 2), int)
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)

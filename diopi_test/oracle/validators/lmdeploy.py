@@ -35,7 +35,7 @@ class CandidateTokens:
     Attributes:
         ids: the ids of all tokens, in descending order of weight.
         weights: the weight of each token: its probability, or exp(logit − largest logit).
-        limit: the number of first tokens that can be drawn.
+        limit: only this many first tokens can be drawn.
         mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
         total: the divisor of a weight in `output_log_probs`.
         is_certain: whether only the first token can be drawn.

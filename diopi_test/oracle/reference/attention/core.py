@@ -95,7 +95,7 @@ class AttentionWeights:
     Attributes:
         p: the weights, [queries, keys]; all 0 for a query that sees no key.
         top: the largest score of each query.
-        lse: the logarithm of the divisor of each query.
+        lse: the logarithm of the divisor of each query; ∞ for a query that sees no key.
         error: the errors of the logarithms of weights before division, in roundings.
         total_error: the relative error of the divisor.
     """

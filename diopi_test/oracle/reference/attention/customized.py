@@ -29,7 +29,7 @@ TRIANGLE = 2048
 
 
 def view_as_rows(x: Array, layout: str, heads: int) -> Array:
-    """Return a view of x as [sequences, rows, heads, head size]."""
+    """Return a view of x in layout BSND, BNSD, BSH or SBH as [sequences, rows, heads, head size]."""
     match layout:
         case "BSND":
             return x
@@ -64,7 +64,10 @@ def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> 
 
 
 def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: int) -> AttentionRule:
-    """Return the rule with a mask; a compressed causal triangle is dropped, because `causal` describes it."""
+    """Return the rule with a mask, and with the first query at the first key.
+
+    A compressed causal triangle is dropped, because `causal` describes it.
+    """
     if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
         return replace(rule, top_left=True)
     hidden = mask if mask.ndim == 2 else mask[:, 0]

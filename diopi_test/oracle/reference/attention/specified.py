@@ -32,7 +32,10 @@ def make_unspecified(value: Any) -> PartlySpecified:
 
 
 def mark_random_gradients(rule: AttentionRule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
-    """Mark gradients as random if dropout is; the gradients of q and k then depend on the forward result."""
+    """Mark gradients if dropout is random: that of v as random, those of q and k, which depend on it, as unspecified.
+
+    The gradients of q and k depend on the forward result, which another draw of weights would change.
+    """
     if not 0 < rule.dropout < 1:
         return grads
     q, k, v = map(strip_remarks, grads)

@@ -118,7 +118,7 @@ def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]
 def batch_apply_repetition_penalty(
     logits, penalties, output_ids, batch_size, input_lengths, max_input_length, step, penalty_type
 ):
-    """Lower the logits of the tokens that each sequence already has, by division or subtraction."""
+    """Return the logits, lowered by division or subtraction for the tokens that each sequence already has."""
     ids, result, is_unchanged = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
     for b, penalty in enumerate(penalties if penalty_type else ()):
         length = max_input_length if input_lengths is None else input_lengths[b]
@@ -152,7 +152,7 @@ def _ends_with_word(ids: Array, word: Array, last: int, offset: int, batch_size:
 
 @reference("diopiBanBadWordsInp")
 def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_size, vocab_size, step):
-    """Set the logit of a token to −∞ if it would complete a bad word."""
+    """Return the logits, −∞ for tokens that would complete a bad word."""
     result = logits.copy()
     for b in range(batch_size):
         for word in _iterate_words(bad_words if share_words else bad_words[b]):

@@ -28,7 +28,7 @@ class TokenRanking:
     Attributes:
         ids: the ids of all tokens.
         weights: the weight of each token: its probability, or exp(logit − largest logit).
-        limit: the number of first tokens that can be drawn.
+        limit: only this many first tokens can be drawn.
         mass_limit: a token can be drawn only if the weights of all preceding tokens add up to less than this limit.
         total: the number by which a weight is divided before its logarithm enters `output_log_probs`.
         is_ordered: whether the token with the lowest ID is drawn among equal weights, so that only one token is valid.
@@ -58,7 +58,7 @@ class TokenRanking:
         return self.count == 1 and (rivals == 1 or self.is_ordered)
 
     def find_position(self, u: float) -> int:
-        """Return the first position at which the cumulative weight reaches u · mass_limit, or the last position."""
+        """Return the first position at which the cumulative weight reaches u · mass_limit, or else `limit` − 1."""
         reached = np.cumsum(self.weights[: self.limit]) >= u * self.mass_limit
         return int(np.argmax(reached)) if np.any(reached) else self.limit - 1
 
