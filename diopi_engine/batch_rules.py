@@ -47,12 +47,12 @@ Rule = Callable[[Any, Sequence[Dependence]], Dependence]
 """A function of an operation and its operands' dependences that returns the dependence of the results."""
 
 
-def _certain(equation: Any, action: str) -> Dependence:
+def certainly_mixed(equation: Any, action: str) -> Dependence:
     """Return the dependence of a result that certainly mixes samples; `action` is the verb in the reason."""
     return Dependence(reason=f"{equation.primitive.name} {action} the batch", is_certain=True)
 
 
-def unknown(equation: Any) -> Dependence:
+def possibly_mixed(equation: Any) -> Dependence:
     """Return the dependence of a result that no rule covers."""
     return Dependence(reason=f"there is no rule for {equation.primitive.name} with these axes")
 
@@ -85,7 +85,7 @@ def find_mixing(operands: Sequence[Dependence]) -> Dependence | None:
 def elementwise(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence that all operands share, apart from uniform ones."""
     found = {operand for operand in operands if operand.axis is not None}
-    return UNIFORM if not found else found.pop() if len(found) == 1 else unknown(equation)
+    return UNIFORM if not found else found.pop() if len(found) == 1 else possibly_mixed(equation)
 
 
 def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -94,7 +94,7 @@ def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if operand.axis is None:
         return UNIFORM
     symbolic = [axis for axis, size in enumerate(shape_of(equation.outvars[0])) if not isinstance(size, int)]
-    return Dependence(axis=axes[operand.axis], block=operand.block) if len(symbolic) == 1 else unknown(equation)
+    return Dependence(axis=axes[operand.axis], block=operand.block) if len(symbolic) == 1 else possibly_mixed(equation)
 
 
 def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -102,14 +102,14 @@ def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     operand, before, after = operands[0], shape_of(equation.invars[0]), shape_of(equation.outvars[0])
     symbolic = [axis for axis, size in enumerate(after) if not isinstance(size, int)]
     if operand.axis is None:
-        return UNIFORM if not symbolic else unknown(equation)
+        return UNIFORM if not symbolic else possibly_mixed(equation)
     if len(symbolic) != 1 or prod(before[: operand.axis]) != prod(after[: symbolic[0]]):
-        return unknown(equation)
+        return possibly_mixed(equation)
     elements, behind = operand.block * prod(before[operand.axis + 1 :]), prod(after[symbolic[0] + 1 :])
     return (
         Dependence(axis=symbolic[0], block=elements // behind)
         if behind and elements % behind == 0
-        else unknown(equation)
+        else possibly_mixed(equation)
     )
 
 
@@ -126,7 +126,7 @@ def _without(equation: Any, operand: Dependence, removed: Sequence[int], action:
     if operand.axis is None:
         return UNIFORM
     if operand.axis in removed:
-        return _certain(equation, action)
+        return certainly_mixed(equation, action)
     return Dependence(axis=operand.axis - sum(axis < operand.axis for axis in removed), block=operand.block)
 
 
@@ -148,7 +148,7 @@ def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
         operand, axes = elementwise(equation, operands), equation.params[parameter]
         if operand.axis is None or operand.axis not in (axes if isinstance(axes, tuple | list) else (axes,)):
             return operand
-        return _certain(equation, action) if is_certain else unknown(equation)
+        return certainly_mixed(equation, action) if is_certain else possibly_mixed(equation)
 
     return rule
 
@@ -156,26 +156,28 @@ def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
 def _top_k(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of the largest elements along an axis."""
     axis = equation.params.get("axis", -1) % len(shape_of(equation.invars[0]))
-    return _certain(equation, "orders") if operands[0].axis == axis else operands[0]
+    return certainly_mixed(equation, "orders") if operands[0].axis == axis else operands[0]
 
 
 def _slice(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of a slice. A part of the batch counts as mixing samples."""
     axis, before, after = operands[0].axis, shape_of(equation.invars[0]), shape_of(equation.outvars[0])
-    return operands[0] if axis is None or before[axis] == after[axis] else _certain(equation, "selects a part of")
+    return (
+        operands[0] if axis is None or before[axis] == after[axis] else certainly_mixed(equation, "selects a part of")
+    )
 
 
 def _pad(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of a padded value."""
     operand = operands[0]
     is_padded = operand.axis is not None and any(equation.params["padding_config"][operand.axis])
-    return unknown(equation) if is_padded else operand
+    return possibly_mixed(equation) if is_padded else operand
 
 
 def _iota(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of positions along an axis. Positions in the batch may lead to mixed samples or not."""
     is_position = not isinstance(equation.params["shape"][equation.params["dimension"]], int)
-    return unknown(equation) if is_position else UNIFORM
+    return possibly_mixed(equation) if is_position else UNIFORM
 
 
 def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -183,7 +185,7 @@ def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     contracted, batched = equation.params["dimension_numbers"]
     ranks = [len(shape_of(variable)) for variable in equation.invars]
     if any(operands[side].axis in contracted[side] for side in range(2)):
-        return _certain(equation, "sums over")
+        return certainly_mixed(equation, "sums over")
     paired, free = len(batched[0]), ranks[0] - len(batched[0]) - len(contracted[0])
     places = set()
     for side, operand in enumerate(operands):
@@ -192,7 +194,7 @@ def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
             order = [*batched[side], *([None] * free if side else []), *remaining]
             places.add(Dependence(axis=order.index(operand.axis), block=operand.block))
     if len(places) == 2 or (len(places) == 1 and None not in (operands[0].axis, operands[1].axis) and not paired):
-        return unknown(equation)
+        return possibly_mixed(equation)
     return places.pop() if places else UNIFORM
 
 
@@ -203,7 +205,7 @@ def _convolution(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if data.axis is None and filters.axis is None:
         return UNIFORM
     is_batch = data.axis == numbers.lhs_spec[0] and filters.axis is None and equation.params["batch_group_count"] == 1
-    return Dependence(axis=numbers.out_spec[0], block=data.block) if is_batch else unknown(equation)
+    return Dependence(axis=numbers.out_spec[0], block=data.block) if is_batch else possibly_mixed(equation)
 
 
 def _reduce_window(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -214,7 +216,7 @@ def _reduce_window(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     neutral = {"window_dimensions": 1, "window_strides": 1, "base_dilation": 1, "padding": (0, 0)}
     values = {name: params[name][operand.axis] for name in neutral if name in params}
     is_one_sample = all(value == neutral[name] for name, value in values.items())
-    return operand if is_one_sample else unknown(equation)
+    return operand if is_one_sample else possibly_mixed(equation)
 
 
 def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -227,12 +229,12 @@ def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if indices.axis is not None:
         pairs = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)
         is_paired = (operand.axis, indices.axis) in pairs and operand.block == indices.block
-        return _indexed(equation, indices, index_axes) if is_paired else unknown(equation)
+        return _indexed(equation, indices, index_axes) if is_paired else possibly_mixed(equation)
     if equation.params["slice_sizes"][operand.axis] != shape_of(equation.invars[0])[operand.axis]:
-        return _certain(equation, "selects a part of")
+        return certainly_mixed(equation, "selects a part of")
     removed = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     if operand.axis in removed or operand.axis in numbers.start_index_map:
-        return unknown(equation)
+        return possibly_mixed(equation)
     remaining = [axis for axis in range(len(shape_of(equation.invars[0]))) if axis not in removed]
     return Dependence(axis=numbers.offset_dims[remaining.index(operand.axis)], block=operand.block)
 
@@ -241,7 +243,7 @@ def _indexed(equation: Any, indices: Dependence, index_axes: Sequence[int]) -> D
     """Return the dependence of a gather from a uniform operand, with indices that depend on samples."""
     is_vector = indices.axis == len(shape_of(equation.invars[1])) - 1
     return (
-        unknown(equation)
+        possibly_mixed(equation)
         if is_vector or indices.axis is None
         else Dependence(axis=index_axes[indices.axis], block=indices.block)
     )
@@ -251,14 +253,14 @@ def _matrix(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of an operation on the last two axes, such as a triangular solve."""
     operand, ranks = elementwise(equation, operands), [len(shape_of(variable)) for variable in equation.invars]
     is_outside = operand.axis is None or operand.axis < min(ranks) - 2
-    return operand if is_outside else unknown(equation)
+    return operand if is_outside else possibly_mixed(equation)
 
 
 def _fft(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of a Fourier transform. It mixes samples if it transforms along the batch."""
     operand, rank = operands[0], len(shape_of(equation.invars[0]))
     is_outside = operand.axis is None or operand.axis < rank - len(equation.params["fft_lengths"])
-    return operand if is_outside else _certain(equation, "transforms")
+    return operand if is_outside else certainly_mixed(equation, "transforms")
 
 
 _ELEMENTWISE = """

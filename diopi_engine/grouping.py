@@ -56,7 +56,7 @@ def link(
         The linked engines in the same order.
 
     Raises:
-        LinkError: if an engine does not fit, or each device already runs another mode.
+        LinkError: if an engine does not fit, each device already runs another mode, or a number is out of range.
     """
     if not engines or devices < 1 or not 1 <= cores <= MAX_CORES:
         raise LinkError(f"{len(engines)} engines on {devices} devices of {cores} cores, expected 1 or more of each")

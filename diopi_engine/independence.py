@@ -21,8 +21,8 @@ from diopi_engine.batch_rules import (
     elementwise,
     find_mixing,
     locate_batch_axes,
+    possibly_mixed,
     shape_of,
-    unknown,
 )
 
 
@@ -68,7 +68,7 @@ def _apply(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
         return _CONTROL_FLOW[name](equation, operands)
     rule = RULES.get(name)
     if rule is None:
-        return [UNIFORM if _is_of_weights(equation, operands) else unknown(equation)] * count
+        return [UNIFORM if _is_of_weights(equation, operands) else possibly_mixed(equation)] * count
     return [rule(equation, operands if rule is elementwise else locate_batch_axes(equation, operands))] * count
 
 
@@ -92,7 +92,7 @@ def _branch(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     """Follow all branches of a condition, which must not depend on a sample."""
     condition, *arguments = operands
     if condition != UNIFORM:
-        return [unknown(equation)] * len(equation.outvars)
+        return [possibly_mixed(equation)] * len(equation.outvars)
     first, *alternatives = (_follow(branch, arguments) for branch in equation.params["branches"])
     for results in alternatives:
         first = [_join(*pair) for pair in zip(first, results, strict=True)]
@@ -114,7 +114,7 @@ def _while(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     bound = list(operands[conditions:constants])
     carried = _repeat(lambda values: _follow(params["body_jaxpr"], [*bound, *values]), operands[constants:])
     (condition,) = _follow(params["cond_jaxpr"], [*operands[:conditions], *carried])
-    return carried if condition == UNIFORM else [find_mixing([condition]) or unknown(equation)] * len(carried)
+    return carried if condition == UNIFORM else [find_mixing([condition]) or possibly_mixed(equation)] * len(carried)
 
 
 def _scan(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:

@@ -48,12 +48,14 @@ class Ignored:
         if self.read is Read.value:
             return ""
         calls = " and ".join(_condition(name, values) for name, values in self.conditions.items())
-        names = f"Where {calls}, {_join_names(self.arguments)}" if calls else _join_names(self.arguments)
-        is_one = len(self.arguments) == 1
+        names = _join_names(self.arguments)
         if self.read is Read.form:
-            return f"{names} {'gives its' if is_one else 'give their'} shape and dtype alone: {self.reason}."
-        null = ", NULL too" if set(self.arguments) & set(tensors) else ""
-        return f"{names} {'is' if is_one else 'are'} not read and may be anything{null}: {self.reason}."
+            elements = f"Where {calls}, the elements" if calls else "The elements"
+            return f"{elements} of {names} are not read, only shape and dtype: {self.reason}."
+        subject = f"Where {calls}, {names}" if calls else names
+        verb = "is" if len(self.arguments) == 1 else "are"
+        null = ", including NULL" if set(self.arguments) & set(tensors) else ""
+        return f"{subject} {verb} not read and may be anything{null}: {self.reason}."
 
 
 def negative(value: Any) -> bool:

@@ -31,16 +31,16 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 """The implementations, by the name of the function in PyTorch."""
 
 
-def _dispatch_by_device(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper that calls `ours` if this device is PyTorch's current accelerator, else `original`."""
+def _dispatch_by_device(original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a wrapper that calls `replacement` if this device is PyTorch's current accelerator, else `original`."""
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        """Call `ours` or `original`, depending on the current accelerator."""
+        """Call `replacement` or `original`, depending on the current accelerator."""
         if torch.compiler.is_compiling():  # the tracer supports only the original functions
             return original(*args, **kwargs)
         accelerator = torch.accelerator.current_accelerator()
-        return (ours if accelerator is not None and accelerator.type == NAME else original)(*args, **kwargs)
+        return (replacement if accelerator is not None and accelerator.type == NAME else original)(*args, **kwargs)
 
     return function
 
@@ -48,6 +48,6 @@ def _dispatch_by_device(original: Callable[..., Any], ours: Callable[..., Any]) 
 def install() -> None:
     """Replace the functions of `torch.accelerator` by wrappers that support the device."""
     for module in (torch.accelerator, torch.accelerator.memory):
-        for name, ours in FUNCTIONS.items():
+        for name, replacement in FUNCTIONS.items():
             if hasattr(module, name):
-                setattr(module, name, _dispatch_by_device(getattr(module, name), ours))
+                setattr(module, name, _dispatch_by_device(getattr(module, name), replacement))

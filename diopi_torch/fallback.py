@@ -27,7 +27,7 @@ HIDDEN_WRITES: Mapping[str, frozenset[str]] = {
 }
 """Arguments that an operator writes although its schema does not declare it."""
 
-ASKS_FOR_GRADIENTS = frozenset({"aten::_sparse_mm_reduce_impl"})
+READS_REQUIRES_GRAD = frozenset({"aten::_sparse_mm_reduce_impl"})
 """Operators that skip results needed only for gradients unless gradients are requested."""
 
 NUMBERS = (bool, int, float, complex)
@@ -117,7 +117,7 @@ def _takes_generator(operator: torch._ops.OpOverload) -> bool:
 def reject_nested_tensors(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> NoReturn:
     """Raise NotImplementedError: the device does not support nested tensors."""
     raise NotImplementedError(
-        f"{NAME} has no nested tensors, which {operator_name(operator)} takes or gives: make them with "
+        f"{NAME} has no nested tensors, which {operator_name(operator)} takes or returns: create them with "
         "layout=torch.jagged, and a TransformerEncoder with enable_nested_tensor=False"
     )
 
@@ -164,7 +164,7 @@ class _CpuTransfer:
         if not is_on_device(tensor):
             return tensor
         host = replace_parts(tensor, read_to_host) if is_sparse(tensor) else to_host(tensor)
-        if self._operator._schema.name in ASKS_FOR_GRADIENTS:
+        if self._operator._schema.name in READS_REQUIRES_GRAD:
             host.requires_grad_(tensor.requires_grad)
         self._pairs.append((tensor, host))
         if writes:

@@ -119,7 +119,7 @@ PerformCall = Callable[[], Mapping[str, Any]]
 """A function that performs a call and returns the results that the vendor allocated, by name."""
 
 Watch = Callable[[FunctionCall, PerformCall], Mapping[str, Any]]
-"""A function that performs a call with the given `PerformCall` and can inspect the tensors before and after it."""
+"""A function that performs a call by calling its `PerformCall`, and can inspect the tensors before and after it."""
 
 watches: dict[int, Watch] = {}
 """The watch of each thread whose calls are watched, by thread number."""

@@ -66,6 +66,7 @@ def _related_forms(function: str) -> list[str]:
 
 
 def _is_composite(operator: torch._ops.OpOverload) -> bool:
+    """Return whether PyTorch composes an operator of others, above or below autograd."""
     return is_composed(operator) or any(has_kernel(operator, key) for key in _COMPOSED)
 
 

@@ -84,7 +84,7 @@ class CachingAllocator:
         with self._lock:
             if self._returned:
                 block = self._returned.pop()
-                if block.nbytes == size and block.stream == stream:  # programs often ask for what they dropped last
+                if block.nbytes == size and block.stream == stream:  # programs often reallocate what they released last
                     return block
                 self._returned.append(block)
                 self._take_returned_blocks()
@@ -121,7 +121,7 @@ class CachingAllocator:
                 address = self._device.malloc(nbytes)
             except CallError as error:
                 raise DeviceMemoryError(
-                    f"{nbytes:,} bytes were asked for, {self.allocated.current:,} are in use: {error.text}"
+                    f"{nbytes:,} bytes were requested, {self.allocated.current:,} are in use: {error.text}"
                 ) from None
         self.reserved.change(nbytes)
         memory = pointer(address)

@@ -50,7 +50,9 @@ def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]
     """Let an observer observe the calls of these operators, and return a function that ends the observation."""
     library = torch.library.Library("aten", "IMPL")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)  # this is what is meant
+        warnings.filterwarnings(
+            "ignore", "Warning only once for all operators", UserWarning
+        )  # the replacement is intended
         for name in sorted(operators):
             plain = kernels()[name]
             observed = ObservedKernel(plain.operator, plain.row, plain, observer)

@@ -36,8 +36,8 @@ from diopi_torch.shapes import infer_layouts
 from diopi_torch.tensors import has_lazy_bits
 
 EXCLUDED_OPERATORS: Mapping[str, str] = {
-    "_to_copy": "PyTorch composes it of making memory and copying",
-    "clone": "PyTorch composes it of making memory and copying",
+    "_to_copy": "PyTorch composes it of allocating memory and copying",
+    "clone": "PyTorch composes it of allocating memory and copying",
     "copy_": "a kernel of every device calls it",
 }
 """Operators in the table for which no kernel is derived, with the reason."""
@@ -113,7 +113,7 @@ class OperatorKernel:
                 cache_plan(form, UnsupportedForm("several elements of a written tensor are at one address"))
                 return backend().plans[form]
         found: Plan | UnsupportedForm | None = None
-        lasts = True
+        is_reusable = True
         for inplace in self._inplace_choices:
             builder = PlanBuilder(tensors, find_shared_memory(tensors) if self._writes else range(len(tensors)))
             try:
@@ -123,9 +123,9 @@ class OperatorKernel:
                 found = replace(plan, fallback=found if isinstance(found, Plan) else None)
             except UnsupportedCallError as error:
                 found = found or UnsupportedForm(str(error))
-            lasts = lasts and builder.is_reusable
+            is_reusable = is_reusable and builder.is_reusable
         assert found is not None
-        if lasts:
+        if is_reusable:
             cache_plan(form, found)
         return found
 
@@ -361,8 +361,8 @@ def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverloa
     Yields:
         The overloads.
     """
-    packet, makes_memory = operator.overloadpacket, "device" in _argument_types(operator)
-    if not makes_memory:
+    packet, allocates_memory = operator.overloadpacket, "device" in _argument_types(operator)
+    if not allocates_memory:
         yield operator
     if operator._schema.is_mutable:
         return
@@ -370,7 +370,7 @@ def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverloa
     if inplace is not None:
         yield inplace
     for overload in (getattr(packet, name) for name in packet.overloads()):
-        if not written_outputs(overload) or (makes_memory and has_kernel(overload, "CompositeExplicitAutograd")):
+        if not written_outputs(overload) or (allocates_memory and has_kernel(overload, "CompositeExplicitAutograd")):
             continue
         if _has_same_inputs(overload, operator):
             yield overload

@@ -32,7 +32,7 @@ def _classes_exist(named: Mapping[str, Any]) -> bool:
 
 
 def _are_weights(named: Mapping[str, Any]) -> bool:
-    """Return whether all weights are finite and at least 0, and one weight is positive."""
+    """Return whether all weights are finite and at least 0, and each row has a positive weight."""
     weights = read_to_host(named["self"])
     is_finite = _are_between(weights, 0, torch.finfo(weights.dtype).max) if weights.is_floating_point() else True
     return is_finite and (weights.dim() == 0 or bool((weights.sum(-1) > 0).all()))

@@ -51,12 +51,12 @@ def register() -> None:
     storage.install()
     modules.install()
     accelerator.install()
-    everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
-    _libraries.extend((everything, aten))
-    everything.fallback(fall_back, KEY)
-    everything.fallback(reject_nested_tensors, f"NestedTensor{KEY}")
+    all_operators, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    _libraries.extend((all_operators, aten))
+    all_operators.fallback(fall_back, KEY)
+    all_operators.fallback(reject_nested_tensors, f"NestedTensor{KEY}")
     for key in sparse.ON_CPU:
-        everything.fallback(fall_back, key)
+        all_operators.fallback(fall_back, key)
         for name, kernel in sparse.kernels(key, operator_names()).items():
             aten.impl(name, kernel, key)
     for name, kernel in _select_kernels(forced).items():
@@ -65,7 +65,7 @@ def register() -> None:
         aten.impl(name, composed, f"Autograd{KEY}")
     for name, composed in {**sdpa.ON_CPU, "_pin_memory": reject_pinning}.items():
         aten.impl(name, composed, "CPU")
-    everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
+    all_operators.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)
     for name, keys in FALLTHROUGH.items():
         for key in keys:

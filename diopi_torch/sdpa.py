@@ -34,8 +34,8 @@ def choose_backend(
     """Return the number of the backend that computes attention: a function of the vendor, or products and softmax."""
     lacks = find_unsupported_attention(query, key, value, attn_mask, dropout_p, is_causal)
     has = all(map(backend().vendor.has, RULE_FUNCTIONS["attention"])) and torch._C._get_overrideable_sdp_enabled()
-    is_one = lacks is None and has and query.dtype in ATTENTION_DTYPES
-    return (SDPBackend.OVERRIDEABLE if is_one else SDPBackend.MATH).value
+    uses_function = lacks is None and has and query.dtype in ATTENTION_DTYPES
+    return (SDPBackend.OVERRIDEABLE if uses_function else SDPBackend.MATH).value
 
 
 def scaled_dot_product_attention(

@@ -74,9 +74,9 @@ def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor
         block = device.allocator.allocate(layout.nbytes, stream)
     except DeviceMemoryError as error:
         raise torch.OutOfMemoryError(f"{NAME} out of memory: {error}") from None
-    lent = _BlockBytes(block.nbytes, np.uint8, block.buffer)
-    lent.block, lent.give_back = block, device.allocator.give_back
-    capsule = lent.__dlpack__()
+    block_array = _BlockBytes(block.nbytes, np.uint8, block.buffer)
+    block_array.block, block_array.give_back = block, device.allocator.give_back
+    capsule = block_array.__dlpack__()
     _dltensor_of(capsule).description = layout.description[0]
     return _from_dlpack(capsule)
 

@@ -80,9 +80,8 @@ def ulp(values: Any, dtype: Dtype) -> FloatArray:
         dtype: A floating or complex type.
 
     Returns:
-        The distances: at 0 the smallest positive number's, NaN for values that are not finite. For a complex number
-            with one
-        finite part, the distance at that part.
+        The distances. At 0, the distance is the smallest positive number; for values that are not finite, it is NaN.
+        For a complex number with one finite part, it is the distance at that part.
     """
     form = format_of(dtype)
     magnitude = np.abs(np.asarray(values)).astype(np.float64)

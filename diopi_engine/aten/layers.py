@@ -215,7 +215,10 @@ def group_norm(
 def instance_norm(
     x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float
 ) -> tuple[Array, None, None]:
-    """Return x, normalized over the batch and the spatial axes of each channel; nothing is saved for a gradient."""
+    """Return x, normalized over the batch and the spatial axes of each channel; nothing is saved for a gradient.
+
+    PyTorch's instance norm calls this operator with the channels of all samples as channels of one sample.
+    """
     normal = _normalize(x, [0, *range(2, x.ndim)], eps)[0]
     shape = (1, -1, *[1] * (x.ndim - 2))
     return (

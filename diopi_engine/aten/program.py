@@ -140,7 +140,7 @@ def _interpret(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
 
     Args:
         program: the network.
-        values: the arrays by the names of placeholders.
+        values: the arrays by the names of placeholders; receives the values of all other nodes.
 
     Returns:
         The outputs of the user's network.

@@ -171,7 +171,7 @@ def invalid_batch_sizes_are_rejected(bench: EngineBench) -> None:
 def invalid_bindings_are_rejected(bench: EngineBench) -> None:
     x, y = make_batch(3)
     with bench.engine() as engine, bench.context(engine) as context:
-        invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
+        invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one array": [y, y]}
         for subject, bindings in invalid.items():
             with expect_failure(f"bindings with {subject}", Result.ERROR_BINDING):
                 bench.client.execute(context, 3, bindings)
@@ -219,7 +219,7 @@ def handles_of_destroyed_objects_are_rejected(bench: EngineBench) -> None:
         bench.client.call("hgExecutionContextDestroy", context)
     with expect_failure("a context of a destroyed engine", Result.ERROR_INVALID_HANDLE):
         bench.client.context(engine)
-    with expect_failure("an engine for a tensor", Result.ERROR_INVALID_HANDLE):
+    with expect_failure("an engine handle passed as a tensor", Result.ERROR_INVALID_HANDLE):
         bench.client.get("hgTensorGetSize", ffi.cast("hgTensor", engine))
 
 
@@ -246,7 +246,7 @@ def a_mask_selects_the_cores(bench: EngineBench) -> None:
                 bench.client.context(second, AS_MASK, wanted)
             bench.check_batch(context, 9)
             remaining = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
-            check("the cores that were left", remaining, wanted - 1)
+            check("the remaining cores", remaining, wanted - 1)
             bench.client.call("hgDeviceRelease", 0, remaining)
 
 

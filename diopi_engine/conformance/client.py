@@ -44,7 +44,8 @@ class EngineClient:
         value = function(*arguments)
         if value != Result.SUCCESS:
             result = Result.find(value)
-            raise FailedCallError(result, self._last_error() if result else f"{name} answers {value}, no hgResult")
+            text = self._last_error() if result else f"{name} returned {value}, which is not an hgResult"
+            raise FailedCallError(result, text)
 
     def _last_error(self) -> str:
         """Return the reason of the latest failure, if the library provides it."""

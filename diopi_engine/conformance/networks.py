@@ -14,7 +14,7 @@ from diopi_engine.engine import Array
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
 
 FACTORS: Mapping[str, float] = {"layer": 1.0, "first": 2.0, "second": -3.0, "other": 1.0}
-"""The factor that distinguishes the weights of each engine; `first` and `second` are a group, the others are alone."""
+"""The factor that distinguishes the weights of each engine. `first` and `second` are linked; the others are not."""
 
 NAMES = (*FACTORS, "older")
 """The names of the files; `older` has another version of the compiler."""
@@ -44,8 +44,8 @@ def compile_engines(folder: Path) -> None:
     options: dict[str, Any] = {"outputs": ["y"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
     engines = {name: compile(layer, inputs, weights=weight_matrix(name), name=name, **options) for name in FACTORS}
     engines["first"], engines["second"] = link([engines["first"], engines["second"]], cores=2)
-    alone = engines["layer"].manifest
-    engines["other"] = replace(engines["other"], manifest=replace(alone, name="other", group="other"))
-    engines["older"] = replace(engines["layer"], manifest=replace(alone, compiler="0.1"))
+    manifest = engines["layer"].manifest
+    engines["other"] = replace(engines["other"], manifest=replace(manifest, name="other", group="other"))
+    engines["older"] = replace(engines["layer"], manifest=replace(manifest, compiler="0.1"))
     for name, engine in engines.items():
         engine.save(folder / name)

@@ -51,7 +51,7 @@ class Allocation:
     def release(self) -> None:
         """Release all cores of the allocation."""
         for device in self.devices.values():
-            with device.cores.choosing():
+            with device.cores.exclusive_access():
                 device.cores.end_use(self.core_masks[device.number])
 
 
@@ -87,8 +87,8 @@ def allocate(
         with ExitStack() as stack:
             for mapped_device in sorted(
                 mapped.values(), key=lambda candidate: candidate.number
-            ):  # in one order, so that nobody waits in a ring
-                stack.enter_context(mapped_device.cores.choosing())
+            ):  # in the same order in all processes, which avoids deadlocks
+                stack.enter_context(mapped_device.cores.exclusive_access())
             try:
                 return _reserve_cores(manifest, mapped, policy, mask)
             except InterfaceError as error:
@@ -107,7 +107,7 @@ def _check_memory(manifest: EngineManifest, device: DeviceDescription) -> None:
 def _reserve_cores(
     manifest: EngineManifest, mapped: Mapping[int, DeviceDescription], policy: CoreAllocPolicy, mask: int
 ) -> Allocation:
-    """Reserve the cores of a group on the physical devices that its virtual devices are mapped to."""
+    """Reserve the cores of a group on the devices of `mapped`; raise HG_ERROR_CORES_UNAVAILABLE if too few are free."""
     copies = {
         virtual: _map_copies(
             manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0
@@ -130,7 +130,21 @@ def _reserve_cores(
 def _map_copies(
     manifest: EngineManifest, virtual: int, device: DeviceDescription, policy: CoreAllocPolicy, mask: int
 ) -> list[dict[int, int]]:
-    """Return the maps from virtual to physical cores of a device, one for each copy of the scheme."""
+    """Return a map from virtual to physical cores of a device for each copy of the scheme.
+
+    Args:
+        manifest: the manifest of the engine.
+        virtual: the virtual device.
+        device: the physical device.
+        policy: which cores to use.
+        mask: the physical cores for this engine; 0 for any cores.
+
+    Returns:
+        The maps, one per copy.
+
+    Raises:
+        InterfaceError: HG_ERROR_CORES_UNAVAILABLE if too few cores are free.
+    """
     masks = (control.core_mask for control in manifest.scheme if control.virtual_device == virtual)
     wanted = core_numbers(reduce(or_, masks))
     fixed: dict[int, int] = {}

@@ -49,20 +49,20 @@ def map_arrays(
 
 
 def _binding_array(
-    handles: Handles, context: ExecutionContext, binding: Binding, batch: int, nbytes: int, info: Any
+    handles: Handles, context: ExecutionContext, binding: Binding, batch: int, address_or_handle: int, info: Any
 ) -> Array:
     """Return the memory of a binding as an array; raise InterfaceError if the memory is too small or invalid."""
-    if not nbytes:
+    if not address_or_handle:
         raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
     shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
     size = prod(shape) * dtype.itemsize
     location = info.location if info is not None else MemoryType.SYSTEM
     if location == MemoryType.HOST:
-        memory = _tensor_bytes(handles.find(RuntimeTensor, nbytes), context, binding, batch)
+        memory = _tensor_bytes(handles.find(RuntimeTensor, address_or_handle), context, binding, batch)
     elif location == MemoryType.SYSTEM:
         if info is not None and info.size and info.size < size:
             raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} has {info.size} bytes, expected {size}")
-        memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", nbytes), size)), np.uint8)
+        memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address_or_handle), size)), np.uint8)
     else:
         raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"binding {binding.name} is at location {location}")
     return memory[:size].view(dtype).reshape(shape)

@@ -16,7 +16,7 @@ _TEXT = """\
 #include <hgrt.h>
 #include "host.h"
 
-/* As Python reads it. */
+/* Python reads this structure. */
 struct hgrt_exported {{
     function_t* functions;
     void (*fail)(const char* reason);

@@ -345,7 +345,7 @@ def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
 
 
 def _description(desc: Any) -> tuple[DataType, int, tuple[int, ...]]:
-    """Return type, layout and sizes from a description in C."""
+    """Return type, layout and sizes from a description in C; raise HG_ERROR_INVALID_ARGUMENT if it is invalid."""
     if not desc:
         raise invalid_argument("desc is NULL")
     sizes = tuple(desc.dims.d[0 : desc.dims.nbDims]) if 0 <= desc.dims.nbDims <= MAX_DIMS else (-1,)

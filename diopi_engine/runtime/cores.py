@@ -27,7 +27,7 @@ _FLOCK = "hhqqi"
 
 
 class Cores:
-    """The cores of a device as bit masks. Methods that change something must be called within `choosing`.
+    """The cores of a device as bit masks. Methods that change something must be called within `exclusive_access`.
 
     Attributes:
         count: the number of cores.
@@ -49,7 +49,7 @@ class Cores:
         self.used = 0
 
     @contextmanager
-    def choosing(self) -> Iterator[None]:
+    def exclusive_access(self) -> Iterator[None]:
         """Prevent other threads and processes from taking cores during the context."""
         with self._lock:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, _CHOOSING)
@@ -97,8 +97,8 @@ class Cores:
 
     def _is_locked(self, core: int) -> bool:
         """Return whether another process owns a core."""
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, core, 1, 0)
-        return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
+        query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, core, 1, 0)
+        return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, query))[0] != fcntl.F_UNLCK)
 
 
 def core_numbers(mask: int) -> list[int]:
@@ -113,7 +113,7 @@ def cores_mask(cores: Iterator[int] | list[int]) -> int:
 
 def retain(cores: Cores, count: int, left: int) -> int:
     """Retain `count` free cores if `left` more are free, and return their mask; else HG_ERROR_CORES_UNAVAILABLE."""
-    with cores.choosing():
+    with cores.exclusive_access():
         free = core_numbers(cores.free)
         if len(free) < count + left:
             needed = f"{count} cores, with {left} left for requests of higher priority"
@@ -125,7 +125,7 @@ def retain(cores: Cores, count: int, left: int) -> int:
 
 def release(cores: Cores, mask: int) -> None:
     """Release retained cores; raise HG_ERROR_INVALID_ARGUMENT or HG_ERROR_IN_USE if that is not possible."""
-    with cores.choosing():
+    with cores.exclusive_access():
         if not mask or mask & ~cores.retained:
             raise InterfaceError(
                 Result.ERROR_INVALID_ARGUMENT, f"cores {mask:#x} are released, {cores.retained:#x} are retained"

@@ -90,7 +90,7 @@ class Execution:
         self._turn = threading.Lock()
 
     def execute(self, batch: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Write the outputs for a batch of inputs."""
+        """Write the outputs for a batch of inputs; raise HG_ERROR_INVALID_HANDLE after `close`."""
         with self._turn:
             if not self._lanes:
                 raise InterfaceError(

@@ -154,7 +154,7 @@ def _split_lists(
 def _call(
     operator: AtenOperator, row: Row, plain: Prototype, values: Mapping[str, Any], returned: Sequence[Any]
 ) -> FunctionCall:
-    """Return the call of the form of `plain` that accepts the values."""
+    """Return the call of the form of `plain` that accepts the values; raise NotMappedError if no form accepts them."""
     scalar = any(plain.parameter(name).is_tensor and isinstance(value, NUMBERS) for name, value in values.items())
     prototype = find_form(plain.base, inplace=operator.inplace, scalar=scalar)
     if prototype is None and row.operator == operator.name:  # a plain function may also write its result to the input
@@ -199,7 +199,7 @@ def _argument(operator: AtenOperator, parameter: kinds.Parameter, value: Any) ->
 
 
 def _results(operator: AtenOperator, row: Row, prototype: Prototype, returned: Sequence[Any]) -> dict[str, Any]:
-    """Return the tensors to pass for results whose sizes the caller decides, by name."""
+    """Return the tensors for results whose sizes the caller decides; raise NotMappedError if one is missing."""
     outputs = [p for p in prototype.results if issubclass(p.annotation, kinds.Out | kinds.Outs)]
     found: dict[str, Any] = {}
     for number, parameter in enumerate(outputs):

@@ -49,7 +49,7 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
             return baseline_case
         return restrict_to_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)
     except (*FAILURES, MemoryError) as error:
-        raise NotComparableError(f"the reference refuses it: {error}") from error
+        raise NotComparableError(f"the reference rejects the call: {error}") from error
 
 
 def _allow_zeros_of_either_sign(case: BaselineCase) -> BaselineCase:

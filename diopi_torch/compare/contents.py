@@ -107,9 +107,9 @@ class TensorContent:
             begin = max(self.address, content.address)
             end = min(self.address + now.size, content.address + content.stored.size)
             if begin < end:
-                here, there = slice(begin - self.address, end - self.address), slice(begin - content.address, None)
-                is_element = ~content.make_record("", Role.output, content.stored).gaps[there][: end - begin]
-                now[here] = np.where(is_element, self.stored[here], now[here])
+                common, start = slice(begin - self.address, end - self.address), begin - content.address
+                is_element = ~content.make_record("", Role.output, content.stored).gaps[start:][: end - begin]
+                now[common] = np.where(is_element, self.stored[common], now[common])
         return now
 
     def to_cpu(self) -> torch.Tensor:

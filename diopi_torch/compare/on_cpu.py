@@ -42,7 +42,7 @@ class CpuCall:
         declared = operator._schema.arguments
         written = {a.name for a in declared if a.alias_info is not None and a.alias_info.is_write}
         self._written = written | HIDDEN_WRITES.get(operator._schema.name, frozenset())
-        self._given_for_results = frozenset(written_outputs(operator))
+        self._output_arguments = frozenset(written_outputs(operator))
 
     @property
     def draws_random_numbers(self) -> bool:
@@ -74,11 +74,15 @@ class CpuCall:
         Returns:
             The outputs by name.
         """
-        hosts = {id(self.contents[name].tensor): tensor for name, tensor in tensors.items()}  # given twice, it is one
+        hosts = {
+            id(self.contents[name].tensor): tensor
+            for name, tensor in tensors.items()
+            # a tensor that is passed twice has one replacement
+        }
 
         def host(name: str, tensor: torch.Tensor) -> torch.Tensor:
             """Return the CPU tensor for an argument; an empty tensor for an output argument."""
-            is_for_results = name.partition(".")[0] in self._given_for_results
+            is_for_results = name.partition(".")[0] in self._output_arguments
             return hosts[id(tensor)].new_empty(0) if is_for_results else hosts[id(tensor)]
 
         named = {

@@ -59,10 +59,10 @@ class StandardResult:
             return None
         if (expected.values.shape, self.strides) == form:
             return expected
-        mine, theirs = _element_offsets(expected.values.shape, self.strides), _element_offsets(*form)
-        if not np.array_equal(np.sort(mine), np.sort(theirs)):
+        result_offsets, view_offsets = _element_offsets(expected.values.shape, self.strides), _element_offsets(*form)
+        if not np.array_equal(np.sort(result_offsets), np.sort(view_offsets)):
             return None
-        order = np.argsort(mine)[np.argsort(np.argsort(theirs))]
+        order = np.argsort(result_offsets)[np.argsort(np.argsort(view_offsets))]
 
         def permute(array: NDArray[Any] | None) -> Any:
             """Return an array of the result's shape with the elements in the order of the view."""
@@ -113,7 +113,7 @@ def _compare_written_tensors(
     try:
         wanted = call.run_in_call_dtypes()
     except (RuntimeError, NotImplementedError) as error:
-        reason = f"not compared: the CPU can't do it: {str(error).splitlines()[0]}"
+        reason = f"not compared: the CPU can't run the operator: {str(error).splitlines()[0]}"
         yield from (ComparedTensor(name, True, (f"{name}: {reason}",)) for name in outputs)
         return
     precise = _run_precisely(call)
@@ -205,11 +205,11 @@ def _compare_output(
         return ComparedTensor(name, False, (statement,))
     if truth is None:
         return ComparedTensor(name, True, (f"{name}: drawn at random, of the same form",))
-    here, there = widen(actual, dtype), widen(wanted, dtype)
-    mask = truth.exceeds_budget(here, there, dtype)
+    device_values, cpu_values = widen(actual, dtype), widen(wanted, dtype)
+    mask = truth.exceeds_budget(device_values, cpu_values, dtype)
     if not mask.any():
         return ComparedTensor(name, True, (f"{name}: allclose",))
-    return ComparedTensor(name, False, tuple(_describe_difference(name, tensor, here, there, mask)))
+    return ComparedTensor(name, False, tuple(_describe_difference(name, tensor, device_values, cpu_values, mask)))
 
 
 def _describe_difference(

@@ -1,28 +1,28 @@
-/* Contexts: what an operator is called with. A context owns every tensor made in it. */
+/* Contexts: the first argument of every operator. A context owns all tensors that are created in it. */
 #include "runtime.h"
 
 diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_t* context) {
     TRY(handle_check(stream, STREAM, __func__));
     EXPECT_RESULT(context);
-    diopiContextHandle_t made = handle_new(CONTEXT);
-    EXPECT(made != NULL, "out of host memory for a context");
-    made->stream = stream;
+    diopiContextHandle_t new_context = handle_new(CONTEXT);
+    EXPECT(new_context != NULL, "out of host memory for a context");
+    new_context->stream = stream;
     stream->users++;
-    pthread_mutex_init(&made->lock, NULL);
-    *context = made;
+    pthread_mutex_init(&new_context->lock, NULL);
+    *context = new_context;
     return diopiSuccess;
 }
 
 diopiContextHandle_t diopirt_context_open(diopirt_device_t device) {
     diopirt_stream_t stream;
-    diopiContextHandle_t made;
+    diopiContextHandle_t new_context;
     if (diopirt_stream_create(device, &stream) != diopiSuccess) return NULL;
-    if (diopirt_context_create(stream, &made) != diopiSuccess) {
+    if (diopirt_context_create(stream, &new_context) != diopiSuccess) {
         stream_destroy_after_failure(stream, diopirt_last_code());
         return NULL;
     }
-    made->owns_stream = true;
-    return made;
+    new_context->owns_stream = true;
+    return new_context;
 }
 
 diopiError_t diopirt_context_take_stream(diopiContextHandle_t context, diopirt_stream_t* stream) {
@@ -32,7 +32,7 @@ diopiError_t diopirt_context_take_stream(diopiContextHandle_t context, diopirt_s
     bool owned = context->owns_stream;
     context->owns_stream = false;
     pthread_mutex_unlock(&context->lock);
-    EXPECT(owned, "%s: the stream is not the context's own", __func__);
+    EXPECT(owned, "%s: the context does not own its stream", __func__);
     *stream = context->stream;
     return diopiSuccess;
 }
@@ -64,7 +64,7 @@ diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorH
                                       int64_t* count) {
     TRY(handle_check(context, CONTEXT, __func__));
     EXPECT_RESULT(count);
-    EXPECT(tensors != NULL || capacity == 0, "%s: no room for %lld tensors", __func__, (long long)capacity);
+    EXPECT(tensors != NULL || capacity == 0, "%s: the array for %lld tensors is NULL", __func__, (long long)capacity);
     int64_t found = 0;
     pthread_mutex_lock(&context->lock);
     for (struct diopiTensor* tensor = context->first; found < context->required; tensor = tensor->next) {

@@ -1,9 +1,9 @@
-/* Devices: the nine functions a vendor registers, and which device's table is being filled. */
+/* Devices: the nine functions that a vendor registers, and the device whose table is being filled. */
 #include "runtime.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the next two variables */
 static diopirt_device_t current;
-static bool started; /* there has been a current device */
+static bool started; /* whether there has been a current device */
 
 #define ROW(name, stem, title, missing) [diopirt_##name##_service] = {title, missing},
 static const struct {
@@ -35,9 +35,9 @@ diopiError_t device_failed(diopirt_device_t device, enum diopirt_service service
 
 diopiError_t diopirt_device_create(diopirt_device_t* device) {
     EXPECT_RESULT(device);
-    diopirt_device_t made = handle_new(DEVICE);
-    EXPECT(made != NULL, "out of host memory for a device");
-    *device = made;
+    diopirt_device_t new_device = handle_new(DEVICE);
+    EXPECT(new_device != NULL, "out of host memory for a device");
+    *device = new_device;
     return diopiSuccess;
 }
 

@@ -1,4 +1,4 @@
-/* Generators: the seed and offset random operators draw from, and their state as a tensor. */
+/* Generators: the seed and offset of random operators, and their state as a tensor. */
 #include "runtime.h"
 
 enum { STATE_BYTES = 16 }; /* seed and offset, least significant byte first */
@@ -13,12 +13,12 @@ _Static_assert(sizeof(struct diopiGenerator) <= SLOT_BYTES, "a generator fits a 
 
 diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGeneratorHandle_t* generator) {
     EXPECT_RESULT(generator);
-    diopiGeneratorHandle_t made = handle_new(GENERATOR);
-    EXPECT(made != NULL, "out of host memory for a generator");
-    pthread_mutex_init(&made->lock, NULL);
-    made->seed = seed;
-    made->offset = offset;
-    *generator = made;
+    diopiGeneratorHandle_t new_generator = handle_new(GENERATOR);
+    EXPECT(new_generator != NULL, "out of host memory for a generator");
+    pthread_mutex_init(&new_generator->lock, NULL);
+    new_generator->seed = seed;
+    new_generator->offset = offset;
+    *generator = new_generator;
     return diopiSuccess;
 }
 
@@ -29,14 +29,14 @@ diopiError_t diopirt_generator_destroy(diopiGeneratorHandle_t generator) {
     return diopiSuccess;
 }
 
-static void get(struct diopiGenerator* generator, uint64_t* seed, uint64_t* offset) {
+static void read_state(struct diopiGenerator* generator, uint64_t* seed, uint64_t* offset) {
     pthread_mutex_lock(&generator->lock);
     *seed = generator->seed;
     *offset = generator->offset;
     pthread_mutex_unlock(&generator->lock);
 }
 
-static void set(struct diopiGenerator* generator, uint64_t seed, uint64_t offset) {
+static void write_state(struct diopiGenerator* generator, uint64_t seed, uint64_t offset) {
     pthread_mutex_lock(&generator->lock);
     generator->seed = seed;
     generator->offset = offset;
@@ -47,13 +47,13 @@ diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t*
     TRY(handle_check(th, GENERATOR, __func__));
     EXPECT_RESULT(ptrSeed);
     EXPECT_RESULT(ptrOffset);
-    get(th, ptrSeed, ptrOffset);
+    read_state(th, ptrSeed, ptrOffset);
     return diopiSuccess;
 }
 
 diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t seed, uint64_t offset) {
     TRY(handle_check(th, GENERATOR, __func__));
-    set(th, seed, offset);
+    write_state(th, seed, offset);
     return diopiSuccess;
 }
 
@@ -71,7 +71,7 @@ diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGenerato
                                     diopiTensorHandle_t* data) {
     TRY(handle_check(th, GENERATOR, __func__));
     uint64_t seed, offset;
-    get((struct diopiGenerator*)th, &seed, &offset); /* constant but for its lock */
+    read_state((struct diopiGenerator*)th, &seed, &offset); /* changes only the lock */
     unsigned char state[STATE_BYTES];
     store(state, seed);
     store(state + 8, offset);
@@ -89,6 +89,6 @@ diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorH
            "%s: a state is a contiguous uint8 tensor of %d elements", __func__, STATE_BYTES);
     unsigned char bytes[STATE_BYTES];
     TRY(diopirt_tensor_read(state, state->offset, STATE_BYTES, bytes));
-    set(th, load(bytes), load(bytes + 8));
+    write_state(th, load(bytes), load(bytes + 8));
     return diopiSuccess;
 }

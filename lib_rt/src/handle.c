@@ -1,4 +1,4 @@
-/* Where handles live: slots that never go back to the system, so that any pointer can be told from a living handle. */
+/* The memory of handles: slots that are never returned to the system, so that any pointer can be checked. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 
 enum {
     FIRST_SLAB_SLOTS = 1024,
-    MAX_SLABS = 24,  /* each twice the one before it */
-    QUARANTINE = 512 /* retired slots that rest before the oldest is used again */
+    MAX_SLABS = 24,  /* each slab has twice as many slots as the previous one */
+    QUARANTINE = 512 /* the oldest retired slot is reused when there are more retired slots than this */
 };
 
 _Static_assert(sizeof(struct diopiTensor) <= SLOT_BYTES, "a tensor fits a slot");
@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct diopirt_stream) <= SLOT_BYTES, "a stream fits a slo
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(unsigned char*) slabs[MAX_SLABS];
 static int slab_count;
-static size_t used_slots; /* of the last slab */
+static size_t used_slots; /* in the last slab */
 static struct handle *oldest_retired, *newest_retired;
 static size_t retired_count;
 
@@ -43,7 +43,7 @@ static void* reused_slot(void) {
     struct handle* slot = oldest_retired;
     oldest_retired = slot->next_retired;
     retired_count--;
-    memset(slot + 1, 0, SLOT_BYTES - sizeof *slot); /* not its kind, which others may be checking */
+    memset(slot + 1, 0, SLOT_BYTES - sizeof *slot); /* not the kind, which other threads may be checking */
     return slot;
 }
 
@@ -79,8 +79,8 @@ static bool is_slot(const void* pointer) {
 
 diopiError_t handle_check(const void* handle, enum handle_kind kind, const char* caller) {
     EXPECT(handle != NULL, "%s: the %s is NULL", caller, kind_names[kind]);
-    EXPECT(is_slot(handle), "%s: %p is no handle of this runtime, expected a %s", caller, handle, kind_names[kind]);
+    EXPECT(is_slot(handle), "%s: %p is not a handle of this runtime, expected a %s", caller, handle, kind_names[kind]);
     enum handle_kind found = ((const struct handle*)handle)->kind;
-    EXPECT(found == kind, "%s: %p is a %s, expected a living %s", caller, handle, kind_names[found], kind_names[kind]);
+    EXPECT(found == kind, "%s: %p is a %s, expected a live %s", caller, handle, kind_names[found], kind_names[kind]);
     return diopiSuccess;
 }

@@ -1,8 +1,8 @@
-/* The built-in device, as a vendor would provide one: aligned host memory, and streams that do their copies when they
- * are waited for.
+/* The built-in device, with functions like those of a vendor: aligned host memory, and streams that perform their
+ * copies when a caller waits for them.
  *
- * Copies are as late as they may be: a call returns before the bytes have moved, and nothing orders two streams. Code
- * that forgets to synchronise fails here, each time, as it would now and then on a chip. */
+ * Copies are as late as the interface permits: a call returns before the bytes are copied, and the copies of separate
+ * streams have no order. Code that does not synchronize always fails here, while it fails only sometimes on a chip. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct copy {
 struct host_stream {
     struct handle handle;
     pthread_mutex_t lock;
-    int copies; /* queued, in their order */
+    int copies; /* number of copies in the queue */
     struct copy* queue;
 };
 
@@ -28,27 +28,27 @@ static _Thread_local char last_error[256];
 
 const char* diopirt_host_last_error(void) { return last_error; }
 
-static int32_t failed(diopiError_t code) {
+static int32_t report_error(diopiError_t code) {
     snprintf(last_error, sizeof last_error, "%s", diopirt_last_error());
     return (int32_t)code;
 }
 
-static diopiError_t make(diopiStreamHandle_t* stream) {
-    struct host_stream* made = handle_new(HOST_STREAM);
-    struct copy* queue = made != NULL ? malloc(DIOPIRT_HOST_COPIES * sizeof *queue) : NULL;
+static diopiError_t create_stream(diopiStreamHandle_t* stream) {
+    struct host_stream* new_stream = handle_new(HOST_STREAM);
+    struct copy* queue = new_stream != NULL ? malloc(DIOPIRT_HOST_COPIES * sizeof *queue) : NULL;
     if (queue == NULL) {
-        if (made != NULL) handle_retire(made);
+        if (new_stream != NULL) handle_retire(new_stream);
         return fail(diopiErrorOccurred, "out of memory for a stream");
     }
-    made->queue = queue;
-    pthread_mutex_init(&made->lock, NULL);
-    *stream = made;
+    new_stream->queue = queue;
+    pthread_mutex_init(&new_stream->lock, NULL);
+    *stream = new_stream;
     return diopiSuccess;
 }
 
 int32_t diopirt_host_stream_create(diopiStreamHandle_t* stream) {
-    diopiError_t code = make(stream);
-    return code == diopiSuccess ? 0 : failed(code);
+    diopiError_t code = create_stream(stream);
+    return code == diopiSuccess ? 0 : report_error(code);
 }
 
 static void copy_all(struct host_stream* stream) {
@@ -61,9 +61,9 @@ static void copy_all(struct host_stream* stream) {
 
 int32_t diopirt_host_stream_sync(diopiStreamHandle_t handle) {
     diopiError_t code = handle_check(handle, HOST_STREAM, "stream synchronize");
-    if (code != diopiSuccess) return failed(code);
+    if (code != diopiSuccess) return report_error(code);
     struct host_stream* stream = handle;
-    pthread_mutex_lock(&stream->lock); /* which a thread that is copying holds */
+    pthread_mutex_lock(&stream->lock); /* waits for a thread that is copying */
     copy_all(stream);
     pthread_mutex_unlock(&stream->lock);
     return 0;
@@ -71,7 +71,7 @@ int32_t diopirt_host_stream_sync(diopiStreamHandle_t handle) {
 
 int32_t diopirt_host_stream_destroy(diopiStreamHandle_t handle) {
     diopiError_t code = handle_check(handle, HOST_STREAM, "stream destroy");
-    if (code != diopiSuccess) return failed(code);
+    if (code != diopiSuccess) return report_error(code);
     struct host_stream* stream = handle;
     copy_all(stream);
     pthread_mutex_destroy(&stream->lock);
@@ -82,7 +82,7 @@ int32_t diopirt_host_stream_destroy(diopiStreamHandle_t handle) {
 
 int32_t diopirt_host_copy(diopiStreamHandle_t handle, void* destination, const void* source, uint64_t bytes) {
     diopiError_t code = handle_check(handle, HOST_STREAM, "copy");
-    if (code != diopiSuccess) return failed(code);
+    if (code != diopiSuccess) return report_error(code);
     struct host_stream* stream = handle;
     pthread_mutex_lock(&stream->lock);
     stream->queue[stream->copies++] = (struct copy){destination, source, bytes};
@@ -94,7 +94,7 @@ int32_t diopirt_host_copy(diopiStreamHandle_t handle, void* destination, const v
 void* diopirt_host_malloc(uint64_t bytes) {
     void* memory = NULL;
     if (posix_memalign(&memory, DIOPIRT_HOST_ALIGNMENT, bytes > 0 ? (size_t)bytes : 1) == 0) return memory;
-    failed(fail(diopiErrorOccurred, "out of memory: %llu bytes were asked for", (unsigned long long)bytes));
+    report_error(fail(diopiErrorOccurred, "out of memory: %llu bytes were requested", (unsigned long long)bytes));
     return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* Timing records: named spans that nest within a thread, kept only while a log is being written. */
+/* Timing records: named time spans that nest within a thread. They are stored only while there is a log. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -49,20 +49,20 @@ static void empty(void) {
     capacity = 0;
 }
 
-/* Takes the entry's name over; false if it belongs in the log and there is no memory for it. */
-static bool keep(struct entry entry) {
+/* Append an entry to the log, if there is one, and take ownership of its name; return false if memory is exhausted. */
+static bool append_entry(struct entry entry) {
     pthread_mutex_lock(&lock);
-    bool wanted = logging, kept = wanted && has_room();
-    if (kept) entries[entry_count++] = entry;
+    bool is_logging = logging, is_stored = is_logging && has_room();
+    if (is_stored) entries[entry_count++] = entry;
     pthread_mutex_unlock(&lock);
-    if (!kept) free(entry.name);
-    return kept || !wanted;
+    if (!is_stored) free(entry.name);
+    return is_stored || !is_logging;
 }
 
-void diopirt_record_log(bool on) {
+void diopirt_record_log(bool start) {
     pthread_mutex_lock(&lock);
     empty();
-    logging = on;
+    logging = start;
     pthread_mutex_unlock(&lock);
 }
 
@@ -82,7 +82,8 @@ diopiError_t diopirt_record_logged(int64_t index, const char** name, int32_t* re
     int64_t count = entry_count;
     if (index >= 0 && index < count) found = entries[index];
     pthread_mutex_unlock(&lock);
-    EXPECT(found.name != NULL, "%s: record %lld of %lld", __func__, (long long)index, (long long)count);
+    EXPECT(found.name != NULL, "%s: there is no record %lld, the log has %lld", __func__, (long long)index,
+           (long long)count);
     *name = found.name;
     *record_depth = found.depth;
     *nanoseconds = found.nanoseconds;
@@ -93,15 +94,15 @@ diopiError_t diopiRecordStart(const char* record_name, void** record) {
     EXPECT(record_name != NULL, "%s: the name is NULL", __func__);
     EXPECT_RESULT(record);
     char* name = strdup(record_name);
-    struct record* made = name != NULL ? handle_new(RECORD) : NULL;
-    if (made == NULL) {
+    struct record* new_record = name != NULL ? handle_new(RECORD) : NULL;
+    if (new_record == NULL) {
         free(name);
         return fail(diopiErrorOccurred, "out of host memory for a record");
     }
-    made->name = name;
-    made->depth = depth++;
-    made->started = now();
-    *record = made;
+    new_record->name = name;
+    new_record->depth = depth++;
+    new_record->started = now();
+    *record = new_record;
     return diopiSuccess;
 }
 
@@ -109,10 +110,10 @@ diopiError_t diopiRecordEnd(void** record) {
     EXPECT(record != NULL, "%s: the record pointer is NULL", __func__);
     TRY(handle_check(*record, RECORD, __func__));
     struct record* ended = *record;
-    bool kept = keep((struct entry){ended->name, ended->depth, now() - ended->started});
+    bool succeeded = append_entry((struct entry){ended->name, ended->depth, now() - ended->started});
     depth--;
     handle_retire(ended);
     *record = NULL;
-    EXPECT(kept, "out of host memory for the log of records");
+    EXPECT(succeeded, "out of host memory for the log of records");
     return diopiSuccess;
 }

@@ -1,4 +1,4 @@
-/* The structures of the runtime, and what its files offer one another. */
+/* The structures of the runtime, and the functions that its source files share. */
 #ifndef DIOPIRT_RUNTIME_H_
 #define DIOPIRT_RUNTIME_H_
 
@@ -7,10 +7,11 @@
 
 #include "diopirt_private.h"
 
-_Static_assert(sizeof(size_t) >= sizeof(int64_t), "every number of bytes is a size_t");
+_Static_assert(sizeof(size_t) >= sizeof(int64_t), "a size_t represents every number of bytes");
 
 /* error.c */
-enum { ERROR_BYTES = 512 }; /* of the text of an error */
+enum { ERROR_BYTES = 512 }; /* maximum size of the text of an error */
+/* Set the last error of this thread, and return its code. */
 
 diopiError_t fail(diopiError_t code, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -26,7 +27,7 @@ diopiError_t fail(diopiError_t code, const char* format, ...) __attribute__((for
 #define EXPECT_RESULT(pointer) EXPECT((pointer) != NULL, "%s: the result pointer " #pointer " is NULL", __func__)
 
 /* handle.c: every handle points to a structure that begins with a `struct handle`. */
-enum { SLOT_BYTES = 256 }; /* which is what each of them may take */
+enum { SLOT_BYTES = 256 }; /* maximum size of such a structure */
 
 enum handle_kind { DEAD, DEVICE, STREAM, CONTEXT, TENSOR, GENERATOR, RECORD, HOST_STREAM };
 
@@ -35,8 +36,9 @@ struct handle {
     struct handle* next_retired;
 };
 
-void* handle_new(enum handle_kind kind); /* zeroed; NULL when out of memory */
+void* handle_new(enum handle_kind kind); /* zeroed; NULL if there is not enough memory */
 void handle_retire(void* handle);
+/* Return an error unless `handle` is a live handle of this kind; `caller` is the function that the message names. */
 diopiError_t handle_check(const void* handle, enum handle_kind kind, const char* caller);
 
 /* device.c */
@@ -44,16 +46,19 @@ struct diopirt_device {
     struct handle handle;
     _Atomic(diopirt_function_t) functions[diopirt_service_count];
     atomic_int_fast64_t live_blocks, live_bytes, allocations;
-    atomic_int users; /* streams on it */
+    atomic_int users; /* number of streams on the device */
 };
 
-/* The function registered as `service`, which others may replace meanwhile; its own error if there is none. */
+/* Store the function registered as `service`; return the error of this service if there is none. Read the function only
+ * once per call, because another thread may replace it. */
 diopiError_t device_function(diopirt_device_t device, enum diopirt_service service, diopirt_function_t* function);
+/* Return the error of a service if it is not registered. */
 diopiError_t device_require(diopirt_device_t device, enum diopirt_service service);
+/* Return the error of a service whose function returned `code`. */
 diopiError_t device_failed(diopirt_device_t device, enum diopirt_service service, int32_t code);
 
 /* stream.c */
-struct staging { /* host memory a copy may still be using; released once the stream is known to be past it */
+struct staging { /* host memory that an enqueued copy may still use; released after the stream has been waited for */
     struct staging* next;
     unsigned char bytes[];
 };
@@ -62,42 +67,45 @@ struct diopirt_stream {
     struct handle handle;
     diopirt_device_t device;
     diopiStreamHandle_t native;
-    _Atomic(struct staging*) pending; /* a list, which threads add to and take as a whole */
-    atomic_int users; /* contexts on it */
+    _Atomic(struct staging*) pending; /* a list; threads add entries, or take the whole list */
+    atomic_int users; /* number of contexts on the stream */
 };
 
 struct staging* staging_new(int64_t bytes);
+/* Return an error if a service that releasing the stream needs is not registered. */
 diopiError_t stream_releasable(diopirt_stream_t stream);
 diopiError_t stream_synchronize(diopirt_stream_t stream);
 diopiError_t stream_copy(diopirt_stream_t stream, enum diopirt_service service, void* dst, const void* src,
                          uint64_t bytes);
-/* Destroy the stream and report `code` with the current message, whatever becomes of the stream. */
+/* Destroy the stream, and return `code` with the current message even if destroying the stream fails. */
 diopiError_t stream_destroy_after_failure(diopirt_stream_t stream, diopiError_t code);
-/* Release `staging` once the stream was waited for. */
+/* Release `staging` after the next successful wait for the stream. */
 void stream_keep(diopirt_stream_t stream, struct staging* staging);
-/* Enqueue the copy of `staging` to the device; takes it over in any case. */
+/* Enqueue the copy of `staging` to the device, and take ownership of it, also if the call fails. */
 diopiError_t stream_upload(diopirt_stream_t stream, void* dst, struct staging* staging, uint64_t bytes);
 
 /* memory.c */
 enum { GUARD_BYTES = 256 };
 
-struct block { /* guard | payload | guard; of borrowed memory the payload alone */
-    bool borrowed; /* somebody else's, who releases it */
-    diopiDevice_t where;
-    int64_t nbytes; /* of the payload */
+struct block { /* guard zone | payload | guard zone; borrowed memory has only the payload */
+    bool borrowed; /* whether the caller owns the memory */
+    diopiDevice_t memory_kind;
+    int64_t nbytes; /* size of the payload */
     unsigned char* base;
-    struct staging* image; /* copy of a block on the device, while its context compares the guards of all */
+    struct staging* image; /* copy of a block on the device, while the context checks all its guard zones */
 };
 
-int64_t element_size(diopiDtype_t dtype); /* 0: no such dtype */
-diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDevice_t where, diopiDtype_t dtype,
+int64_t element_size(diopiDtype_t dtype); /* 0 for an unknown dtype */
+diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDevice_t memory_kind, diopiDtype_t dtype,
                           int64_t nbytes, const void* payload);
-void block_borrow(struct block* block, diopiDevice_t where, int64_t nbytes, void* memory);
+void block_borrow(struct block* block, diopiDevice_t memory_kind, int64_t nbytes, void* memory);
 unsigned char* block_payload(const struct block* block);
-/* Enqueue the copy of the whole block back to the host, into a fresh `*image`; NULL if it is there, or has no guards. */
+/* Enqueue the copy of the block with its guard zones to the host, into a new `*image`. `*image` is NULL if the block is
+ * in host memory or has no guard zones. */
 diopiError_t block_fetch(const struct block* block, diopirt_stream_t stream, struct staging** image);
-/* Compare the guards, once the stream is past the copy to `image`, which is released. */
+/* Check the guard zones, after the copy to `image` is complete, and release `image`. */
 diopiError_t block_verify(const struct block* block, struct staging* image, int64_t* damage);
+/* Return an error if a service that releasing the block needs is not registered. */
 diopiError_t block_releasable(const struct block* block, diopirt_device_t device);
 void block_release(struct block* block, diopirt_device_t device);
 
@@ -105,10 +113,10 @@ void block_release(struct block* block, diopirt_device_t device);
 struct diopiContext {
     struct handle handle;
     diopirt_stream_t stream;
-    bool owns_stream; /* which ends with the context then */
+    bool owns_stream; /* whether the stream is destroyed together with the context */
     pthread_mutex_t lock;
-    struct diopiTensor *first, *last; /* the tensors made in it, oldest first */
-    int64_t required;                 /* how many of them operators required */
+    struct diopiTensor *first, *last; /* the tensors of the context, oldest first */
+    int64_t required;                 /* number of these tensors that operators required */
 };
 
 void context_adopt(struct diopiContext* context, struct diopiTensor* tensor);
@@ -120,25 +128,25 @@ enum sparse_part { CROW, COL, VALUES, PARTS };
 struct diopiTensor {
     struct handle handle;
     struct diopiContext* context;
-    struct diopiTensor *previous, *next; /* in the context */
-    bool required;                       /* by an operator */
+    struct diopiTensor *previous, *next; /* neighbors in the list of the context */
+    bool required;                       /* whether an operator required the tensor */
     diopiDtype_t dtype;
     int64_t dimensions, numel, offset;
     int64_t* shape;   /* followed by the strides, in elements */
-    int64_t* strides; /* NULL: sparse, and `block` is unused */
+    int64_t* strides; /* NULL for a sparse tensor, which does not use `block` */
     struct block block;
     const struct diopiTensor* parts[PARTS];
 };
 
-struct origin { /* what a tensor is made of, and by whom */
-    const void* payload; /* as diopirt_tensor_create takes it */
-    void* memory;        /* NULL: of its own */
-    bool required;       /* by an operator */
+struct origin { /* the source of a tensor's memory and contents */
+    const void* payload; /* initial contents, see diopirt_tensor_create */
+    void* memory;        /* memory of the caller; NULL to allocate memory */
+    bool required;       /* whether an operator requires the tensor */
 };
 
 diopiError_t tensor_create(diopiContextHandle_t context, const struct diopirt_layout* layout, struct origin origin,
                            diopiTensorHandle_t* tensor);
-void tensor_free(struct diopiTensor* tensor); /* no checks, no copies */
+void tensor_free(struct diopiTensor* tensor); /* without checking guard zones */
 bool tensor_is_sparse(const struct diopiTensor* tensor);
 
 #endif /* DIOPIRT_RUNTIME_H_ */

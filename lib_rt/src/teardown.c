@@ -1,6 +1,6 @@
-/* The end of a context, which checks and frees all its tensors.
+/* Destruction of a context, which checks and frees all its tensors.
 
-   Nobody else uses a context that is being destroyed, so its tensors are visited without the lock. */
+   No other thread uses a context that is being destroyed, so its tensors are visited without the lock. */
 #include "runtime.h"
 
 static diopiError_t all_releasable(const struct diopiContext* context) {
@@ -17,14 +17,14 @@ static diopiError_t fetch_all(struct diopiContext* context) {
     return diopiSuccess;
 }
 
-/* What could be fetched goes unread, since something else failed. */
-static void give_up_all(struct diopiContext* context) {
+/* Let the stream release all fetched images, because a copy or the wait failed. */
+static void keep_images(struct diopiContext* context) {
     for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
         if (tensor->block.image != NULL) stream_keep(context->stream, tensor->block.image);
     }
 }
 
-/* Newest first, so that what is told in the end is the damage of the oldest. */
+/* Check the newest tensor first, so that `damage` finally describes the oldest damaged tensor. */
 static diopiError_t verify_all(struct diopiContext* context, int64_t* damage) {
     diopiError_t code = diopiSuccess;
     for (struct diopiTensor* tensor = context->last; tensor != NULL; tensor = tensor->previous) {
@@ -35,12 +35,12 @@ static diopiError_t verify_all(struct diopiContext* context, int64_t* damage) {
     return code;
 }
 
-/* All read back with one wait for the stream, since a wait costs more than a copy. */
+/* Copy all tensors to the host with a single wait for the stream, because a wait takes longer than a copy. */
 static diopiError_t check_all(struct diopiContext* context, int64_t* damage) {
-    diopiError_t fetched = fetch_all(context), passed = stream_synchronize(context->stream);
-    if (fetched == diopiSuccess && passed == diopiSuccess) return verify_all(context, damage);
-    give_up_all(context);
-    return passed != diopiSuccess ? passed : fetched;
+    diopiError_t fetched = fetch_all(context), waited = stream_synchronize(context->stream);
+    if (fetched == diopiSuccess && waited == diopiSuccess) return verify_all(context, damage);
+    keep_images(context);
+    return waited != diopiSuccess ? waited : fetched;
 }
 
 diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* damage) {

@@ -1,4 +1,4 @@
-/* Tensors: geometry, memory, and the questions an operator may ask. */
+/* Tensors: layout, memory, and the functions with which an operator inspects them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,9 +6,9 @@
 
 bool tensor_is_sparse(const struct diopiTensor* tensor) { return tensor->strides == NULL; }
 
-enum { MAX_AXES = 1024 }; /* more is no shape but garbage */
+enum { MAX_AXES = 1024 }; /* a shape with more axes is certainly invalid */
 
-/* Room is made for strides too. */
+/* Set the shape; the allocated memory also has room for the strides. */
 static diopiError_t set_shape(struct diopiTensor* tensor, const diopiSize_t* shape) {
     int64_t numel = 1;
     EXPECT(shape->len <= MAX_AXES, "a shape has %lld axes, more than %d", (long long)shape->len, MAX_AXES);
@@ -48,7 +48,7 @@ static diopiError_t set_strides(struct diopiTensor* tensor, const diopiSize_t* s
     return diopiSuccess;
 }
 
-/* The number of elements from the storage's start to the view's last element. */
+/* Compute the number of elements from the start of the storage to the last element of the tensor. */
 static diopiError_t extent(const struct diopiTensor* tensor, int64_t* elements) {
     int64_t last = tensor->offset;
     for (int64_t i = 0; i < tensor->dimensions && tensor->numel > 0; i++) {
@@ -57,7 +57,8 @@ static diopiError_t extent(const struct diopiTensor* tensor, int64_t* elements) 
                    !__builtin_add_overflow(last, step, &last),
                "the strides reach over more than 2^63 elements");
     }
-    EXPECT(!__builtin_add_overflow(last, tensor->numel > 0, elements), "the strides reach over more than 2^63 elements");
+    EXPECT(!__builtin_add_overflow(last, tensor->numel > 0, elements),
+           "the strides reach over more than 2^63 elements");
     return diopiSuccess;
 }
 
@@ -84,9 +85,9 @@ static diopiError_t check_arguments(diopiContextHandle_t context, const diopiSiz
 
 static diopiError_t check_layout(const struct diopirt_layout* layout) {
     diopiDtype_t dtype = layout->dtype;
-    diopiDevice_t where = layout->where;
-    if (element_size(dtype) == 0) return fail(diopiDtypeNotSupported, "%d is no element type", (int)dtype);
-    EXPECT(where == diopi_host || where == diopi_device, "%d is neither host nor device", (int)where);
+    diopiDevice_t memory_kind = layout->memory_kind;
+    if (element_size(dtype) == 0) return fail(diopiDtypeNotSupported, "%d is not an element type", (int)dtype);
+    EXPECT(memory_kind == diopi_host || memory_kind == diopi_device, "%d is neither host nor device", (int)memory_kind);
     EXPECT(layout->offset >= 0, "the storage offset is negative: %lld", (long long)layout->offset);
     return diopiSuccess;
 }
@@ -103,47 +104,47 @@ static diopiError_t build_dense(struct diopiTensor* tensor, diopiContextHandle_t
     TRY(set_strides(tensor, layout->strides));
     TRY(storage_bytes(tensor, layout->storage_elements, &bytes));
     if (origin.memory != NULL) {
-        block_borrow(&tensor->block, layout->where, bytes, origin.memory);
+        block_borrow(&tensor->block, layout->memory_kind, bytes, origin.memory);
         return diopiSuccess;
     }
-    return block_create(&tensor->block, context->stream, layout->where, tensor->dtype, bytes, origin.payload);
+    return block_create(&tensor->block, context->stream, layout->memory_kind, tensor->dtype, bytes, origin.payload);
 }
 
 diopiError_t tensor_create(diopiContextHandle_t context, const struct diopirt_layout* layout, struct origin origin,
                            diopiTensorHandle_t* tensor) {
     TRY(check_arguments(context, layout->shape, layout->strides, tensor));
     TRY(check_layout(layout));
-    struct diopiTensor* made = handle_new(TENSOR);
-    EXPECT(made != NULL, "out of host memory for a tensor");
-    made->dtype = layout->dtype;
-    made->offset = layout->offset;
-    made->required = origin.required;
-    diopiError_t code = build_dense(made, context, layout, origin);
+    struct diopiTensor* new_tensor = handle_new(TENSOR);
+    EXPECT(new_tensor != NULL, "out of host memory for a tensor");
+    new_tensor->dtype = layout->dtype;
+    new_tensor->offset = layout->offset;
+    new_tensor->required = origin.required;
+    diopiError_t code = build_dense(new_tensor, context, layout, origin);
     if (code != diopiSuccess) {
-        discard(made);
+        discard(new_tensor);
         return code;
     }
-    context_adopt(context, made);
-    *tensor = made;
+    context_adopt(context, new_tensor);
+    *tensor = new_tensor;
     return diopiSuccess;
 }
 
 diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
-                                   diopiDtype_t dtype, diopiDevice_t where, int64_t offset, int64_t storage_elements,
-                                   const void* payload, diopiTensorHandle_t* tensor) {
-    struct diopirt_layout layout = {shape, strides, dtype, where, offset, storage_elements};
+                                   diopiDtype_t dtype, diopiDevice_t memory_kind, int64_t offset,
+                                   int64_t storage_elements, const void* payload, diopiTensorHandle_t* tensor) {
+    struct diopirt_layout layout = {shape, strides, dtype, memory_kind, offset, storage_elements};
     return tensor_create(context, &layout, (struct origin){.payload = payload}, tensor);
 }
 
 diopiTensorHandle_t diopirt_tensor_open(diopiContextHandle_t context, const struct diopirt_layout* layout,
                                         const void* payload) {
-    diopiTensorHandle_t made = NULL;
+    diopiTensorHandle_t new_tensor = NULL;
     if (layout == NULL) {
         fail(diopiErrorOccurred, "%s: the layout is NULL", __func__);
     } else {
-        tensor_create(context, layout, (struct origin){.payload = payload}, &made);
+        tensor_create(context, layout, (struct origin){.payload = payload}, &new_tensor);
     }
-    return made;
+    return new_tensor;
 }
 
 diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
@@ -155,39 +156,40 @@ diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t
     return tensor_create(context, &layout, (struct origin){.memory = memory}, tensor);
 }
 
-static diopiError_t dense(const struct diopiTensor* tensor, const char* caller) {
+static diopiError_t check_dense(const struct diopiTensor* tensor, const char* caller) {
     TRY(handle_check(tensor, TENSOR, caller));
     EXPECT(!tensor_is_sparse(tensor), "%s: a sparse tensor has no dense memory", caller);
     return diopiSuccess;
 }
 
-static diopiError_t sparse(const struct diopiTensor* tensor, const char* caller) {
+static diopiError_t check_sparse(const struct diopiTensor* tensor, const char* caller) {
     TRY(handle_check(tensor, TENSOR, caller));
     EXPECT(tensor_is_sparse(tensor), "%s: the tensor is not sparse", caller);
     return diopiSuccess;
 }
 
 diopiError_t diopirt_tensor_clone(diopiTensorHandle_t tensor, diopiTensorHandle_t* clone) {
-    TRY(dense(tensor, __func__));
+    TRY(check_dense(tensor, __func__));
     EXPECT_RESULT(clone);
     diopirt_stream_t stream = tensor->context->stream;
     int64_t bytes = tensor->block.nbytes;
-    if (tensor->block.where == diopi_device) TRY(device_require(stream->device, diopirt_d2d_service));
+    if (tensor->block.memory_kind == diopi_device) TRY(device_require(stream->device, diopirt_d2d_service));
     diopiSize_t shape = {tensor->shape, tensor->dimensions}, strides = {tensor->strides, tensor->dimensions};
-    diopiTensorHandle_t made;
-    TRY(diopirt_tensor_create(tensor->context, &shape, &strides, tensor->dtype, tensor->block.where, tensor->offset,
-                              bytes / element_size(tensor->dtype),
-                              tensor->block.where == diopi_host ? block_payload(&tensor->block) : NULL, &made));
-    if (made->block.where == diopi_device) {
-        diopiError_t code = stream_copy(stream, diopirt_d2d_service, block_payload(&made->block),
+    diopiTensorHandle_t new_tensor;
+    TRY(diopirt_tensor_create(tensor->context, &shape, &strides, tensor->dtype, tensor->block.memory_kind,
+                              tensor->offset, bytes / element_size(tensor->dtype),
+                              tensor->block.memory_kind == diopi_host ? block_payload(&tensor->block) : NULL,
+                              &new_tensor));
+    if (new_tensor->block.memory_kind == diopi_device) {
+        diopiError_t code = stream_copy(stream, diopirt_d2d_service, block_payload(&new_tensor->block),
                                         block_payload(&tensor->block), (uint64_t)bytes);
         if (code != diopiSuccess) {
-            stream_synchronize(stream); /* its poison may be on the way still */
-            tensor_free(made);
+            stream_synchronize(stream); /* the copy of the poison may still be running */
+            tensor_free(new_tensor);
             return code;
         }
     }
-    *clone = made;
+    *clone = new_tensor;
     return diopiSuccess;
 }
 
@@ -196,19 +198,19 @@ diopiError_t diopirt_tensor_sparse_csr(diopiContextHandle_t context, const diopi
                                        diopiTensorHandle_t* tensor) {
     TRY(check_arguments(context, shape, NULL, tensor));
     const struct diopiTensor* parts[PARTS] = {[CROW] = crow, [COL] = col, [VALUES] = values};
-    for (int i = 0; i < PARTS; i++) TRY(dense(parts[i], __func__));
-    struct diopiTensor* made = handle_new(TENSOR);
-    EXPECT(made != NULL, "out of host memory for a tensor");
-    diopiError_t code = set_shape(made, shape);
+    for (int i = 0; i < PARTS; i++) TRY(check_dense(parts[i], __func__));
+    struct diopiTensor* new_tensor = handle_new(TENSOR);
+    EXPECT(new_tensor != NULL, "out of host memory for a tensor");
+    diopiError_t code = set_shape(new_tensor, shape);
     if (code != diopiSuccess) {
-        discard(made);
+        discard(new_tensor);
         return code;
     }
-    made->dtype = values->dtype;
-    made->block.where = values->block.where;
-    memcpy(made->parts, parts, sizeof parts);
-    context_adopt(context, made);
-    *tensor = made;
+    new_tensor->dtype = values->dtype;
+    new_tensor->block.memory_kind = values->block.memory_kind;
+    memcpy(new_tensor->parts, parts, sizeof parts);
+    context_adopt(context, new_tensor);
+    *tensor = new_tensor;
     return diopiSuccess;
 }
 
@@ -222,14 +224,14 @@ static diopiError_t check_guards(struct diopiTensor* tensor, int64_t* damage) {
     diopirt_stream_t stream = tensor->context->stream;
     struct staging* image;
     diopiError_t fetched = block_fetch(&tensor->block, stream, &image);
-    diopiError_t passed = stream_synchronize(stream); /* in any case: who destroys the tensor relies on it */
-    if (fetched == diopiSuccess && passed == diopiSuccess) return block_verify(&tensor->block, image, damage);
+    diopiError_t waited = stream_synchronize(stream); /* also after an error: diopirt_tensor_destroy relies on it */
+    if (fetched == diopiSuccess && waited == diopiSuccess) return block_verify(&tensor->block, image, damage);
     if (image != NULL) stream_keep(stream, image);
-    return passed != diopiSuccess ? passed : fetched;
+    return waited != diopiSuccess ? waited : fetched;
 }
 
 diopiError_t diopirt_tensor_check(diopiTensorHandle_t tensor, int64_t* damage) {
-    TRY(dense(tensor, __func__));
+    TRY(check_dense(tensor, __func__));
     return check_guards(tensor, damage);
 }
 
@@ -246,7 +248,7 @@ diopiError_t diopirt_tensor_destroy(diopiTensorHandle_t tensor, int64_t* damage)
 
 static diopiError_t check_range(const struct diopiTensor* tensor, int64_t start, int64_t bytes, const void* host,
                                 const char* caller) {
-    TRY(dense(tensor, caller));
+    TRY(check_dense(tensor, caller));
     EXPECT(start >= 0 && bytes >= 0 && bytes <= tensor->block.nbytes - start,
            "%s: %lld bytes from byte %lld of a storage of %lld", caller, (long long)bytes, (long long)start,
            (long long)tensor->block.nbytes);
@@ -258,7 +260,7 @@ diopiError_t diopirt_tensor_read(diopiConstTensorHandle_t tensor, int64_t start,
     TRY(check_range(tensor, start, bytes, dst, __func__));
     diopirt_stream_t stream = tensor->context->stream;
     const unsigned char* src = block_payload(&tensor->block) + start;
-    if (tensor->block.where == diopi_host) {
+    if (tensor->block.memory_kind == diopi_host) {
         TRY(stream_synchronize(stream));
         if (bytes > 0) memcpy(dst, src, (size_t)bytes);
         return diopiSuccess;
@@ -273,7 +275,7 @@ diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64_t start, int
     diopirt_stream_t stream = tensor->context->stream;
     unsigned char* dst = block_payload(&tensor->block) + start;
     if (bytes == 0) return diopiSuccess;
-    if (tensor->block.where == diopi_host) {
+    if (tensor->block.memory_kind == diopi_host) {
         TRY(stream_synchronize(stream));
         memcpy(dst, src, (size_t)bytes);
         return diopiSuccess;
@@ -297,16 +299,16 @@ diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* t
     return diopiRequireTensor(ctx, tensor, &size, NULL, diopi_dtype_uint8, device);
 }
 
-/* Each question: the function, its handle and result types, which tensors have an answer, and the answer. */
-#define QUESTION(function, handle_t, result_t, check, answer) \
-    diopiError_t function(handle_t th, result_t* result) {    \
-        EXPECT_RESULT(result);                                \
-        TRY(check(th, __func__));                             \
-        *result = (answer);                                   \
-        return diopiSuccess;                                  \
+/* Define a getter: its name, the types of its handle and result, the check of the tensor, and the result. */
+#define GETTER(function, handle_t, result_t, check, value) \
+    diopiError_t function(handle_t th, result_t* result) { \
+        EXPECT_RESULT(result);                             \
+        TRY(check(th, __func__));                          \
+        *result = (value);                                 \
+        return diopiSuccess;                               \
     }
 
-static diopiError_t any(const struct diopiTensor* tensor, const char* caller) {
+static diopiError_t check_any(const struct diopiTensor* tensor, const char* caller) {
     return handle_check(tensor, TENSOR, caller);
 }
 
@@ -314,20 +316,21 @@ static void* data(const struct diopiTensor* tensor) {
     return block_payload(&tensor->block) + tensor->offset * element_size(tensor->dtype);
 }
 
-QUESTION(diopiGetTensorData, diopiTensorHandle_t, void*, dense, data(th))
-QUESTION(diopiGetTensorDataConst, diopiConstTensorHandle_t, const void*, dense, data(th))
-QUESTION(diopiGetTensorShape, diopiConstTensorHandle_t, diopiSize_t, any, ((diopiSize_t){th->shape, th->dimensions}))
-QUESTION(diopiGetTensorStride, diopiConstTensorHandle_t, diopiSize_t, dense,
-         ((diopiSize_t){th->strides, th->dimensions}))
-QUESTION(diopiGetTensorDtype, diopiConstTensorHandle_t, diopiDtype_t, any, th->dtype)
-QUESTION(diopiGetTensorDevice, diopiConstTensorHandle_t, diopiDevice_t, any, th->block.where)
-QUESTION(diopiGetTensorNumel, diopiConstTensorHandle_t, int64_t, any, th->numel)
-QUESTION(diopiGetTensorElemSize, diopiConstTensorHandle_t, int64_t, any, element_size(th->dtype))
-QUESTION(diopiGetTensorStoragePtr, diopiConstTensorHandle_t, void*, dense, block_payload(&th->block))
-QUESTION(diopiGetTensorStorageOffset, diopiConstTensorHandle_t, int64_t, dense, th->offset)
-QUESTION(diopiGetTensorStorageNbytes, diopiConstTensorHandle_t, size_t, dense, (size_t)th->block.nbytes)
-QUESTION(diopiGetTensorDeviceIndex, diopiConstTensorHandle_t, diopiDeviceIndex_t, any, 0)
-QUESTION(diopiGetTensorCrowIndices, diopiConstTensorHandle_t, diopiConstTensorHandle_t, sparse, th->parts[CROW])
-QUESTION(diopiGetTensorColIndices, diopiConstTensorHandle_t, diopiConstTensorHandle_t, sparse, th->parts[COL])
-QUESTION(diopiGetTensorValues, diopiConstTensorHandle_t, diopiConstTensorHandle_t, sparse, th->parts[VALUES])
-QUESTION(diopiIsTensorSparse, diopiConstTensorHandle_t, bool, any, tensor_is_sparse(th))
+GETTER(diopiGetTensorData, diopiTensorHandle_t, void*, check_dense, data(th))
+GETTER(diopiGetTensorDataConst, diopiConstTensorHandle_t, const void*, check_dense, data(th))
+GETTER(diopiGetTensorShape, diopiConstTensorHandle_t, diopiSize_t, check_any,
+       ((diopiSize_t){th->shape, th->dimensions}))
+GETTER(diopiGetTensorStride, diopiConstTensorHandle_t, diopiSize_t, check_dense,
+       ((diopiSize_t){th->strides, th->dimensions}))
+GETTER(diopiGetTensorDtype, diopiConstTensorHandle_t, diopiDtype_t, check_any, th->dtype)
+GETTER(diopiGetTensorDevice, diopiConstTensorHandle_t, diopiDevice_t, check_any, th->block.memory_kind)
+GETTER(diopiGetTensorNumel, diopiConstTensorHandle_t, int64_t, check_any, th->numel)
+GETTER(diopiGetTensorElemSize, diopiConstTensorHandle_t, int64_t, check_any, element_size(th->dtype))
+GETTER(diopiGetTensorStoragePtr, diopiConstTensorHandle_t, void*, check_dense, block_payload(&th->block))
+GETTER(diopiGetTensorStorageOffset, diopiConstTensorHandle_t, int64_t, check_dense, th->offset)
+GETTER(diopiGetTensorStorageNbytes, diopiConstTensorHandle_t, size_t, check_dense, (size_t)th->block.nbytes)
+GETTER(diopiGetTensorDeviceIndex, diopiConstTensorHandle_t, diopiDeviceIndex_t, check_any, 0)
+GETTER(diopiGetTensorCrowIndices, diopiConstTensorHandle_t, diopiConstTensorHandle_t, check_sparse, th->parts[CROW])
+GETTER(diopiGetTensorColIndices, diopiConstTensorHandle_t, diopiConstTensorHandle_t, check_sparse, th->parts[COL])
+GETTER(diopiGetTensorValues, diopiConstTensorHandle_t, diopiConstTensorHandle_t, check_sparse, th->parts[VALUES])
+GETTER(diopiIsTensorSparse, diopiConstTensorHandle_t, bool, check_any, tensor_is_sparse(th))

@@ -176,13 +176,13 @@ def test_failure_returns_code_and_reason_and_changes_nothing(programs: dict[str,
         "shape": "1 diopiSin: out has shape (3, 4), the result has (2, 4)",
         "dtype": "1000 diopiBitwiseNot: input is float32, expected one of ",
         "missing": "1 diopiSin: input is required, NULL was given",
-        "stream": "1 diopiSin: ErrorOccurred: stream_sync returned 1: stream synchronize: 0x3039 is no handle",
+        "stream": "1 diopiSin: ErrorOccurred: stream_sync returned 1: stream synchronize: 0x3039 is not a handle",
     }
     for failure, reason in reasons.items():
         message, result = lines[failure].split(" |")
         assert message.startswith(reason)
         assert result.strip() == untouched
-    assert lines["memory"] == f"1 malloc: out of memory: {2**60} bytes were asked for"
+    assert lines["memory"] == f"1 malloc: out of memory: {2**60} bytes were requested"
 
 
 # Where it can't work.

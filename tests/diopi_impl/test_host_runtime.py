@@ -43,7 +43,7 @@ def test_memory_is_aligned_and_freed(runtime: HostRuntime) -> None:
 @pytest.mark.parametrize("nbytes", [2**62, 2**64 - 1])
 def test_allocation_failure_reports_out_of_memory(runtime: HostRuntime, nbytes: int) -> None:
     assert runtime.malloc(nbytes) == 0
-    assert runtime.functions().last_error() == f"out of memory: {nbytes} bytes were asked for"
+    assert runtime.functions().last_error() == f"out of memory: {nbytes} bytes were requested"
 
 
 def test_copy_is_asynchronous(runtime: HostRuntime, stream: int) -> None:
@@ -130,14 +130,14 @@ def test_streams_have_different_numbers(runtime: HostRuntime) -> None:
 def test_an_unknown_stream_is_an_error(runtime: HostRuntime, call: str) -> None:
     arguments = (77, 0, 0, 0) if call == "copy" else (77,)
     assert getattr(runtime, call)(*arguments) == Error.ErrorOccurred
-    assert "0x4d is no handle of this runtime, expected a stream of the host" in runtime.functions().last_error()
+    assert "0x4d is not a handle of this runtime, expected a stream of the host" in runtime.functions().last_error()
 
 
 def test_a_stream_is_unknown_once_destroyed(runtime: HostRuntime) -> None:
     stream = runtime.stream_create()
     runtime.stream_destroy(stream)
     assert runtime.stream_destroy(stream) == Error.ErrorOccurred
-    assert f"{stream:#x} is a dead handle, expected a living stream of the host" in runtime.functions().last_error()
+    assert f"{stream:#x} is a dead handle, expected a live stream of the host" in runtime.functions().last_error()
 
 
 def test_last_error_is_per_thread(runtime: HostRuntime) -> None:

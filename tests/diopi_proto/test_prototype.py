@@ -336,9 +336,10 @@ def test_the_docstring_states_which_arguments_are_not_read() -> None:
     summary, paragraph = pooling.doc.split("\n\n")
     assert summary == "Pools input. Source: nowhere."
     assert paragraph.replace("\n", " ") == (
-        'Where `mode` is "avg" or "sum", `places` and `factor` are not read and may be anything, NULL too: means have '
-        "none. `mode` is not read and may be anything: it is the only one. "
-        "Where `factor` is 0 and `places` is int32, `input` gives its shape and dtype alone: out has it."
+        'Where `mode` is "avg" or "sum", `places` and `factor` are not read and may be anything, including NULL: means '
+        "have none. `mode` is not read and may be anything: it is the only one. "
+        "Where `factor` is 0 and `places` is int32, the elements of `input` are not read, only shape and dtype: out "
+        "has it."
     )
     assert all(len(line) <= 116 for line in paragraph.splitlines())
     assert registered()["diopiPoolingInp"].doc.endswith(pooling.doc)

@@ -137,7 +137,7 @@ def test_a_stream_belongs_to_one_context(device: Device) -> None:
     with Context(device) as context, context.stream:
         stream_taken = ffi.new("diopirt_stream_t*")
         assert lib.diopirt_context_take_stream(context.handle, stream_taken) == 1
-        assert "the stream is not the context's own" in last_error()
+        assert "the context does not own its stream" in last_error()
         assert stream_taken[0] == ffi.NULL
 
 

@@ -62,10 +62,10 @@ def test_invalid_handles_are_rejected(
         other_handles = [handle for name, handle in handles.items() if name != kind]
         pointer, message = {
             "null": (ffi.NULL, "is NULL"),
-            "dead": (dead(kind, context), f"is a dead handle, expected a living {kind}"),
-            "other kind": (other_handles[0], f"expected a living {kind}"),
-            "no handle": (ffi.cast("void*", 0xDEADBEEF), "is no handle of this runtime"),
-            "inside a handle": (ffi.cast("char*", handles[kind]) + 8, "is no handle of this runtime"),
+            "dead": (dead(kind, context), f"is a dead handle, expected a live {kind}"),
+            "other kind": (other_handles[0], f"expected a live {kind}"),
+            "no handle": (ffi.cast("void*", 0xDEADBEEF), "is not a handle of this runtime"),
+            "inside a handle": (ffi.cast("char*", handles[kind]) + 8, "is not a handle of this runtime"),
         }[invalid]
         assert call(prototype, {**handles, kind: pointer}) == 1
         assert message in last_error()

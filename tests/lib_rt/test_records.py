@@ -67,7 +67,7 @@ def test_ending_a_record_twice_is_an_error() -> None:
     end(record)
     assert lib.diopiRecordEnd(record) == 1
     assert lib.diopiRecordEnd(twice) == 1
-    assert "is a dead handle, expected a living record" in last_error()
+    assert "is a dead handle, expected a live record" in last_error()
 
 
 def test_starting_a_record_without_name_or_result_is_an_error() -> None:
@@ -81,4 +81,4 @@ def test_reading_a_discarded_record_is_an_error(index: int) -> None:
     with recording():
         end(start("only"))
         assert lib.diopirt_record_logged(index, *results) == 1
-        assert last_error() == f"diopirt_record_logged: record {index} of 1"
+        assert last_error() == f"diopirt_record_logged: there is no record {index}, the log has 1"

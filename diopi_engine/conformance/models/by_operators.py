@@ -21,17 +21,28 @@ from diopi_engine.conformance.worker import run_named_cases
 
 
 def run_network(name: str, folder: Path) -> str:
-    """Run a network operator by operator; return a sentence about the operators that the vendor did not run."""
+    """Run a network operator by operator, and check its outputs.
+
+    Args:
+        name: the name of the network.
+        folder: the folder with the samples of the network.
+
+    Returns:
+        A remark that lists the operators that ran on the CPU instead; empty if the vendor ran all of them.
+
+    Raises:
+        NotConformingError: an operator fails, or an output is wrong.
+    """
     samples = ReferenceSamples.load(folder / f"{name}.npz")
     diopi_torch.reset_fallbacks()
     try:
         module = build(name).module.to("diopi")
         outputs = run_module(module, [torch.from_numpy(array).to("diopi") for array in samples.inputs])
         found = [output.cpu().numpy() for output in outputs]
-    except RuntimeError as error:  # as PyTorch raises what a vendor refuses
+    except RuntimeError as error:  # PyTorch raises it for an operator that the vendor rejects
         raise NotConformingError(f"the network does not run: {error}") from error
     samples.check(name, found)
-    return f"on the CPU were {', '.join(fallen)}" if (fallen := diopi_torch.fallbacks()) else ""
+    return f"ran on the CPU: {', '.join(names)}" if (names := diopi_torch.fallbacks()) else ""
 
 
 CASES: Mapping[str, Callable[[Path], str]] = {case: partial(run_network, name) for case, name in BY_OPERATORS.items()}

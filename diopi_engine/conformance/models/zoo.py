@@ -194,7 +194,7 @@ class Detector(nn.Module):
 
 
 def with_trained_statistics(module: nn.Module) -> nn.Module:
-    """Return a module in evaluation mode with normalization statistics and scales like those of a trained module."""
+    """Set normalization statistics and scales like those of a trained module; return the module in evaluation mode."""
     for norm in module.modules():
         if isinstance(norm, nn.BatchNorm2d):
             nn.init.normal_(norm.running_mean, std=0.2)  # type: ignore[arg-type]  # it has statistics

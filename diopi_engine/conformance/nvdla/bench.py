@@ -133,7 +133,19 @@ Block = tuple[Any, Any, int]
 
 
 def fill_heap(device: DeviceSession, heap: Heap) -> list[Block]:
-    """Allocate all memory of a heap in blocks of at least 64 bytes, and return the blocks."""
+    """Allocate all memory of a heap in blocks of at least 64 bytes.
+
+    Args:
+        device: the device that has the heap.
+        heap: the heap.
+
+    Returns:
+        The blocks.
+
+    Raises:
+        NotConformingError: if the heap provides more than `MAX_HEAP_BYTES`; all blocks are freed.
+        FailedCallError: if an allocation fails for another reason than a full heap.
+    """
     blocks: list[Block] = []
     size = 1 << 31
     while size >= 64:
@@ -145,7 +157,7 @@ def fill_heap(device: DeviceSession, heap: Heap) -> list[Block]:
             size //= 2
         if total_size(blocks) > MAX_HEAP_BYTES:
             free_blocks(device, blocks)
-            raise NotConformingError(f"{heap.name} has no limit: it gives {MAX_HEAP_BYTES} bytes")
+            raise NotConformingError(f"{heap.name} has no limit: it provides more than {MAX_HEAP_BYTES} bytes")
     return blocks
 
 

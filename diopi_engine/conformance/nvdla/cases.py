@@ -35,9 +35,9 @@ def calls_without_a_loaded_network_are_rejected(bench: NvdlaBench) -> None:
         for name, arguments in {"submit": (), "unload": (0,)}.items():
             with expect_failure(name, NOTHING):
                 runtime.call(name, *arguments)
-        with expect_failure("memory of no device", NOTHING):
+        with expect_failure("allocating memory without a device", NOTHING):
             runtime.allocate(100)
-    bench.client.invoke(DESTROY, ffi.NULL)  # of which nothing comes
+    bench.client.invoke(DESTROY, ffi.NULL)  # which has no effect
 
 
 @case
@@ -126,7 +126,7 @@ def tensors_are_described(bench: NvdlaBench) -> None:
         (x,) = runtime.tensor_descriptions("Input")
         check("type and format of x", (x.dataType, x.dataFormat), (DataType.INT32, DataFormat.NHWC))
         check("the sizes of x", [*x.dims[0 : x.numDims]], [1, 2, 2, 3])
-        check("the largest batch of a network without", x.maxBatch, 0)
+        check("the largest batch of a network without a batch axis", x.maxBatch, 0)
 
 
 @case
@@ -168,7 +168,10 @@ def invalid_descriptions_are_rejected(bench: NvdlaBench) -> None:
             with expect_failure(f"another {field}", UNSUPPORTED):
                 runtime.call("setInputTensorDesc", 0, tensor)
         check("the batch after that", runtime.get("getInputTensorDesc", 0).dims[0], 1)
-    with bench.loaded("fixed") as runtime, expect_failure("a batch of a network without", UNSUPPORTED):
+    with (
+        bench.loaded("fixed") as runtime,
+        expect_failure("a batch size for a network without a batch axis", UNSUPPORTED),
+    ):
         set_batch(runtime, 2)
 
 
@@ -255,7 +258,9 @@ def a_tensor_can_be_bound_again(bench: NvdlaBench) -> None:
         runtime.call("bindOutputTensor", 1, first.handles["Output"][1])
         runtime.call("submit")
         check(
-            "whether memory that is bound no more is as it was", bool((second.arrays["Output"][1] == GUARD).all()), True
+            "whether memory that is no longer bound is unchanged",
+            bool((second.arrays["Output"][1] == GUARD).all()),
+            True,
         )
         check("whether the new memory is written", bool((first.arrays["Output"][1][:-1] != 0).all()), True)
 

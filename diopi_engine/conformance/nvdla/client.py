@@ -40,7 +40,7 @@ class _FunctionCaller:
         value = self.invoke(name, *arguments)
         if value is not None and value != Error.Success:
             result = Error.find(value)
-            raise FailedCallError(result, name if result else f"{name} answers {value}, no NvError")
+            raise FailedCallError(result, name if result else f"{name} returned {value}, which is not an NvError")
 
     def get(self, name: str, *arguments: Any) -> Any:
         """Return the value that a function writes through the pointer parameter after the arguments."""
@@ -67,7 +67,7 @@ class NvdlaClient(_FunctionCaller):
         """Return a new runtime."""
         handle = self.invoke(CREATE)
         if not handle:
-            raise FailedCallError(None, "createRuntime answers NULL")
+            raise FailedCallError(None, "createRuntime returned NULL")
         return RuntimeClient(self, handle)
 
     def open(self, instance: int = 0) -> DeviceSession:

@@ -47,7 +47,7 @@ def handles_of_other_sessions_are_rejected(bench: NvdlaBench) -> None:
             bench.client.call("NvDlaAllocMem", device.session, second.handle, *pointers, 100, Heap.DRAM)
         with expect_failure("freeing memory of another session", UNKNOWN):
             device.call("NvDlaFreeMem", handle, address, 100)
-        with expect_failure("a session for a device", UNKNOWN):
+        with expect_failure("a session handle passed as a device", UNKNOWN):
             bench.client.call("NvDlaFreeMem", device.session, device.session, handle, address, 100)
         with expect_failure("running memory of another session", UNKNOWN):
             device.submit((1, [(handle, 100)]))

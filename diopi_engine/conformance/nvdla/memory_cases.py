@@ -53,14 +53,14 @@ def overlapping_outputs_are_rejected(bench: NvdlaBench) -> None:
 @case
 def unknown_memory_handles_are_rejected(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime, bench.loaded("other") as second:
-        theirs, _ = second.allocate(1000)
-        for subject, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
+        foreign_handle, _ = second.allocate(1000)
+        for subject, handle in {"of another runtime": foreign_handle, "of nothing": ffi.cast("void*", 8)}.items():
             for kind in KINDS:
                 with expect_failure(f"binding memory {subject}", UNKNOWN):
                     runtime.call(f"bind{kind}Tensor", 0, handle)
             with expect_failure(f"freeing memory {subject}", UNKNOWN):
                 runtime.call("freeSystemMemory", handle, 1000)
-        second.call("freeSystemMemory", theirs, 1000)
+        second.call("freeSystemMemory", foreign_handle, 1000)
 
 
 @case

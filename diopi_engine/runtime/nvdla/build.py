@@ -68,8 +68,8 @@ nvdla::IRuntime* nvdla::createRuntime() {{
 }}
 
 void nvdla::destroyRuntime(IRuntime* runtime) {{
-    Runtime* ours = static_cast<Runtime*>(runtime);
-    if (runtime != nullptr && runtime_destroy(ours) == NvSuccess) delete ours;
+    Runtime* object = static_cast<Runtime*>(runtime);
+    if (runtime != nullptr && runtime_destroy(object) == NvSuccess) delete object;
 }}
 """
 
@@ -108,7 +108,7 @@ def _cpp_method(method: FunctionDeclaration) -> str:
     if method.returns == "NvError":
         body = f"return runtime_{method.name}({arguments});"
     else:
-        body = f"{method.returns} answer = 0; runtime_{method.name}({arguments}, &answer); return answer;"
+        body = f"{method.returns} result = 0; runtime_{method.name}({arguments}, &result); return result;"
     return f"    {method.returns} {method.name}({method.declared}) override {{ {body} }}\n"
 
 

@@ -69,7 +69,7 @@ class NetworkRuntime:
         return self._loaded
 
     def load(self, instance: int, manifest: EngineManifest, data: bytes) -> None:
-        """Copy a loadable to the memory of a device."""
+        """Copy a loadable to a device, and make it the loaded network; raise NvError_Busy if there is one already."""
         if self._loaded is not None:
             raise InterfaceError(
                 Error.Error_Busy, f"a network is loaded on device {self._loaded.instance}: unload it first"
@@ -216,8 +216,8 @@ def _set_description(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> No
     if not tensor:
         raise bad_parameter("tensor is NULL")
     batch = requested_batch(tensor, binding, loaded.batch, loaded.manifest.max_batch)
-    for name, memory in loaded.bound.items():
-        _check_size(name, memory, batch)
+    for bound_tensor, memory in loaded.bound.items():
+        _check_size(bound_tensor, memory, batch)
     loaded.batch = batch
 
 
@@ -240,7 +240,7 @@ def freeSystemMemory(runtime: NetworkRuntime, handle: Any, size: int) -> None:
     memory = runtime.find_memory(handle)
     if size != memory.size:
         raise bad_parameter(f"{size} bytes are freed, {memory.size} were allocated")
-    if used := [name.name for name, bound_memory in runtime.bound.items() if bound_memory is memory]:
+    if used := [binding.name for binding, bound_memory in runtime.bound.items() if bound_memory is memory]:
         raise InterfaceError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
     runtime.free(memory)
     del runtime.memories[to_integer(handle)]

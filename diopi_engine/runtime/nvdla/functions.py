@@ -10,7 +10,7 @@ from diopi_engine.proto.nvdla import METHODS, PORTABILITY
 
 def _function_for_method(method: FunctionDeclaration) -> FunctionDeclaration:
     """Return the C function for a method: the runtime is a parameter, and a result that is no NvError an output."""
-    output = f"{method.returns}* answer" if method.returns != "NvError" else ""
+    output = f"{method.returns}* result" if method.returns != "NvError" else ""
     declared = ", ".join(text for text in ("void* runtime", method.declared, output) if text)
     return replace(method, declared=declared, returns="NvError")
 

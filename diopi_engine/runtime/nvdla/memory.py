@@ -36,7 +36,7 @@ class HeapSpace:
     def allocate(self, size: int) -> Array:
         """Return `size` bytes, all zero; raise NvError_InsufficientMemory if the heap is full."""
         if _round_up(size) > self.limit - self.used:
-            reason = f"{size} bytes of {self._name}, of whose {self.limit} {self.limit - self.used} are free"
+            reason = f"{size} bytes of {self._name}: {self.limit - self.used} of {self.limit} bytes are free"
             raise InterfaceError(Error.Error_InsufficientMemory, reason)
         try:
             room: Any = mmap.mmap(-1, _round_up(size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

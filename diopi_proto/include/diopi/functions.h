@@ -92,7 +92,7 @@ DIOPI_WEAK diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTenso
  * var·n/(n − 1).
  * Source: torch.batch_norm_gather_stats_with_counts.
  *
- * `input` gives its shape and dtype alone: all else is in the statistics.
+ * The elements of `input` are not read, only shape and dtype: all else is in the statistics.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                                             diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
@@ -110,9 +110,10 @@ DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t
  * dy, x: (N, C, …); all other tensors: (C). The four results are float32 for half-precision input.
  * Source: torch.batch_norm_backward_reduce.
  *
- * `weight` is not read and may be anything, NULL too: the sums are those of the normalised input. Where `weight_g` is
- * false, `invstd` gives its shape and dtype alone: only grad_weight depends on it. Where `input_g` is false and
- * `weight_g` is false, `input` and `mean` give their shape and dtype alone: grad_bias needs neither.
+ * `weight` is not read and may be anything, including NULL: the sums are those of the normalised input. Where
+ * `weight_g` is false, the elements of `invstd` are not read, only shape and dtype: only grad_weight depends on it.
+ * Where `input_g` is false and `weight_g` is false, the elements of `input` and `mean` are not read, only shape and
+ * dtype: grad_bias needs neither.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
                                                      diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
@@ -158,9 +159,9 @@ DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTenso
  * In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source:
  * torch.ops.aten.native_batch_norm_backward.
  *
- * Where `training` is true, `running_mean`, `running_var` and `eps` are not read and may be anything, NULL too: the
- * saved statistics are used. Where `training` is false, `save_mean` and `save_invstd` are not read and may be
- * anything, NULL too: the running statistics are used.
+ * Where `training` is true, `running_mean`, `running_var` and `eps` are not read and may be anything, including NULL:
+ * the saved statistics are used. Where `training` is false, `save_mean` and `save_invstd` are not read and may be
+ * anything, including NULL: the running statistics are used.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -321,7 +322,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHand
  * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool1d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -352,7 +353,7 @@ DIOPI_WEAK diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool1d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -379,7 +380,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t c
  * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool1d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -393,7 +394,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx,
  * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_avg_pool1d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -428,10 +429,11 @@ DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_
  * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
  * functions.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
- * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
- * pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for means. Where
- * `mode` is "avg", `dilation` and `indices` are not read and may be anything, NULL too: they are for maxima.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
+ * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
+ * sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for
+ * means. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including NULL: they are
+ * for maxima.
  */
 DIOPI_WEAK diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -453,7 +455,7 @@ DIOPI_WEAK diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool2d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -483,7 +485,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diop
  * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool2d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -515,10 +517,11 @@ DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_
  * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
  * functions.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
- * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
- * pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for means. Where
- * `mode` is "avg", `dilation` and `indices` are not read and may be anything, NULL too: they are for maxima.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
+ * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
+ * sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for
+ * means. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including NULL: they are
+ * for maxima.
  */
 DIOPI_WEAK diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -538,7 +541,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTe
  * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_avg_pool2d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -564,7 +567,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t c
  * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool2d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -687,7 +690,7 @@ DIOPI_WEAK diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle
  * For mean, w is 1 / Σ weight_y over the elements that are not ignored; this function computes the sum again. Source:
  * torch.ops.aten.nll_loss_backward.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -711,8 +714,8 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Source: torch.ops.aten.nll_loss_backward.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result. Where `reduction` is none or sum,
- * `totalWeight` is not read and may be anything, NULL too: only a mean is divided by it.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `reduction` is
+ * none or sum, `totalWeight` is not read and may be anything, including NULL: only a mean is divided by it.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1432,7 +1435,7 @@ DIOPI_WEAK diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
  * torch.baddbmm.
  *
- * Where `beta` is 0, `input` gives its shape and dtype alone: a NaN in it does not spread.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: a NaN in it does not spread.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1447,7 +1450,7 @@ DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle
  * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
  * torch.baddbmm.
  *
- * Where `beta` is 0, `input` gives its shape and dtype alone: a NaN in it does not spread.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: a NaN in it does not spread.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1507,7 +1510,7 @@ DIOPI_WEAK diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHan
  *
  * Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
  *
- * Where `beta` is 0, `input` gives its shape and dtype alone: a NaN in it does not spread.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: a NaN in it does not spread.
  */
 DIOPI_WEAK diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2,
@@ -1558,7 +1561,7 @@ DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTens
  * and the diagonal too if `unitriangular`. All of grad_cloned_mat is then added to grad_mat. Source: the chain rule,
  * as PyTorch's autograd of torch.triangular_solve.
  *
- * `b` is not read and may be anything, NULL too: the solution x stands for it.
+ * `b` is not read and may be anything, including NULL: the solution x stands for it.
  */
 DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
                                                      diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
@@ -2763,7 +2766,7 @@ DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t
  * `grad_input` has shape (…, P, M) with the broadcast batch axes. The gradient with respect to input2 is the result of
  * the call with the roles of input1 and input2 exchanged. Source: torch.ops.aten._cdist_backward.
  *
- * Where `p` is 0 or 1, `cdist` is not read and may be anything, NULL too: every slope is 0, 1 or −1.
+ * Where `p` is 0 or 1, `cdist` is not read and may be anything, including NULL: every slope is 0, 1 or −1.
  */
 DIOPI_WEAK diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input1,
@@ -2897,7 +2900,7 @@ DIOPI_WEAK diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool3d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2927,7 +2930,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diop
  * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool3d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2945,7 +2948,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTe
  * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_avg_pool3d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -2971,7 +2974,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t c
  * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool3d.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -3003,10 +3006,11 @@ DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_
  * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
  * functions.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
- * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
- * pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for means. Where
- * `mode` is "avg", `dilation` and `indices` are not read and may be anything, NULL too: they are for maxima.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
+ * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
+ * sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for
+ * means. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including NULL: they are
+ * for maxima.
  */
 DIOPI_WEAK diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3029,7 +3033,7 @@ DIOPI_WEAK diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorH
  * The gradient is summed over the axes along which input was broadcast, so that grad_input has input's shape. Source:
  * torch.ops.aten.masked_select_backward.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3399,7 +3403,7 @@ DIOPI_WEAK diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * If an element was picked repeatedly, its gradients are added (for bool: or). Source: torch.ops.aten.gather_backward.
  *
- * `input` gives its shape and dtype alone: it has the shape of the result.
+ * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3640,7 +3644,7 @@ DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHand
  * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
  * are converted to a wider type first. Source: torch.ops.aten.native_layer_norm_backward.
  *
- * `bias` is not read and may be anything, NULL too: no gradient depends on it.
+ * `bias` is not read and may be anything, including NULL: no gradient depends on it.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3654,7 +3658,7 @@ DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTe
  *
  * running_mean is the saved mean, and running_std is the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
  *
- * `bias` is not read and may be anything, NULL too: no gradient depends on it.
+ * `bias` is not read and may be anything, including NULL: no gradient depends on it.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3684,7 +3688,7 @@ DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorH
  * grad_scale = Σ dy·x̂ and grad_bias = Σ dy, with scale's shape, summed over axis 0 and the axes from `axis` on.
  * Source: the gradient of torch.nn.functional.instance_norm.
  *
- * `bias` is not read and may be anything, NULL too: no gradient depends on it.
+ * `bias` is not read and may be anything, including NULL: no gradient depends on it.
  */
 DIOPI_WEAK diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiTensorHandle_t grad_scale, diopiTensorHandle_t grad_bias,

@@ -55,8 +55,8 @@ DIOPI_WEAK diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle
  * has no effect. A NULL weight stands for 1; then grad_weight is NULL too. If bias is NULL, grad_bias is NULL.
  * Source: derivative of the formula.
  *
- * `bias` is not read and may be anything, NULL too: no gradient depends on it. `eps` is not read and may be anything:
- * inv_rms already includes it.
+ * `bias` is not read and may be anything, including NULL: no gradient depends on it. `eps` is not read and may be
+ * anything: inv_rms already includes it.
  */
 DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -353,7 +353,8 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContext
  * [B, 1, Sq, Sk] with input [B, H, Sq, Sk]. If all elements of a row are masked, the result of the row is uniform.
  * Source: Megatron-LM, fused scaled masked softmax.
  *
- * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: only positions determine the mask.
+ * Where `fixed_triu_mask` is true, the elements of `mask` are not read, only shape and dtype: only positions determine
+ * the mask.
  */
 DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -366,7 +367,8 @@ DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopi
  * elements have gradient 0. All tensors except mask have the same shape and dtype.
  * Source: derivative of the formula.
  *
- * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: only positions determine the mask.
+ * Where `fixed_triu_mask` is true, the elements of `mask` are not read, only shape and dtype: only positions determine
+ * the mask.
  */
 DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                          diopiConstTensorHandle_t grad_output,

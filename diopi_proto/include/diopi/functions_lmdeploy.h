@@ -18,7 +18,7 @@ extern "C" {
  * Source: Shazeer, "GLU Variants Improve Transformer" (2020).
  *
  * Where `workspace_size` is negative, `inoutput`, `weight1`, `weight2`, `weight3` and `workspace` are not read and may
- * be anything, NULL too: the call only queries a size and changes nothing else.
+ * be anything, including NULL: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                              diopiConstTensorHandle_t weight1, diopiConstTensorHandle_t weight2,
@@ -61,9 +61,10 @@ DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t 
  * Source: the definition of attention in this module.
  *
  * Where `pre_work_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
- * `pre_work` are not read and may be anything, NULL too: the call only queries a size and changes nothing else. Where
- * `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
- * `pre_work` are not read and may be anything, NULL too: the call only queries a size and changes nothing else.
+ * `pre_work` are not read and may be anything, including NULL: the call only queries a size and changes nothing else.
+ * Where `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache`
+ * and `pre_work` are not read and may be anything, including NULL: the call only queries a size and changes nothing
+ * else.
  */
 DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -89,8 +90,8 @@ DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, 
  * Source: the definition of attention in this module.
  *
  * Where `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache`,
- * `finished`, `total_padding_tokens` and `sequence_lengths` are not read and may be anything, NULL too: the call only
- * queries a size and changes nothing else.
+ * `finished`, `total_padding_tokens` and `sequence_lengths` are not read and may be anything, including NULL: the call
+ * only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -113,8 +114,8 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
  * sequences, and the call reads the tensors only if there are more values. All three tensors have shape [B].
  * Source: FasterTransformer, top-k sampling layer.
  *
- * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is used. Where `top_ps_size` is 0
- * or 1, `top_ps` gives its shape and dtype alone: `top_p` is used.
+ * Where `top_ks_size` is 0 or 1, the elements of `top_ks` are not read, only shape and dtype: `top_k` is used. Where
+ * `top_ps_size` is 0 or 1, the elements of `top_ps` are not read, only shape and dtype: `top_p` is used.
  */
 DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -142,7 +143,7 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
  *
  * Where `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
  * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `runtime_top_k` are not read and may be
- * anything, NULL too: the call only queries a size and changes nothing else.
+ * anything, including NULL: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t workspace,
@@ -168,8 +169,8 @@ DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorH
  * All tensors have shape [B].
  * Source: FasterTransformer, top-p sampling layer.
  *
- * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is used. Where `top_ps_size` is 0
- * or 1, `top_ps` gives its shape and dtype alone: `top_p` is used.
+ * Where `top_ks_size` is 0 or 1, the elements of `top_ks` are not read, only shape and dtype: `top_k` is used. Where
+ * `top_ps_size` is 0 or 1, the elements of `top_ps` are not read, only shape and dtype: `top_p` is used.
  */
 DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -198,10 +199,10 @@ DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, d
  *
  * Where `persistent_workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`,
  * `sequence_lengths`, `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace`
- * are not read and may be anything, NULL too: the call only queries a size and changes nothing else. Where
+ * are not read and may be anything, including NULL: the call only queries a size and changes nothing else. Where
  * `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
  * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace` are not read and may
- * be anything, NULL too: the call only queries a size and changes nothing else.
+ * be anything, including NULL: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t persistent_workspace,

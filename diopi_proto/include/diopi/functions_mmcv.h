@@ -232,7 +232,7 @@ DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTenso
  * gradInput[b, c] at the position of S. The Δy channel of gradOffset receives Σ v·∂Z/∂y over the channels c of
  * deformable group g, and the Δx channel receives Σ v·∂Z/∂x.
  *
- * `columns` gives its shape and dtype alone: it is scratch memory.
+ * The elements of `columns` are not read, only shape and dtype: it is scratch memory.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradInput,
                                                          diopiTensorHandle_t gradOffset, diopiConstTensorHandle_t input,
@@ -250,7 +250,7 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ct
  * gradWeight has weight's shape and contains zeros on entry. Its element [o, c, i, j] receives scale·Σ over b, h, w of
  * gradOutput[b, o, h, w]·S. gradOutput: [B, Co, Ho, Wo]; the call does not write to it.
  *
- * `columns` and `ones` give their shape and dtype alone: they are scratch memory.
+ * The elements of `columns` and `ones` are not read, only shape and dtype: they are scratch memory.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradOutput,
                                                               diopiTensorHandle_t gradWeight,
@@ -533,7 +533,7 @@ DIOPI_WEAK diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTen
  * where m is channel g·K + i·kW + j at (h, w). bias: [Co]. Note that heights come before widths, unlike in
  * `diopiDeformConvMmcv`.
  *
- * Where `with_bias` is false, `bias` is not read and may be anything, NULL too: nothing is added.
+ * Where `with_bias` is false, `bias` is not read and may be anything, including NULL: nothing is added.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                      diopiTensorHandle_t columns, diopiTensorHandle_t ones,
@@ -557,8 +557,8 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, d
  * - grad_bias[o] receives the sum of grad_output over b, h, w. Without `with_bias` it is not written; bias and
  *   grad_bias may then have no elements.
  *
- * `bias` is not read and may be anything, NULL too: no gradient depends on the bias. `columns` and `ones` give their
- * shape and dtype alone: they are scratch memory.
+ * `bias` is not read and may be anything, including NULL: no gradient depends on the bias. The elements of `columns`
+ * and `ones` are not read, only shape and dtype: they are scratch memory.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                              diopiTensorHandle_t grad_weight,
@@ -711,7 +711,7 @@ DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
  * element. In mean mode, the call applies B†(g / max(gh·gw, 1)) at every sample of the bin. In maximum mode, it
  * applies B†(g) at (argmax_y, argmax_x), which are results of the forward call, and skips bins whose argmax_y is −1.
  *
- * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, NULL too: a mean has none.
+ * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, including NULL: a mean has none.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -875,9 +875,9 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, d
  * including those of skipped points, whose coors_idx is −1.
  * Source: MMCV 1.x DynamicScatter.
  *
- * Where `reduce_type` is 0 or 1, `feats` and `reduced_feats` give their shape and dtype alone: only of a maximum they
- * say whose it is. Where `reduce_type` is 0 or 2, `reduce_count` gives its shape and dtype alone: only a mean is
- * divided by it.
+ * Where `reduce_type` is 0 or 1, the elements of `feats` and `reduced_feats` are not read, only shape and dtype: only
+ * of a maximum they say whose it is. Where `reduce_type` is 0 or 2, the elements of `reduce_count` are not read, only
+ * shape and dtype: only a mean is divided by it.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_feats,
                                                              diopiConstTensorHandle_t grad_reduced_feats,

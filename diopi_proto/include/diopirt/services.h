@@ -3,8 +3,8 @@
 #ifndef DIOPIRT_SERVICES_H_
 #define DIOPIRT_SERVICES_H_
 
-/* X(name, stem, title, missing): diopiRegister<stem>Func takes it as a diopi<stem>Func_t, messages call it
- * by its title, and `missing` is the error of what needs it when it was not registered. */
+/* X(name, stem, title, missing): diopiRegister<stem>Func registers a function of type diopi<stem>Func_t.
+ * Messages call it by its title. Functions that need it return `missing` if it is not registered. */
 #define DIOPIRT_SERVICES(X) \
     X(stream_create, StreamCreate, "stream create", diopiNoRegisteredStreamCreateFunction) \
     X(stream_destroy, StreamDestroy, "stream destroy", diopiNoRegisteredStreamDestoryFunction) \

@@ -138,7 +138,7 @@ def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
 
 
 def _norm(vector: Array, order: float) -> Any:
-    """Return the norm of a vector, 0 for an empty vector; raise ValueError if the order has no norm of empty vectors."""
+    """Return the norm of a vector, 0 if it is empty; raise ValueError if the order does not allow empty vectors."""
     if vector.size == 0 and (order < 0 or np.isinf(order)):
         raise ValueError(f"norm_type is {order}, expected a finite number of at least 0 because a gradient is empty")
     return np.linalg.norm(vector, order) if vector.size else np.float64(0)

@@ -22,6 +22,6 @@ def bench(library: Path, locks: Path, folder: Path) -> Iterator[EngineBench]:
         context.execution.close()
     calls.HANDLES._objects.clear()
     for device in devices():
-        with device.cores.choosing():
+        with device.cores.exclusive_access():
             device.cores.end_use(device.cores.used)
             device.cores.release(device.cores.retained)

@@ -32,10 +32,7 @@ def make_unspecified(value: Any) -> PartlySpecified:
 
 
 def mark_random_gradients(rule: AttentionRule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
-    """Mark gradients if dropout is random: that of v as random, those of q and k, which depend on it, as unspecified.
-
-    The gradients of q and k depend on the forward result, which another draw of weights would change.
-    """
+    """Return the gradients; with random dropout, mark that of v as random and those of q and k as unspecified."""
     if not 0 < rule.dropout < 1:
         return grads
     q, k, v = map(strip_remarks, grads)
