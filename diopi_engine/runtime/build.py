@@ -24,9 +24,9 @@ struct hgrt_exported {{
 
 static function_t functions[{count}];
 static const struct hgrt_exported exported = {{functions, fail}};
-const char what_is_served[] = "the runtime of HanGuangRT";
+const char service_description[] = "the runtime of HanGuangRT";
 const char python_service[] = "diopi_engine.runtime.service";
-const void* const served = &exported;
+const void* const service_tables = &exported;
 
 hgResult hgGetLastErrorString(const char** text) {{
     if (text == NULL) return HG_ERROR_INVALID_ARGUMENT;

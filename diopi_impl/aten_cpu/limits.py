@@ -11,7 +11,7 @@ from diopi_impl.base import Waiver
 
 BOOL = "only accelerators have a kernel for bool"
 HALF = "only accelerators have a kernel for half precision"
-STATISTICS = "statistics beside half precision are float32 on accelerators, and half precision on the CPU"
+STATISTICS = "the statistics of half-precision inputs are float32 on accelerators, and half precision on the CPU"
 CONTIGUOUS = "the kernel reads its tensors as if they were contiguous; callers copy them first"
 
 LIMITS = (

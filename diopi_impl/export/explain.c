@@ -1,4 +1,4 @@
-/* Why a service failed: in the vendor's words, as the library's last error. */
+/* Sets the library's last error to the vendor's text about a failed service. */
 #include <stdio.h>
 
 #include "exported.h"
@@ -6,6 +6,6 @@
 void explain(const char* service, const char* (*last_error)(void)) {
     const char* reason = last_error != NULL ? last_error() : NULL;
     char text[1024];
-    snprintf(text, sizeof text, "%s: %s", service, reason != NULL ? reason : "the vendor does not say why");
+    snprintf(text, sizeof text, "%s: %s", service, reason != NULL ? reason : "the vendor gives no reason");
     fail(text);
 }

@@ -1,7 +1,7 @@
-/* Starts Python where there is none, and has it serve the exported functions.
+/* Starts Python if the process has no interpreter, and lets Python provide the exported functions.
  *
- * Nothing here is linked against Python: its functions are looked up at run time, after a check that the process runs
- * no other version. Two versions in one process share symbols, and end in a crash or a lock nobody releases. */
+ * The library is not linked against Python. It looks up Python's functions at run time, after it has checked that the
+ * process runs no other version. Two versions in one process would share symbols, and crash or deadlock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -44,16 +44,17 @@ const char* last_failure(void) { return last_error; }
 static struct { PYTHON_FUNCTIONS(MEMBER) } python;
 
 static enum { NOT_STARTED, INTERPRETER, READY, IMPOSSIBLE } _Atomic state;
-static char impossible[1024]; /* why; written once, by who sets the flag, before `state` says so */
-static atomic_flag given_up = ATOMIC_FLAG_INIT;
+static char impossible[1024]; /* the reason; the thread that sets `has_failed` writes it once, before it sets `state` */
+static atomic_flag has_failed = ATOMIC_FLAG_INIT;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t importing = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_importing;
-static bool own_interpreter;
+static bool started_interpreter;
 
-/* The first reason stays; a thread that gives up at the same time has its own as last error. */
+/* Make all later calls fail with this reason. If several threads fail at the same time, the first reason is stored, and
+ * each thread has its reason as last error. */
 static bool give_up(const char* reason) {
-    if (!atomic_flag_test_and_set(&given_up)) {
+    if (!atomic_flag_test_and_set(&has_failed)) {
         snprintf(impossible, sizeof impossible, "%s", reason);
         state = IMPOSSIBLE;
     }
@@ -61,7 +62,7 @@ static bool give_up(const char* reason) {
     return false;
 }
 
-static bool refuse(void) {
+static bool fail_again(void) {
     fail(impossible);
     return false;
 }
@@ -77,8 +78,8 @@ static const char* base_name(const char* path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-struct pythons { /* libraries of it in the process */
-    const char *ours, *other;
+struct pythons { /* Python's shared libraries in the process: of the version of this library, and of another version */
+    const char *matching, *mismatching;
 };
 
 static int note_python(struct dl_phdr_info* library, size_t size, void* pythons) {
@@ -86,12 +87,12 @@ static int note_python(struct dl_phdr_info* library, size_t size, void* pythons)
     struct pythons* found = pythons;
     const char* name = base_name(library->dlpi_name);
     if (strncmp(name, "libpython", 9) != 0 || strcmp(name, "libpython3.so") == 0) return 0; /* that is a forwarder */
-    bool ours = strncmp(name + 9, python_version, strlen(python_version)) == 0;
-    *(ours ? &found->ours : &found->other) = ours ? library->dlpi_name : name;
+    bool matches = strncmp(name + 9, python_version, strlen(python_version)) == 0;
+    *(matches ? &found->matching : &found->mismatching) = matches ? library->dlpi_name : name;
     return 0;
 }
 
-static bool is_our_version(const char* version) {
+static bool is_expected_version(const char* version) {
     size_t length = strlen(python_version);
     return strncmp(version, python_version, length) == 0 && version[length] == '.';
 }
@@ -103,28 +104,28 @@ static void* load(const char* path) {
     return loaded;
 }
 
-/* Put the function called `name` into the function pointer at `pointer`, NULL if `library` has none. */
+/* Store the function called `name` in the function pointer at `pointer`; store NULL if `library` does not have it. */
 static bool find(void* library, const char* name, void* pointer) {
     void* found = dlsym(library, name);
     memcpy(pointer, &found, sizeof found);
     return found != NULL;
 }
 
-/* Where Python's functions are: in the process, else in the library that is loaded now. */
+/* Return a handle for Python's functions: those in the process, or those of a library that this call loads. */
 static void* open_python(void) {
     struct pythons pythons = {0};
     dl_iterate_phdr(note_python, &pythons);
     const char* (*version)(void);
     bool is_there = find(RTLD_DEFAULT, "Py_GetVersion", &version);
-    const char* other = is_there && !is_our_version(version()) ? version() : pythons.other;
-    if (other != NULL) {
+    const char* mismatching = is_there && !is_expected_version(version()) ? version() : pythons.mismatching;
+    if (mismatching != NULL) {
         char text[256];
         snprintf(text, sizeof text, "this library is for Python %s, the process runs %.*s", python_version,
-                 (int)strcspn(other, " "), other);
+                 (int)strcspn(mismatching, " "), mismatching);
         return give_up(text), NULL;
     }
     if (is_there) return dlopen(NULL, RTLD_NOW);
-    return load(pythons.ours != NULL ? pythons.ours : python_library);
+    return load(pythons.matching != NULL ? pythons.matching : python_library);
 }
 
 static bool find_functions(void) {
@@ -139,15 +140,15 @@ static bool find_functions(void) {
 static bool start_interpreter(void) {
     if (!find_functions()) return false;
     if (python.Py_IsInitialized()) return true;
-    if (access(python_landmark, R_OK) != 0) return give_up_because("Python is not where it was: no ", python_landmark);
+    if (access(python_landmark, R_OK) != 0) return give_up_because("Python was moved or removed: no ", python_landmark);
     python.Py_SetPythonHome(python_home);
-    python.Py_InitializeEx(0); /* signals stay the framework's */
+    python.Py_InitializeEx(0); /* the framework continues to handle signals */
     python.PyEval_SaveThread();
-    own_interpreter = true;
+    started_interpreter = true;
     return true;
 }
 
-/* With the text of the exception that was raised. */
+/* Give up with the text of the exception that Python has raised. */
 static bool give_up_as_raised(const char* what, const char* failed) {
     char start[256];
     snprintf(start, sizeof start, "%s%s: ", what, failed);
@@ -157,15 +158,15 @@ static bool give_up_as_raised(const char* what, const char* failed) {
     void* text = value != NULL ? python.PyObject_Str(value) : NULL;
     const char* characters = text != NULL ? python.PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     give_up_because(start, characters != NULL ? characters : "an exception without text");
-    void* const owned[] = {type, value, trace, text};
-    for (int i = 0; i < 4; i++) python.Py_DecRef(owned[i]); /* which may be NULL */
+    void* const references[] = {type, value, trace, text};
+    for (int i = 0; i < 4; i++) python.Py_DecRef(references[i]); /* accepts NULL */
     return false;
 }
 
 static bool append_paths(void) {
     void* paths = python.PySys_GetObject("path");
     if (paths == NULL) return give_up("Python has no sys.path");
-    if (own_interpreter) {
+    if (started_interpreter) {
         void* none = python.PyObject_CallMethod(paths, "clear", NULL);
         if (none == NULL) return give_up_as_raised("sys.path", " can't be cleared");
         python.Py_DecRef(none);
@@ -181,32 +182,33 @@ static bool append_paths(void) {
 static bool import_service(void) {
     if (!append_paths()) return false;
     void* service = python.PyImport_ImportModule(python_service);
-    if (service == NULL) return give_up_as_raised(what_is_served, " can't be imported");
-    void* none = python.PyObject_CallMethod(service, "serve", "K", (unsigned long long)(uintptr_t)served);
+    if (service == NULL) return give_up_as_raised(service_description, " can't be imported");
+    void* none = python.PyObject_CallMethod(service, "serve", "K", (unsigned long long)(uintptr_t)service_tables);
     python.Py_DecRef(service);
-    if (none == NULL) return give_up_as_raised(what_is_served, " can't be served");
+    if (none == NULL) return give_up_as_raised(service_description, " can't be served");
     python.Py_DecRef(none);
     return true;
 }
 
-/* In the new process, which has one thread; another may have been giving up in the old one. */
+/* Make all calls fail in a forked process, which has only one thread. The flag may be set without a reason, because
+ * another thread of the parent process was in `give_up` during the fork. */
 static void after_fork(void) {
     if (state == IMPOSSIBLE) return;
-    atomic_flag_clear(&given_up);
+    atomic_flag_clear(&has_failed);
     give_up("the process was forked after Python had started, and has none of its threads");
 }
 
-/* By one thread at a time, under `importing` and Python's lock. */
+/* Let Python fill the tables. The caller holds `importing` and Python's lock. */
 static bool serve(void) {
-    if (state == IMPOSSIBLE) return refuse();
+    if (state == IMPOSSIBLE) return fail_again();
     if (state == INTERPRETER && !import_service()) return false;
     state = READY;
     return true;
 }
 
-/* The interpreter first, then the import: one thread does it while the others wait. Python's own locks would not do: an
- * import of several threads at once may find modules half made. Nobody who waits for `starting` or `importing` holds
- * Python's lock. */
+/* Start the interpreter, then import the service. One thread does this while all others wait. Python's import locks are
+ * not sufficient, because concurrent imports may find partially initialized modules. A thread that waits for `starting`
+ * or `importing` does not hold Python's lock. */
 static bool start(void) {
     pthread_mutex_lock(&starting);
     if (state == NOT_STARTED && start_interpreter()) {
@@ -214,10 +216,10 @@ static bool start(void) {
         state = INTERPRETER;
     }
     pthread_mutex_unlock(&starting);
-    if (state == IMPOSSIBLE) return refuse();
+    if (state == IMPOSSIBLE) return fail_again();
     if (is_importing) {
         char text[256];
-        snprintf(text, sizeof text, "%s called its own library while it was being imported", what_is_served);
+        snprintf(text, sizeof text, "%s called its own library while it was being imported", service_description);
         return fail(text), false;
     }
     int before = python.PyGILState_Ensure();
@@ -233,7 +235,7 @@ static bool start(void) {
 }
 
 bool ready(void) {
-    if (state == IMPOSSIBLE) return refuse();
+    if (state == IMPOSSIBLE) return fail_again();
     if (state != READY) return start();
     if (python.Py_IsInitialized()) return true;
     fail("Python has ended in this process");

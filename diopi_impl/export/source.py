@@ -71,9 +71,9 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             f"static const struct diopi_exported exported = {{{json.dumps(vendor)},",
             "    operators, runtime, implementations, services, fail};\n",
             "const char* diopiGetLastErrorString(void) { return last_failure(); }\n",
-            'const char what_is_served[] = "the vendor";',
+            'const char service_description[] = "the vendor";',
             'const char python_service[] = "diopi_impl.export.service";',
-            "const void* const served = &exported;\n",
+            "const void* const service_tables = &exported;\n",
         )
     )
 
@@ -143,9 +143,9 @@ def _well_known(number: int, service: Service) -> str:
     return (
         f"{head} {{\n"
         f"    if (!ready()) return {failure};\n"
-        f"    {kind} answer = ({kind}){call};\n"
-        f'    if (answer {failed}) explain("{service.name}", (diopiGetLastErrorFunc_t)services[{_LAST_ERROR}]);\n'
-        f"    return answer;\n"
+        f"    {kind} result = ({kind}){call};\n"
+        f'    if (result {failed}) explain("{service.name}", (diopiGetLastErrorFunc_t)services[{_LAST_ERROR}]);\n'
+        f"    return result;\n"
         f"}}\n"
     )
 

@@ -193,7 +193,16 @@ def non_maximum_suppression(count: int, suppresses: Callable[[Array], Array]) ->
 
 
 def rotated_suppression(boxes: Array, threshold: float, least: float = 0.0) -> Callable[[Array], Array]:
-    """Return a function of an index: which boxes (cx, cy, w, h, θ) exceed the IoU threshold with the box there."""
+    """Return a function that maps an index to the mask of boxes (cx, cy, w, h, θ) whose IoU with that box is too large.
+
+    Args:
+        boxes: the boxes, (n, 5).
+        threshold: the largest permitted intersection over union (IoU).
+        least: smaller unions count as this area.
+
+    Returns:
+        A function of an index that returns a mask (n).
+    """
     size = jnp.abs(boxes[:, 2] * boxes[:, 3])
 
     def find_suppressed(candidate: Array) -> Array:
@@ -211,7 +220,17 @@ def upright_overlap_areas(a: Array, b: Array, offset: int) -> Array:
 
 
 def upright_suppression(boxes: Array, threshold: float, offset: int, least: float = 0.0) -> Callable[[Array], Array]:
-    """Return a function of an index: which boxes (x1, y1, x2, y2) exceed the IoU threshold with the box there."""
+    """Return a function that maps an index to the mask of boxes (x1, y1, x2, y2) whose IoU with that box is too large.
+
+    Args:
+        boxes: the boxes, (n, 4).
+        threshold: the largest permitted intersection over union (IoU).
+        offset: is added to the lengths of the sides.
+        least: smaller unions count as this area.
+
+    Returns:
+        A function of an index that returns a mask (n).
+    """
     size = (boxes[:, 2:] - boxes[:, :2] + offset).prod(-1)
 
     def find_suppressed(candidate: Array) -> Array:

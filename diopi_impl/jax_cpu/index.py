@@ -103,7 +103,7 @@ def index_backward(zeros_like_input, indices, grad_output):
 
 @vendor.implements("diopiIndexPut", adapt=_expand_masks("input"))
 def index_put(input, values, indices, accumulate):
-    """Write `values` to the indexed elements of input, or add them if `accumulate`."""
+    """Return input with `values` written to the indexed elements, or added to them if `accumulate`."""
     places = _as_index(indices)
     return _add_at(input, places, values) if accumulate else input.at[places].set(values)
 
@@ -330,7 +330,7 @@ def gather_backward(grad_output, input, dim, index):
 
 
 def _scatter(reduce: str | None, input: Array, dim: int, src: Array, index: Array) -> Array:
-    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `src` written to, added to or multiplied with the elements at positions `index` along `dim`."""
     if reduce not in (None, "", "add", "multiply"):
         raise ValueError(f"reduce is {reduce!r}, expected '', 'add' or 'multiply'")
     if not index.size:
@@ -345,13 +345,13 @@ def _scatter(reduce: str | None, input: Array, dim: int, src: Array, index: Arra
 
 @vendor.implements("diopiScatter", adapt=prepare_on_host(_check_element_index))
 def scatter(input, dim, src, index, reduce):
-    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `src` written to, added to or multiplied with the elements at positions `index` along `dim`."""
     return _scatter(reduce, input, dim, src, index)
 
 
 @vendor.implements("diopiScatterScalar", adapt=prepare_on_host(_check_value_and_index))
 def scatter_scalar(input, dim, value, index, reduce):
-    """Write, add or multiply `value` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `value` written to, added to or multiplied with the elements at `index` along `dim`."""
     return _scatter(reduce, input, dim, jnp.broadcast_to(_scalar_like(value, input), index.shape), index)
 
 
@@ -380,7 +380,10 @@ def embedding(weight, indices):
 
 @vendor.implements("diopiEmbeddingBackward", adapt=_check_table_rows(lambda arguments: arguments["num_weights"]))
 def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
-    """Return the gradient of the table: sums of the rows of grad with the same index, without padding_idx."""
+    """Return the gradient of the table: sums of the rows of grad with the same index, 0 for padding_idx.
+
+    With scale_grad_byfreq, the sums are divided by the number of rows.
+    """
     rows, numbers = grad.reshape(indices.size, grad.shape[-1]), indices.reshape(-1)
     table = jnp.zeros((num_weights, grad.shape[-1]), grad.dtype).at[numbers].add(rows)
     if scale_grad_byfreq:

@@ -172,7 +172,7 @@ def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
 
 @vendor.implements("diopiApplyPenalty")
 def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
-    """Subtract count · frequency penalty and the presence penalty from the logits of the tokens of each sequence."""
+    """Return logits minus count · frequency penalty and minus the presence penalty at the tokens of each sequence."""
     check_shapes(logits.shape[:1], presence_penalty=presence_penalty, frequency_penalty=frequency_penalty)
     check_shapes(p_token_ids.shape, p_token_counts=p_token_counts)
     check_shapes((logits.shape[0] + 1,), p_cumsum_seq_len=p_cumsum_seq_len)
@@ -184,7 +184,7 @@ def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_to
 
 @vendor.implements("diopiApplyPenaltyV2")
 def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
-    """Apply the repetition penalty, then subtract the frequency and the presence penalty, at flat token positions."""
+    """Return logits with the repetition, frequency and presence penalties applied in this order at flat positions."""
     check_shapes(
         presence_penalty.shape,
         frequency_penalty=frequency_penalty,

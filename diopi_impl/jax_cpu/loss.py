@@ -120,7 +120,7 @@ def bce_with_logits(input, target, weight, pos_weight, reduction):
 
 
 def _focal_factor(t: Array, not_p_t: Array, alpha: float, gamma: float) -> Array:
-    """Return α_t · (1 − p_t)^gamma for 1 − p_t."""
+    """Return α_t · not_p_t^gamma, where `not_p_t` is 1 − p_t; α_t is 1 if alpha is negative."""
     return (alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else 1) * not_p_t**gamma
 
 
@@ -233,7 +233,7 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
 
 
 def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) -> tuple[Array, Array]:
-    """Return the labels with a blank before, between and after them, padded with blanks, and their numbers."""
+    """Return the extended labels, with a blank before, between and after them, padded with blanks, and their counts."""
     positions = jnp.arange(longest)
     if targets.ndim == 1:
         starts = jnp.cumsum(lengths) - lengths
@@ -324,7 +324,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
 
 def _minus_log_likelihood(log_alpha: Array, input_lengths: Array, lengths: Array) -> Array:
-    """Return the loss of each sample: −ln of the sum of the last two probabilities of its labels."""
+    """Return the loss of each sample: −ln (α(final blank) + α(last label)) at the sample's last step."""
     last = jnp.take_along_axis(log_alpha, jnp.maximum(input_lengths - 1, 0)[:, None, None], 1)[:, 0]
     ends = [jnp.take_along_axis(last, jnp.maximum(lengths - back, 0)[:, None], 1)[:, 0] for back in (1, 2)]
     before_blank = jnp.where(lengths > 1, ends[1], -jnp.inf)

@@ -242,7 +242,7 @@ def convex_giou(pointsets, polygons):
 
 @vendor.implements("diopiDiffIouRotatedSortVerticesMmcv")
 def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
-    """Return the indices of the valid corners of each polygon, sorted by angle."""
+    """Return nine indices per polygon: the valid corners by angle, the first again, then an invalid corner's index."""
     check_shapes((*num_valid.shape, 24, 2), vertices=vertices)
     check_shapes((*num_valid.shape, 24), mask=mask)
     if num_valid.ndim != 2:

@@ -107,7 +107,7 @@ def points_in_boxes_part(box_idx_of_points, boxes, pts):
     check_shapes(pts.shape[:2], box_idx_of_points=box_idx_of_points)
 
     def visit(i: Array, found: Array) -> Array:
-        """Write the number of the box to the points inside it; boxes are visited in reverse order."""
+        """Return `found` with the number of the box for the points inside it; boxes are visited in reverse order."""
         t = boxes.shape[1] - 1 - i
         return jnp.where(jax.vmap(_contains)(boxes[:, t], pts), t, found)
 
@@ -150,7 +150,7 @@ def _ranks_in_voxel(voxels: Array) -> Array:
 
 @vendor.implements("diopiRoiawarePool3dMmcv")
 def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
-    """Return the pooled features of the points in each voxel of each box, and the points they come from."""
+    """Return, per voxel of each box, the points that attain the maxima, the points inside, and the pooled features."""
     _check_method(pool_method)
     _check_columns(2, 7, rois=rois)
     _check_columns(2, 3, pts=pts)

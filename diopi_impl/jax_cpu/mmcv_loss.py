@@ -96,7 +96,7 @@ def _check_points(xyz1: Array, xyz2: Array) -> None:
 
 
 def _nearest(points: Array, candidates: Array) -> tuple[Array, Array]:
-    """Return the squared distance of each point to the nearest candidate, and the candidate's index."""
+    """Return the squared distance of each point to the nearest candidate, and its index; zeros without candidates."""
     if not points.size or not candidates.size:
         return jnp.zeros(points.shape[:2], points.dtype), jnp.zeros(points.shape[:2], int)
     distances = sum(jnp.square(points[:, :, None, i] - candidates[:, None, :, i]) for i in range(2))

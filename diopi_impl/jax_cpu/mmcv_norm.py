@@ -81,7 +81,25 @@ def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std
 
 @vendor.implements("diopiFusedBiasLeakyreluMmcv")
 def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
-    """Return scale · leaky ReLU(input + bias), or its first (grad 1) or second (grad 2) derivative."""
+    """Return scale · f(input + bias), or the gradient of f for the gradient `input` (grad 1), or zeros (grad 2).
+
+    The function f is the identity for `act` 1 and the leaky ReLU for `act` 3; the sign of `refer` selects its slope.
+
+    Args:
+        input: The input of f, or the gradient of its result.
+        bias: A value per channel, or an empty tensor.
+        refer: The result of f, for grad 1.
+        act: Which function f is.
+        grad: The order of the derivative.
+        alpha: The slope of the leaky ReLU below 0.
+        scale: The factor of the result.
+
+    Returns:
+        A tensor of the shape of `input`.
+
+    Raises:
+        ValueError: `act`, `grad` or a shape is invalid.
+    """
     if act not in (1, 3) or grad not in (0, 1, 2):
         raise ValueError(f"act is {act} and grad {grad}, expected 1 or 3, and 0, 1 or 2")
     if input.ndim < 2:

@@ -52,7 +52,7 @@ def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
 
 @vendor.implements("diopiBallQueryMmcv")
 def ball_query(center_xyz, xyz, sample_num, min_radius, max_radius):
-    """Return the indices of the first points within the radii of each center."""
+    """Return the indices of the first points within the radii of each center; zeros if there is none."""
 
     def row(points: Array, center: Array) -> Array:
         """Return the indices of the points within the radii of a center."""
@@ -71,7 +71,7 @@ def _set_of_rows(counts: Array, rows: int) -> Array:
 
 @vendor.implements("diopiStackBallQueryMmcv")
 def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius, sample_num):
-    """Return the indices of the first points within the radius of each center, for concatenated sets; −1 if empty."""
+    """Return indices of the first points within the radius of each center, for concatenated sets; −1, 0, … if none."""
     if not center_xyz.size:
         return jnp.zeros(idx.shape, int)
     set_of_point = _set_of_rows(xyz_batch_cnt, len(xyz))

@@ -104,7 +104,7 @@ def riroi_align_rotated_backward(
 
 # Feature alignment
 
-CORNERS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
+BOX_POINTS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
 """The points of a box in units of half its width and height: the centre first, then the corners."""
 
 
@@ -117,7 +117,7 @@ def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, poin
     cos, sin = jnp.cos(boxes[..., 4]) / 2, jnp.sin(boxes[..., 4]) / 2
     first = (jnp.arange(n) * h * w)[:, jnp.newaxis, jnp.newaxis]
     total = jnp.zeros((*boxes.shape[:3], shape[1]), rows.dtype)
-    for u, v in CORNERS[:points]:
+    for u, v in BOX_POINTS[:points]:
         down = border_cells(y + u * width * sin + v * height * cos, h)
         across = border_cells(x + u * width * cos - v * height * sin, w)
         total += sample_bilinear(rows, lambda row, column: first + row * w + column, down, across)

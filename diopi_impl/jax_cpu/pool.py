@@ -233,12 +233,12 @@ def _implement_gradients(rank: int) -> None:
     """Register the gradients for `rank` spatial axes, a number that their arguments do not contain."""
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
-    def average(grad_output, input):
+    def adaptive_avg_pool_backward(grad_output, input):
         """Return the gradient of the input."""
         return _adaptive_avg_pool_backward(grad_output, input, rank)
 
     @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
-    def maximum(grad_output, input, indices):
+    def adaptive_max_pool_backward(grad_output, input, indices):
         """Return zeros with grad_output added at the offsets of the maxima."""
         return _scatter_to_indices(grad_output, input, indices, rank)
 

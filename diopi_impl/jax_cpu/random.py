@@ -40,7 +40,20 @@ def _check_probability(p: float) -> None:
 
 @implements_random("diopiDropout", "diopiDropoutInp")
 def dropout(input, p, train, generator, *, out):
-    """Return the input with elements replaced by 0 with probability p, divided by 1 − p, and the mask."""
+    """Return the input with elements 0 with probability p, others divided by 1 − p, and the mask (None for NULL).
+
+    Unless `train`, the input is returned unchanged, and no mask.
+
+    Args:
+        input: The input.
+        p: The probability of 0.
+        train: Whether to draw at all.
+        generator: The state of the generator.
+        out: The specifications of the results.
+
+    Returns:
+        The result and the mask, which is true where the element was kept.
+    """
     _check_probability(p)
     if not train:
         return input, None

@@ -48,7 +48,7 @@ def bound_problems(bound: Bound) -> list[str]:
 
 
 def _contradictions_of_bound(bound: Bound) -> Iterator[str]:
-    """Yield a message if the range is empty, if the bound permits no error, or if it permits too large an error."""
+    """Yield a message if the range is empty, and one if the bound permits too large an error."""
     if not bound.minimum < bound.maximum:
         found = f"{bound.minimum!r} and {bound.maximum!r}"
         yield f"minimum and maximum: expected a minimum below the maximum, found {found}"
@@ -74,7 +74,7 @@ def value_problems(numerics: Declaration) -> list[str]:
 
 
 def _literal_fields(record: type) -> Mapping[str, tuple[object, ...]]:
-    """Return the allowed values of the fields with a fixed set of values, None among them if a field has no value."""
+    """Return the allowed values of the fields with a fixed set of values; None is one of them for optional fields."""
     kinds = get_type_hints(record).items()
     return {name: allowed for name, kind in kinds if (allowed := _allowed_values(kind))}
 

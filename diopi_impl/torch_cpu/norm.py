@@ -41,7 +41,7 @@ def _check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
 
 @vendor.implements("diopiBatchNorm")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
-    """Return the normalized input, mean and 1 / std for the gradient, and updated running statistics."""
+    """Return the normalized input, mean and 1 / std (zeros unless training), and updated running statistics."""
     _check_shapes(input.shape[1:2], weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     weight = _weight_or_ones(input, weight, input.shape[1:2])
     bias, running_mean, running_var = _widen_parameters(input, bias, running_mean, running_var)

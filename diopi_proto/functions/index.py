@@ -307,7 +307,7 @@ def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
     dtypes=floating,
     argument_dtypes=BY_INDICES,
     guarantee="exact",
-    ignored=[Ignored(("padding_idx", "scale_grad_byfreq", "sparse"), "they are for the gradient")],
+    ignored=[Ignored(("padding_idx", "scale_grad_byfreq", "sparse"), "only the gradient depends on them")],
     backward="diopiEmbeddingBackward",
 )
 def diopiEmbedding(

@@ -23,7 +23,7 @@ from diopi_proto.types import Dtype
 
 ForwardOrder = Annotated[f64, ExcludesNumbers(("negative",), "the forward function rejects it")]
 
-BETA_0 = Ignored(("input",), "a NaN in it does not spread", {"beta": 0}, Read.form)
+BETA_0 = Ignored(("input",), "it is not multiplied by 0, so a NaN in it has no effect", {"beta": 0}, Read.form)
 
 
 @prototype(dtypes=(*numeric, *complexes), multiplies_matrices=True)
@@ -151,7 +151,7 @@ def diopiTriangularSolve(
     """
 
 
-@prototype(dtypes=(*wide, *complexes), ignored=[Ignored(("b",), "the solution x stands for it")])
+@prototype(dtypes=(*wide, *complexes), ignored=[Ignored(("b",), "the solution x is used instead")])
 def diopiTriangularSolveBackward(
     ctx: Context,
     grad_b: Out | None,
@@ -206,7 +206,7 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, c
 
 @prototype(
     dtypes=wide,
-    ignored=[Ignored(("cdist",), "every slope is 0, 1 or −1", {"p": (0, 1)})],
+    ignored=[Ignored(("cdist",), "the gradient does not depend on the distances", {"p": (0, 1)})],
 )
 def diopiCdistBackward(
     ctx: Context, grad_input: Out, grad_output: In, input1: In, input2: In, p: ForwardOrder, cdist: In

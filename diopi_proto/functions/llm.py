@@ -41,10 +41,10 @@ from diopi_proto.types import Dtype
 int32 = (Dtype.int32,)
 SizedMask = Annotated[In, HoldsTruth(), SizesFollow()]
 LONGEST = Ignored(("max_input_len",), "the lengths determine it", read=Read.value)
-SAFE_SLOT = Ignored(("other_kv_index",), "it is read in place of nothing", read=Read.value)
-MOST_IDS = Ignored(("p_max_len_in_batch",), "the positions determine it", read=Read.value)
+SAFE_SLOT = Ignored(("other_kv_index",), "it has no effect on the result", read=Read.value)
+MOST_IDS = Ignored(("p_max_len_in_batch",), "`p_cumsum_seq_len` determines it", read=Read.value)
 HINTS = Ignored(("comm_turn", "stream_mode"), "they are hints for the implementation", read=Read.value)
-ONE_RANK = Ignored(("group",), "a group of one adds nothing", read=Read.value)
+ONE_RANK = Ignored(("group",), "the sum over a group of one rank is its own product", read=Read.value)
 LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
 CACHE_OF_ONE_BLOCK = dict.fromkeys(("k", "v"), (1, "slots", "num_kv_heads·dim"))
 PAGED_BY_CALLERS = (

@@ -555,7 +555,7 @@ def diopiGatherOutput(
 @prototype(
     dtypes=index,
     ignored=(
-        Ignored(("val",), "nothing is added to", {"size": 0}, Read.value),
+        Ignored(("val",), "no element is changed", {"size": 0}, Read.value),
         Ignored(("size",), "0 is added", {"val": 0}, Read.value),
     ),
 )

@@ -99,7 +99,7 @@ def diopiSyncBnBackwardDataMmcv(
 
 
 _NO_EFFECT_OF_REFER = "only the slope at the forward's result depends on it"
-_NO_SLOPE = "the linear function has no slope below zero"
+_NO_SLOPE = "the linear function has no other slope below zero"
 
 
 @prototype(
@@ -124,7 +124,7 @@ def diopiFusedBiasLeakyreluMmcv(
     alpha: f32,
     scale: f32,
 ):
-    """Add a bias, apply a leaky ReLU and multiply by a scale, or compute the first or second derivative of this.
+    """Add a bias, apply a leaky ReLU or nothing, and multiply by a scale, or compute the first or second derivative.
 
     input, out: any shape of rank ≥ 2. bias: [size of axis 1], or no elements for no bias. Let x = input + bias along
     axis 1. The result is the following, multiplied by `scale`:

@@ -63,7 +63,7 @@ def diopiRoiAlignMmcv(
 @prototype(
     dtypes=floating,
     ignored=[
-        Ignored(("argmax_y", "argmax_x"), "a mean has none", {"pool_mode": 1}),
+        Ignored(("argmax_y", "argmax_x"), "mean pooling has no maxima", {"pool_mode": 1}),
         Ignored(
             ("sampling_ratio", "spatial_scale", "aligned"),
             "argmax determines the result",

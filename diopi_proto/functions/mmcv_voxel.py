@@ -49,10 +49,10 @@ PAIRS = {"indicePairs": index32, "indiceNum": index32}
 GRID = {"voxel_size": single, "coors_range": single}
 SUM, MEAN, MAXIMUM = range(3)
 BY_PLACE = Ignored(
-    ("feats", "reduced_feats"), "only of a maximum they say whose it is", {"reduce_type": (SUM, MEAN)}, Read.form
+    ("feats", "reduced_feats"), "only the gradient of a maximum compares them", {"reduce_type": (SUM, MEAN)}, Read.form
 )
 ANY_ORDER = Ignored(
-    ("deterministic",), "the order it asks for is as right without it", {"deterministic": False}, Read.value
+    ("deterministic",), "the deterministic order is also valid if it is false", {"deterministic": False}, Read.value
 )
 UNDIVIDED = Ignored(("reduce_count",), "only a mean is divided by it", {"reduce_type": (SUM, MAXIMUM)}, Read.form)
 

@@ -56,7 +56,7 @@ def of_affine(inputs: Sequence[Dtype]) -> Dtype:
 
 RUNNING = ("running_mean", "running_var")
 NO_GRADIENT_OF_BIAS = Ignored(("bias",), "no gradient depends on it")
-MOMENTUM_1 = "a momentum of 1 leaves nothing of them"
+MOMENTUM_1 = "a momentum of 1 replaces them"
 
 AFFINE_GRADIENTS = {"grad_input": same, "grad_weight": of_weight, "grad_bias": of_weight}
 
@@ -142,7 +142,7 @@ def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f6
     dtypes=floating,
     result=statistic,
     ignored=[
-        Ignored(("input",), "all else is in the statistics", read=Read.form),
+        Ignored(("input",), "the statistics contain all that is needed", read=Read.form),
         Ignored(RUNNING, MOMENTUM_1, {"momentum": 1}, Read.value),
     ],
 )
@@ -175,9 +175,9 @@ def diopiBatchNormGatherStatsWithCounts(
     dtypes=floating,
     result=statistic,
     ignored=[
-        Ignored(("weight",), "the sums are those of the normalised input"),
+        Ignored(("weight",), "the sums do not depend on it"),
         Ignored(("invstd",), "only grad_weight depends on it", {"weight_g": False}, Read.form),
-        Ignored(("input", "mean"), "grad_bias needs neither", {"input_g": False, "weight_g": False}, Read.form),
+        Ignored(("input", "mean"), "grad_bias depends on neither", {"input_g": False, "weight_g": False}, Read.form),
     ],
 )
 def diopiBatchNormBackwardReduce(
@@ -225,7 +225,7 @@ def diopiBatchNormBackwardElemt(
     """
 
 
-@prototype(dtypes=floating, ignored=[Ignored(("eps",), "invstd already holds it")])
+@prototype(dtypes=floating, ignored=[Ignored(("eps",), "invstd already includes it")])
 def diopiBatchNormElemt(
     ctx: Context,
     out: Out,

@@ -40,10 +40,10 @@ WINDOWS = ("stride", "padding", "dilation", "ceil_mode")
 """Attributes of sliding windows, beside their size."""
 
 FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
-BY_POSITION = "`indices` say where each gradient goes"
+BY_POSITION = "`indices` determine where each gradient is added"
 OF_ANY_KIND = (
-    Ignored(("ksize", "exclusive", *WINDOWS), "the sizes after pooling give the windows", {"adaptive": True}),
-    Ignored(("exclusive",), "it is for means", {"mode": "max"}),
+    Ignored(("ksize", "exclusive", *WINDOWS), "the sizes of the result determine the windows", {"adaptive": True}),
+    Ignored(("exclusive",), "only a mean depends on it", {"mode": "max"}),
 )
 
 
@@ -262,8 +262,8 @@ def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
     dtypes=floating,
     ignored=[
         *OF_ANY_KIND,
-        Ignored(("dilation",), "it is for maxima", {"mode": "avg"}),
-        Ignored(("output_size",), "the other attributes give the windows", {"adaptive": False}),
+        Ignored(("dilation",), "only maximum pooling dilates windows", {"mode": "avg"}),
+        Ignored(("output_size",), "the other attributes determine the windows", {"adaptive": False}),
     ],
     backward="diopiPool{rank}dBackward",
 )
@@ -300,7 +300,7 @@ def diopiPool(
     ignored=[
         FORM_OF_INPUT,
         *OF_ANY_KIND,
-        Ignored(("dilation", "indices"), "they are for maxima", {"mode": "avg"}),
+        Ignored(("dilation", "indices"), "only maximum pooling uses them", {"mode": "avg"}),
         Ignored(("ksize", *WINDOWS), BY_POSITION, {"mode": "max"}, Read.value),
     ],
 )

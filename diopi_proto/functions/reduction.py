@@ -23,7 +23,7 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axes, Axis, Context, In, Out, Scalar, boolean
 from diopi_proto.types import Dtype
 
-KEEPDIM = Ignored(("keepdim",), "the shape of the result says it", read=Read.value)
+KEEPDIM = Ignored(("keepdim",), "the shape of the result determines it", read=Read.value)
 
 
 @prototype(dtypes=(*floating, *complexes), selectable_dtypes=(*floating, *complexes))

@@ -122,7 +122,7 @@ def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Extents):
 @prototype(
     dtypes=all_dtypes,
     guarantee="exact",
-    ignored=[Ignored(("value",), "only constant margins have one", {"mode": ("reflect", "replicate", "circular")})],
+    ignored=[Ignored(("value",), "only constant padding uses it", {"mode": ("reflect", "replicate", "circular")})],
 )
 def diopiPad(
     ctx: Context,
@@ -202,7 +202,7 @@ def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
 @prototype(
     dtypes=numeric,
     result=caller_chosen,
-    ignored=[Ignored(("end",), "the length of the result says it", read=Read.value)],
+    ignored=[Ignored(("end",), "the length of the result determines it", read=Read.value)],
 )
 def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Step):
     """Return the numbers start + i·step for i = 0, 1, …, up to but not including end.
@@ -275,7 +275,7 @@ def diopiCastDtype(ctx: Context, out: Out, input: In):
 @prototype(
     dtypes=all_dtypes,
     guarantee="exact",
-    ignored=[Ignored(("memoryFormat",), "it says where the elements lie", read=Read.value)],
+    ignored=[Ignored(("memoryFormat",), "only the order in memory depends on it", read=Read.value)],
 )
 def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFormat):
     """Return a tensor with input's elements whose memory is dense in the order memoryFormat.

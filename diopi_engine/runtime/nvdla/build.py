@@ -26,9 +26,9 @@ _C = """\
 static function_t functions[{count}];
 static const function_t layer[] = {{{layer}}};
 static const struct nvdla_exported exported = {{functions, layer}};
-const char what_is_served[] = "the driver of NVDLA";
+const char service_description[] = "the driver of NVDLA";
 const char python_service[] = "diopi_engine.runtime.nvdla.service";
-const void* const served = &exported;
+const void* const service_tables = &exported;
 
 void NvDlaDebugPrintf(const char* format, ...) {{
     const char* wanted = getenv("DIOPI_ENGINE_DEBUG");

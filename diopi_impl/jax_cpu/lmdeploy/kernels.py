@@ -83,7 +83,7 @@ def setup_topp_runtime_args(
 
 @vendor.implements("diopiBatchApplyTemperaturePenaltyInp")
 def batch_apply_temperature_penalty(logits, bias, temperatures, batch_size, vocab_size, vocab_size_padd, *, out):
-    """Return (logits + bias) / temperature; padding of the vocabulary becomes the lowest number."""
+    """Return (logits + bias) / (temperature + 1e-6); padding of the vocabulary becomes the type's lowest number."""
     check_batch(batch_size, logits, temperatures=temperatures)
     check_number("vocab_size_padd", vocab_size_padd, logits.shape[1])
     check_shapes(logits.shape[1:], bias=bias)
@@ -96,7 +96,7 @@ def batch_apply_temperature_penalty(logits, bias, temperatures, batch_size, voca
 def batch_apply_repetition_penalty(
     logits, penalties, output_ids, batch_size, vocab_size, input_lengths, max_input_length, step, penalty_type
 ):
-    """Lower the logits of the tokens that each sequence already has, by division or subtraction."""
+    """Return logits lowered for the tokens that a sequence has: type 1 by subtraction, 2 by a factor, 0 not at all."""
     check_batch(batch_size, logits, penalties=penalties, input_lengths=input_lengths)
     check_number("vocab_size", vocab_size, logits.shape[1])
     if penalty_type not in (0, 1, 2):

@@ -12,7 +12,7 @@ from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 
 def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float) -> Array | None:
-    """Return the shifts of the samples of each bin along H and W: (2, R, bins along H, along W)."""
+    """Return the shifts of each bin's samples along H and W, (2, R, bins along H, along W); None without offsets."""
     if offset is None or not offset.size:
         return None
     sizes = jnp.stack([(rois[:, 4] - rois[:, 2]) * scale, (rois[:, 3] - rois[:, 1]) * scale])

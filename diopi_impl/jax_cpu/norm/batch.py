@@ -22,7 +22,7 @@ def _per_channel(input: Array, *values: Array) -> list[Array]:
 
 @vendor.implements("diopiBatchNorm")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
-    """Return the normalized input, mean and 1 / std for the gradient, and updated running statistics."""
+    """Return the normalized input, mean and 1 / std (zeros unless training), and updated running statistics."""
     shape = channel_shape(input)
     if not training:
         if running_mean is None or running_var is None:

@@ -92,7 +92,7 @@ DIOPI_WEAK diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTenso
  * var·n/(n − 1).
  * Source: torch.batch_norm_gather_stats_with_counts.
  *
- * The elements of `input` are not read, only shape and dtype: all else is in the statistics.
+ * The elements of `input` are not read, only shape and dtype: the statistics contain all that is needed.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                                             diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
@@ -110,10 +110,10 @@ DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t
  * dy, x: (N, C, …); all other tensors: (C). The four results are float32 for half-precision input.
  * Source: torch.batch_norm_backward_reduce.
  *
- * `weight` is not read and may be anything, including NULL: the sums are those of the normalised input. Where
- * `weight_g` is false, the elements of `invstd` are not read, only shape and dtype: only grad_weight depends on it.
- * Where `input_g` is false and `weight_g` is false, the elements of `input` and `mean` are not read, only shape and
- * dtype: grad_bias needs neither.
+ * `weight` is not read and may be anything, including NULL: the sums do not depend on it. Where `weight_g` is false,
+ * the elements of `invstd` are not read, only shape and dtype: only grad_weight depends on it. Where `input_g` is
+ * false and `weight_g` is false, the elements of `input` and `mean` are not read, only shape and dtype: grad_bias
+ * depends on neither.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
                                                      diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
@@ -142,7 +142,7 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, di
  * input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half
  * precision. Source: torch.batch_norm_elemt.
  *
- * `eps` is not read and may be anything: invstd already holds it.
+ * `eps` is not read and may be anything: invstd already includes it.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -413,9 +413,10 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTe
  * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
- * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
- * anything: it is for means. Where `mode` is "avg", `dilation` is not read and may be anything: it is for maxima.
- * Where `adaptive` is false, `output_size` is not read and may be anything: the other attributes give the windows.
+ * be anything: the sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may
+ * be anything: only a mean depends on it. Where `mode` is "avg", `dilation` is not read and may be anything: only
+ * maximum pooling dilates windows. Where `adaptive` is false, `output_size` is not read and may be anything: the other
+ * attributes determine the windows.
  */
 DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -431,9 +432,9 @@ DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
  * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
- * sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for
- * means. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including NULL: they are
- * for maxima.
+ * sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may be anything: only
+ * a mean depends on it. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including
+ * NULL: only maximum pooling uses them.
  */
 DIOPI_WEAK diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -501,9 +502,10 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTe
  * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
- * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
- * anything: it is for means. Where `mode` is "avg", `dilation` is not read and may be anything: it is for maxima.
- * Where `adaptive` is false, `output_size` is not read and may be anything: the other attributes give the windows.
+ * be anything: the sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may
+ * be anything: only a mean depends on it. Where `mode` is "avg", `dilation` is not read and may be anything: only
+ * maximum pooling dilates windows. Where `adaptive` is false, `output_size` is not read and may be anything: the other
+ * attributes determine the windows.
  */
 DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -519,9 +521,9 @@ DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
  * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
- * sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for
- * means. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including NULL: they are
- * for maxima.
+ * sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may be anything: only
+ * a mean depends on it. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including
+ * NULL: only maximum pooling uses them.
  */
 DIOPI_WEAK diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1435,7 +1437,8 @@ DIOPI_WEAK diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
  * torch.baddbmm.
  *
- * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: a NaN in it does not spread.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
+ * in it has no effect.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1450,7 +1453,8 @@ DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle
  * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
  * torch.baddbmm.
  *
- * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: a NaN in it does not spread.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
+ * in it has no effect.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1510,7 +1514,8 @@ DIOPI_WEAK diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHan
  *
  * Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
  *
- * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: a NaN in it does not spread.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
+ * in it has no effect.
  */
 DIOPI_WEAK diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2,
@@ -1561,7 +1566,7 @@ DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTens
  * and the diagonal too if `unitriangular`. All of grad_cloned_mat is then added to grad_mat. Source: the chain rule,
  * as PyTorch's autograd of torch.triangular_solve.
  *
- * `b` is not read and may be anything, including NULL: the solution x stands for it.
+ * `b` is not read and may be anything, including NULL: the solution x is used instead.
  */
 DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
                                                      diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
@@ -2452,7 +2457,7 @@ DIOPI_WEAK diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTen
  * weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row padding_idx is
  * looked up like any other row. Source: torch.nn.functional.embedding.
  *
- * `padding_idx`, `scale_grad_byfreq` and `sparse` are not read and may be anything: they are for the gradient.
+ * `padding_idx`, `scale_grad_byfreq` and `sparse` are not read and may be anything: only the gradient depends on them.
  */
 DIOPI_WEAK diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t weight, diopiConstTensorHandle_t indices,
@@ -2766,7 +2771,8 @@ DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t
  * `grad_input` has shape (…, P, M) with the broadcast batch axes. The gradient with respect to input2 is the result of
  * the call with the roles of input1 and input2 exchanged. Source: torch.ops.aten._cdist_backward.
  *
- * Where `p` is 0 or 1, `cdist` is not read and may be anything, including NULL: every slope is 0, 1 or −1.
+ * Where `p` is 0 or 1, `cdist` is not read and may be anything, including NULL: the gradient does not depend on the
+ * distances.
  */
 DIOPI_WEAK diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input1,
@@ -2990,9 +2996,10 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx,
  * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
- * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
- * anything: it is for means. Where `mode` is "avg", `dilation` is not read and may be anything: it is for maxima.
- * Where `adaptive` is false, `output_size` is not read and may be anything: the other attributes give the windows.
+ * be anything: the sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may
+ * be anything: only a mean depends on it. Where `mode` is "avg", `dilation` is not read and may be anything: only
+ * maximum pooling dilates windows. Where `adaptive` is false, `output_size` is not read and may be anything: the other
+ * attributes determine the windows.
  */
 DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -3008,9 +3015,9 @@ DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
  * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
- * sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for
- * means. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including NULL: they are
- * for maxima.
+ * sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may be anything: only
+ * a mean depends on it. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including
+ * NULL: only maximum pooling uses them.
  */
 DIOPI_WEAK diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3140,7 +3147,7 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
  * torch.nn.functional.pad.
  *
  * Where `mode` is "reflect" or "replicate" or "circular", `value` is not read and may be anything: only constant
- * margins have one.
+ * padding uses it.
  */
 DIOPI_WEAK diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t pad, const char* mode, const double* value);

@@ -366,7 +366,7 @@ DIOPI_WEAK diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandl
                                                                int64_t N, int64_t num_points);
 
 /**
- * Add a bias, apply a leaky ReLU and multiply by a scale, or compute the first or second derivative of this.
+ * Add a bias, apply a leaky ReLU or nothing, and multiply by a scale, or compute the first or second derivative.
  *
  * input, out: any shape of rank ≥ 2. bias: [size of axis 1], or no elements for no bias. Let x = input + bias along
  * axis 1. The result is the following, multiplied by `scale`:
@@ -711,7 +711,8 @@ DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
  * element. In mean mode, the call applies B†(g / max(gh·gw, 1)) at every sample of the bin. In maximum mode, it
  * applies B†(g) at (argmax_y, argmax_x), which are results of the forward call, and skips bins whose argmax_y is −1.
  *
- * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, including NULL: a mean has none.
+ * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, including NULL: mean pooling has
+ * no maxima.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -876,8 +877,8 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, d
  * Source: MMCV 1.x DynamicScatter.
  *
  * Where `reduce_type` is 0 or 1, the elements of `feats` and `reduced_feats` are not read, only shape and dtype: only
- * of a maximum they say whose it is. Where `reduce_type` is 0 or 2, the elements of `reduce_count` are not read, only
- * shape and dtype: only a mean is divided by it.
+ * the gradient of a maximum compares them. Where `reduce_type` is 0 or 2, the elements of `reduce_count` are not read,
+ * only shape and dtype: only a mean is divided by it.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_feats,
                                                              diopiConstTensorHandle_t grad_reduced_feats,
