@@ -25,7 +25,7 @@ def test_zeros_of_rounded_results_may_have_either_sign() -> None:
 
 def test_a_call_that_the_reference_rejects_is_not_comparable() -> None:
     assert compute_expected(lookup("diopiSoftmax"), softmax(0, [1.0, 2.0])).expected["out"].budget.unit.shape == (2,)
-    with pytest.raises(NotComparableError, match="refuses"):
+    with pytest.raises(NotComparableError, match="rejects"):
         compute_expected(lookup("diopiSoftmax"), softmax(7, [1.0, 2.0]))
     with pytest.raises(NotComparableError, match="no reference"):
         compute_expected(lookup("diopiGetImplVersion"), softmax(0, [1.0]))
