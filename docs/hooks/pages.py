@@ -26,7 +26,12 @@ from diopi_proto.prototype import Prototype
 
 ROOT = Path(__file__).parents[2]
 
-FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+FROM_ROOT = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
 """Pages that are files in the root of the repository."""
 
 CHINESE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("chinese.toml").read_text("utf-8"))

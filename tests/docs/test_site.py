@@ -9,7 +9,7 @@ from command_lines import parse
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-GENERATED = {"index.md", "contributing.md", "changelog.md"}
+GENERATED = {"index.md", "contributing.md", "changelog.md", "security.md"}
 """Pages that the build generates from files in the root. The build also adds the pages of the functions."""
 
 TRANSLATED = {
