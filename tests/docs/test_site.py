@@ -38,6 +38,13 @@ def test_every_label_of_the_navigation_has_a_chinese_translation() -> None:
     assert set(chinese["titles"]) == labels
 
 
+def test_every_picture_has_an_alternative_text() -> None:
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
+    pictures = [(page.name, text) for page in pages for text in re.findall(r"!\[([^\]]*)\]", page.read_text("utf-8"))]
+    assert len(pictures) >= 4
+    assert [(page, text) for page, text in pictures if len(text.split()) < 2 and text.isascii()] == []
+
+
 def test_links_of_the_translations_point_to_existing_pages() -> None:
     pages = list((DOCS / "zh").glob("*.md"))
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))]
