@@ -25,10 +25,10 @@ from lib_rt.dtypes import Array, from_numpy, to_numpy
 from lib_rt.formats import FORMATS, Format
 
 TERMS = 128
-"""Terms of every sum: two rounds of what a processor with 16 lanes and four registers takes at a time."""
+"""Number of terms of every sum: twice what a processor with 16 lanes and four registers adds at a time."""
 
 ROWS = 64
-"""Sums made by one call where it makes several."""
+"""Number of sums that a call computes if it computes several."""
 
 MOST_BITS = 128
 """The largest width of partial sums that is tried; it exceeds double double."""
@@ -36,17 +36,17 @@ MOST_BITS = 128
 WIDTHS = {8: "bfloat16", 11: "float16", 24: "float32", 53: "float64", 64: "extended"}
 
 Floats = NDArray[np.float64]
-Way = Callable[[ProbedOperator, Array], Array]
-"""A way to use an operator for sums: an array of rows of `TERMS` terms → the sum of each."""
+RowSum = Callable[[ProbedOperator, Array], Array]
+"""A function that returns the sum of each row of an array, computed by an operator. A row has `TERMS` terms."""
 
 
 @final
 @dataclass(frozen=True)
 class Sums:
-    """Sums of `TERMS` terms of a type, as one operator makes them."""
+    """Computes sums of `TERMS` terms of a type with an operator."""
 
     operator: ProbedOperator
-    way: Way
+    row_sum: RowSum
     dtype: Dtype
 
     @property
@@ -57,40 +57,40 @@ class Sums:
     def __call__(self, rows: Sequence[Floats]) -> Floats:
         """Return the sum of each row's terms as float64."""
         terms = np.stack(rows).astype(to_numpy(self.dtype))
-        return self.way(self.operator, terms).astype(np.float64)
+        return self.row_sum(self.operator, terms).astype(np.float64)
 
 
-def one_by_one(operator: ProbedOperator, rows: Array) -> Array:
+def sum_vectors(operator: ProbedOperator, rows: Array) -> Array:
     """Return the sums of the rows, where each row is summed as a separate vector."""
     return np.stack([operator(row, (0,), shape=(), dtype=_dtype(rows)) for row in rows])
 
 
-def along_rows(operator: ProbedOperator, rows: Array) -> Array:
-    """Matrices summed along their rows."""
+def sum_matrix_rows(operator: ProbedOperator, rows: Array) -> Array:
+    """Return the sums of the rows, computed along the rows of matrices."""
     return _in_blocks(rows, lambda block: operator(block, (1,), shape=(ROWS,), dtype=_dtype(rows)))
 
 
-def along_columns(operator: ProbedOperator, rows: Array) -> Array:
-    """Matrices summed along their columns."""
+def sum_matrix_columns(operator: ProbedOperator, rows: Array) -> Array:
+    """Return the sums of the rows, computed along the columns of transposed matrices."""
     return _in_blocks(
         rows, lambda block: operator(np.ascontiguousarray(block.T), (0,), shape=(ROWS,), dtype=_dtype(rows))
     )
 
 
-def dot_products(operator: ProbedOperator, rows: Array) -> Array:
-    """Every row multiplied with a column of ones."""
+def sum_by_dot_products(operator: ProbedOperator, rows: Array) -> Array:
+    """Return the sums of the rows, each computed as the product of a row and a column of ones."""
     ones = np.ones((TERMS, 1), rows.dtype)
     return np.stack([operator(row[None], ones, shape=(1, 1), dtype=_dtype(rows))[0, 0] for row in rows])
 
 
-def products_of_matrices(operator: ProbedOperator, rows: Array) -> Array:
-    """Matrices multiplied with a matrix of ones: the first column."""
+def sum_by_matrix_products(operator: ProbedOperator, rows: Array) -> Array:
+    """Return the sums of the rows: the first columns of products of matrices and a matrix of ones."""
     ones = np.ones((TERMS, ROWS), rows.dtype)
     return _in_blocks(rows, lambda block: operator(block, ones, shape=(ROWS, ROWS), dtype=_dtype(rows))[:, 0])
 
 
 def _in_blocks(rows: Array, sums: Callable[[Array], Array]) -> Array:
-    """The sums of any number of rows, `ROWS` at a time; what lacks at the end is filled with zeros."""
+    """Return the sums of any number of rows, computed for `ROWS` rows at a time; zeros fill the last block."""
     filled = np.zeros((-(-len(rows) // ROWS) * ROWS, TERMS), rows.dtype)
     filled[: len(rows)] = rows
     return np.concatenate([sums(filled[start : start + ROWS]) for start in range(0, len(filled), ROWS)])[: len(rows)]
@@ -100,9 +100,9 @@ def _dtype(array: Array) -> Dtype:
     return from_numpy(array.dtype)
 
 
-def measure_sums(operator: ProbedOperator, dtype: Dtype, *, way: Way) -> Observations:
-    """Width, rounding and order of an operator's sums."""
-    sums = Sums(operator, way, dtype)
+def measure_sums(operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum) -> Observations:
+    """Observe width, rounding and order of an operator's sums."""
+    sums = Sums(operator, row_sum, dtype)
     top = find_top(sums)
     if top is None:
         return {"partial sums": "not seen: sums of three terms are wrong"}
@@ -114,7 +114,7 @@ def measure_sums(operator: ProbedOperator, dtype: Dtype, *, way: Way) -> Observa
 
 
 TOPS = (126, 14)
-"""Exponents of large terms: what float32, and what float16 can still add up."""
+"""Exponents of the large terms to try: float32 can represent sums of the first, float16 sums of the second."""
 
 
 def find_top(sums: Sums) -> int | None:
@@ -131,7 +131,7 @@ PLACES = ((0, 1, 2), (0, TERMS // 2, TERMS - 1))
 
 
 def _placed(*terms: float) -> list[Floats]:
-    """Rows with three terms in every order, so that in one of them any two meet first, and all others zero."""
+    """Return rows with three terms in every order and zeros elsewhere; for any two terms, some row adds them first."""
     rows = []
     for places in PLACES:
         for order in permutations(terms):
@@ -144,7 +144,8 @@ def _placed(*terms: float) -> list[Floats]:
 def width(sums: Sums, top: int) -> int | None:
     """Return the significant bits of the narrowest partial sums.
 
-    2^top + 2^(top−k) needs k + 1 bits: the first k at which 2^top + 2^(top−k) − 2^top is not 2^(top−k) in every order.
+    2^top + 2^(top−k) needs k + 1 bits. The width is therefore the first k for which 2^top + 2^(top−k) − 2^top differs
+    from 2^(top−k) in at least one order of the terms.
 
     Args:
         sums: the sums of an operator.
@@ -167,7 +168,7 @@ def _rounding(sums: Sums, top: int, bits: int) -> str:
 
 
 def _order(sums: Sums, top: int, bits: int) -> str:
-    """The order in words, or why none shows."""
+    """Return the order in words, or the reason why the sums do not show it."""
     unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))  # all terms together are lost beside 2^top
     if sums([np.full(TERMS, unit)])[0] != TERMS * unit:
         return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
@@ -190,16 +191,18 @@ def _order(sums: Sums, top: int, bits: int) -> str:
         return f"not seen: {error}"
 
 
-def measure_products(operator: ProbedOperator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
+def measure_products(
+    operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum, shape: tuple[int, int]
+) -> Observations:
     """Observe dot products of `shape` results: as `measure_sums`, and the precision of factors and products."""
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
-    return {"factors": factors, "products": products, **measure_sums(operator, dtype, way=way)}
+    return {"factors": factors, "products": products, **measure_sums(operator, dtype, row_sum=row_sum)}
 
 
 def _product(
     operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
 ) -> float:
-    """The sum of the products of some pairs of numbers, by place, made in every element of a result of `shape`."""
+    """Return the sum of the products of some pairs of numbers, by place; every element of a result has this sum."""
     rows, columns = np.zeros((shape[0], TERMS)), np.zeros((TERMS, shape[1]))
     for place, pair in pairs.items():
         rows[:, place], columns[place, :] = pair
@@ -208,7 +211,7 @@ def _product(
 
 
 def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Return the number of bits of the factor 1 + 2^−k that survive a multiplication by 1."""
+    """Return, in words, how many bits of a factor 1 + 2^−k a multiplication by 1 preserves."""
     for bits in range(2, FORMATS[dtype].precision + 1):
         factor = 1 + 2.0 ** (1 - bits)
         if _product(operator, dtype, shape, {0: (factor, 1.0)}) != factor:
@@ -217,7 +220,10 @@ def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> 
 
 
 def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Return whether x · x is rounded before −(x · x, rounded) is added; if it is exact, a remainder is left."""
+    """Return whether products are rounded before they are added.
+
+    The rounded product x · x is subtracted from the product x · x. If the latter is exact, a remainder is left.
+    """
     step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
     square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)
     rests = {
@@ -228,31 +234,31 @@ def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) ->
     return "exact until they are added" if step * step in rests else "rounded before they are added"
 
 
-def _sums(subject: str, way: Way) -> Probe:
+def _sums(subject: str, row_sum: RowSum) -> Probe:
     return Probe(
         function="diopiSum",
-        measure=partial(measure_sums, way=way),
+        measure=partial(measure_sums, row_sum=row_sum),
         variants=single_variants(*floating),
         subject=subject,
     )
 
 
-def _dots(subject: str, way: Way, shape: tuple[int, int]) -> Probe:
+def _dots(subject: str, row_sum: RowSum, shape: tuple[int, int]) -> Probe:
     return Probe(
         function="diopiMm",
-        measure=partial(measure_products, way=way, shape=shape),
+        measure=partial(measure_products, row_sum=row_sum, shape=shape),
         variants=single_variants(*floating),
         subject=subject,
     )
 
 
 SUMS = (
-    _sums("of a vector", one_by_one),
-    _sums("of rows", along_rows),
-    _sums("of columns", along_columns),
+    _sums("of a vector", sum_vectors),
+    _sums("of rows", sum_matrix_rows),
+    _sums("of columns", sum_matrix_columns),
 )
 
 DOT_PRODUCTS = (
-    _dots("of a row and a column", dot_products, (1, 1)),
-    _dots("of matrices", products_of_matrices, (ROWS, ROWS)),
+    _dots("of a row and a column", sum_by_dot_products, (1, 1)),
+    _dots("of matrices", sum_by_matrix_products, (ROWS, ROWS)),
 )

@@ -30,18 +30,18 @@ ROUNDINGS: dict[str, Callable[[Floats], Floats]] = {
 QUARTERS = np.array([0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 1.75, 2.0])
 
 LENGTH = 64
-"""Numbers converted by one call, some of them again and again: enough to fill vectors of a processor."""
+"""Number of elements that one call converts. Few numbers are repeated, so that they fill the vectors of a processor."""
 
 
 def _converted(operator: ProbedOperator, values: Any, source: Dtype, target: Dtype) -> Any:
-    """`values`, exact in `source`, converted to `target`, as float64 or as Python integers."""
+    """Return values, which `source` represents exactly, converted to `target`: as float64 or as Python integers."""
     numbers_of_source = np.array(values, np.float64 if is_floating(source) else np.int64).astype(to_numpy(source))
     result = operator(np.resize(numbers_of_source, LENGTH), shape=(LENGTH,), dtype=target)[: len(numbers_of_source)]
     return result.astype(np.float64 if is_floating(target) else object)
 
 
 def rounding(units: Floats, result: Floats) -> str:
-    """The rounding that makes whole numbers `result` of `units`; which is not one of the known, an example."""
+    """Return the name of the rounding that maps `units` to the integers `result`; an example if it is not known."""
     for name, rounded in ROUNDINGS.items():
         if np.array_equal(rounded(units), result):
             return name
@@ -54,7 +54,7 @@ def _both_signs(values: Floats) -> Floats:
 
 
 def _rounded_floats(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
-    """Rounding of quarters of the target's last place, where that is worth one unit beside a large even number."""
+    """Return how quarters of a unit are rounded beside a large even number whose last place is one unit."""
     bits = FORMATS[target].precision
     units = _both_signs(QUARTERS)
     base = np.copysign(np.ldexp(1.0, bits - 1), units)
@@ -82,7 +82,7 @@ def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) ->
 
 
 def _twice_rounded(operator: ProbedOperator, target: Dtype) -> str:
-    """Just above the middle of two numbers of the target: in float32 it is the middle, which goes to the even one."""
+    """Return "yes" if float64 is rounded to float32 first: a number just above a middle then becomes the middle."""
     middle = 1 + FORMATS[target].epsilon / 2
     return "yes" if _converted(operator, [middle + 2.0**-40], Dtype.float64, target)[0] == 1 else "no"
 
@@ -144,13 +144,13 @@ OUT_OF_RANGE: dict[str, Callable[[int, Range], int]] = {
 
 
 def limits_of(dtype: Dtype) -> Range:
-    """The smallest and the largest number of an integer type."""
+    """Return the smallest and the largest number of an integer type."""
     info = np.iinfo(to_numpy(dtype))
     return int(info.min), int(info.max)
 
 
 def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -> str:
-    """The rule by which `result` came from `numbers`; if it is none of the known, an example."""
+    """Return the name of the rule that maps `numbers` to `result`; all numbers with their results if unknown."""
     for name, rule in OUT_OF_RANGE.items():
         if [rule(number, limits) for number in numbers] == list(result):
             return name
@@ -158,7 +158,7 @@ def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -
 
 
 def _beyond(limits: Range, source: Dtype) -> list[int]:
-    """Numbers out of range but finite in the source, some beyond int32 and int64 with bits left at the low end."""
+    """Return numbers of the source that are out of range; some exceed int32 and int64 and have nonzero low bits."""
     low, high = limits
     steps = [high + 1, 3 * (high + 1) // 2, 2**32 + 19795, 2**63 + 5 * 2**11, 2**66]
     candidates = [*steps, *(-step for step in steps), 2 * low]
@@ -221,6 +221,7 @@ def _holds(target: Dtype, source: Dtype) -> bool:
 
 
 def _pairs(sources: Sequence[Dtype], targets: Sequence[Dtype], holds: bool) -> list[tuple[Dtype, ...]]:
+    """Return the pairs of different types whose target can represent all numbers of the source, or can't (`holds`)."""
     return [
         (source, target)
         for source in sources

@@ -34,7 +34,7 @@ def _by_inverse(x: Array, y: Array) -> Any:
     return x * _quotient(np.ones_like(y), y)
 
 
-WAYS: dict[str, Callable[[Array, Array], Any]] = {
+METHODS: dict[str, Callable[[Array, Array], Any]] = {
     "correctly rounded": _quotient,
     "multiplied with the rounded inverse": _by_inverse,
 }
@@ -42,8 +42,8 @@ WAYS: dict[str, Callable[[Array, Array], Any]] = {
 
 def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
     """Return the method by which `result` was computed from x / y; if none matches, return the errors."""
-    for name, way in WAYS.items():
-        if np.array_equal(way(x, y), result):
+    for name, method in METHODS.items():
+        if np.array_equal(method(x, y), result):
             return {"quotients": name}
     mismatches = np.count_nonzero(_quotient(x, y) != result)
     errors = error(result.astype(np.float64), x.astype(np.float64) / y.astype(np.float64), dtype)

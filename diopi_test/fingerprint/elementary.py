@@ -94,7 +94,7 @@ def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
 
 
 def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:
-    """Return the reference's results for a result tensor of element type `dtype`."""
+    """Return the reference's results for these arguments and a result of element type `dtype`."""
     function = find_reference(name)
     assert function is not None
     keywords = {"out": ResultOverride(dtype)} if takes_out(function) else {}
@@ -102,7 +102,7 @@ def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:
 
 
 def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
-    """Return the distance of results from the truth in units in the last place of the truth.
+    """Return the distance of results from the truth in units in the last place of the truth; infinity for NaN.
 
     Infinity counts as the number after the largest one, so a correct overflow has no error.
 
@@ -125,7 +125,7 @@ def _largest(errors: Floats, counted: NDArray[np.bool_], numbers: Floats) -> str
 
 
 def _special(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
-    """Return whether zeros, infinities and NaN are where they belong, zeros with their signs."""
+    """Return `right`, or the number of wrong zeros, infinities and NaNs with an example."""
     if not is_wrong.any():
         return "right"
     first = int(np.argmax(is_wrong))

@@ -16,7 +16,7 @@ from lib_rt.dtypes import Array, to_numpy
 from lib_rt.formats import FORMATS
 
 COPIES = 32
-"""Times every number is given, so that vectors of a processor are filled; the answers must agree."""
+"""Number of copies of each number in a call, which fill the vectors of a processor; their results must agree."""
 
 PAYLOADS = (0b010110, 0b001011)
 """The payloads of two NaNs, in the six bits below the quiet bit; every format has at least six."""
@@ -50,11 +50,11 @@ class Bits:
         return self.sign - (1 << self.fraction)
 
     def nan(self, payload: int, *, quiet: bool, negative: bool = False) -> int:
-        """A NaN with one of `PAYLOADS`."""
+        """Return the bits of a NaN with one of `PAYLOADS`."""
         return self.infinity | self.quiet * quiet | payload << (self.fraction - 7) | self.sign * negative
 
     def payload(self, bits: int) -> int:
-        """The six bits below the one that says quiet."""
+        """Return the six bits below the quiet bit."""
         return bits >> (self.fraction - 7) & 0b111111
 
     def is_nan(self, bits: int) -> bool:
@@ -62,17 +62,17 @@ class Bits:
         return bits & ~self.sign > self.infinity
 
     def array(self, *numbers: int) -> Array:
-        """The numbers with these bits, each `COPIES` times."""
+        """Return an array of the numbers with these bits, each `COPIES` times."""
         unsigned = np.dtype(f"u{ELEMENT_SIZE[self.dtype]}")
         return np.repeat(np.array(numbers, unsigned), COPIES).view(to_numpy(self.dtype))
 
     def numbers(self, array: Array) -> list[int]:
-        """The bits of each number that is there `COPIES` times; −1 where they differ."""
+        """Return the bits of each number of an array with `COPIES` copies; −1 if the copies differ."""
         unsigned = np.ascontiguousarray(array).view(f"u{ELEMENT_SIZE[self.dtype]}").reshape(-1, COPIES)
         return [int(row[0]) if (row == row[0]).all() else -1 for row in unsigned]
 
     def in_words(self, bits: int) -> str:
-        """A number by its bits."""
+        """Return a description of the number with these bits."""
         if bits < 0:
             return "different from place to place"
         plain = {
@@ -123,27 +123,27 @@ PROBED_FUNCTIONS: Mapping[str, NanProbe] = {
 }
 
 
-def measure(operator: ProbedOperator, dtype: Dtype, *, question: NanProbe) -> Observations:
+def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Observations:
     """Observe what quiet and signalling NaNs become, which of two NaNs is the result, and what a new NaN looks like."""
     bits = Bits(dtype)
     ones = np.ones(2 * COPIES, to_numpy(dtype))
 
     def call(*operands: Array) -> list[int]:
-        shape = (len(operands[0]), 1) if question.call is _factors else operands[0].shape
-        return bits.numbers(operator(*question.call(*operands), shape=shape, dtype=dtype))
+        shape = (len(operands[0]), 1) if probe.call is _factors else operands[0].shape
+        return bits.numbers(operator(*probe.call(*operands), shape=shape, dtype=dtype))
 
     def fate(quiet: bool) -> str:
         inputs = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
-        return describe_propagation(bits, inputs, call(bits.array(*inputs), *[ones] * (question.operands - 1)))
+        return describe_propagation(bits, inputs, call(bits.array(*inputs), *[ones] * (probe.operands - 1)))
 
     observations = {"quiet": fate(True), "signalling": fate(False)}
-    if question.operands == 2:
+    if probe.operands == 2:
         first, second = (bits.nan(payload, quiet=True) for payload in PAYLOADS)
         observations["of two"] = _describe_chosen_operand(
             bits, first, second, call(bits.array(first, second), bits.array(second, first))
         )
-    if question.invalid is not None:
-        produced = call(*(np.full(2 * COPIES, number, to_numpy(dtype)) for number in question.invalid))
+    if probe.invalid is not None:
+        produced = call(*(np.full(2 * COPIES, number, to_numpy(dtype)) for number in probe.invalid))
         observations["made"] = _list(bits, produced)
     return observations
 
@@ -159,7 +159,7 @@ def describe_propagation(bits: Bits, inputs: Sequence[int], result: Sequence[int
 
 
 def _list(bits: Bits, numbers: Sequence[int]) -> str:
-    """Different numbers in words."""
+    """Return descriptions of the distinct numbers."""
     return " / ".join(dict.fromkeys(bits.in_words(number) for number in numbers))
 
 
@@ -203,8 +203,8 @@ def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -
 
 PROBES = (
     *(
-        Probe(function=function, measure=partial(measure, question=question), variants=single_variants(*floating))
-        for function, question in PROBED_FUNCTIONS.items()
+        Probe(function=function, measure=partial(measure, probe=probe), variants=single_variants(*floating))
+        for function, probe in PROBED_FUNCTIONS.items()
     ),
     Probe(
         function="diopiCastDtype",

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, reduce
 
-from diopi_test.fingerprint.trees import Tree, depth, leaves, normal, renumbered
+from diopi_test.fingerprint.trees import Tree, depth, leaves, normalize, renumber
 
 
 def sequential(terms: Sequence[Tree]) -> Tree:
@@ -26,17 +26,17 @@ def pairwise(terms: Sequence[Tree]) -> Tree:
 
 
 def folded(terms: Sequence[Tree]) -> Tree:
-    """The second half laid on the first, again and again."""
+    """Return the tree that adds the second half to the first half, element by element, until one sum is left."""
     return (folded(terms[::2]), folded(terms[1::2])) if len(terms) > 1 else terms[0]
 
 
 def crosswise(terms: Sequence[Tree]) -> Tree:
-    """One pair after the other, the second of each pair first."""
+    """Return the tree that adds one term after the other, with the terms of each pair swapped."""
     return sequential([terms[min(number ^ 1, len(terms) - 1)] for number in range(len(terms))])
 
 
 def at_once(terms: Sequence[Tree]) -> Tree:
-    """All in one step, with no rounding in between."""
+    """Return the tree that adds all terms in one step, without rounding in between."""
     return tuple(terms)
 
 
@@ -51,7 +51,7 @@ _ORDERS: dict[str, Callable[[Sequence[Tree]], Tree]] = {
 
 
 def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
-    """`step` terms at once are added to the sum of those before them."""
+    """Return the tree that adds `step` terms at once to the sum of the terms before them."""
     return reduce(
         lambda sum_, start: (sum_, *terms[start : start + step]),
         range(step, len(terms), step),
@@ -60,8 +60,8 @@ def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
 
 
 def describe(tree: Tree) -> str:
-    """The order in words, simplest parts first; of an order without a name its depth and an identifying digest."""
-    return _words(normal(tree)) or _irregular(normal(tree))
+    """Return the order in words, the innermost sums first; the depth and a digest if the order has no name."""
+    return _words(normalize(tree)) or _irregular(normalize(tree))
 
 
 def _irregular(tree: Tree) -> str:
@@ -71,7 +71,7 @@ def _irregular(tree: Tree) -> str:
 
 @cache
 def _words(tree: Tree) -> str | None:
-    """The order of a normal tree over the terms 0, 1, …; None if it has no name."""
+    """Return the name of the order of a normalized tree over the terms 0, 1, …; None if it has no name."""
     if isinstance(tree, int):
         return "alone"
     known = _known(tree)
@@ -83,16 +83,16 @@ def _words(tree: Tree) -> str | None:
 def _known(tree: Tree) -> str | None:
     terms = range(len(leaves(tree)))
     for name, order in _ORDERS.items():
-        if normal(order(terms)) == tree:
+        if normalize(order(terms)) == tree:
             return name
     for step in _divisors(len(terms)):
-        if normal(_stepwise(terms, step)) == tree:
+        if normalize(_stepwise(terms, step)) == tree:
             return f"sequential, {step} at once"
     return None
 
 
 def _composites(tree: Tree) -> Iterator[str]:
-    """The ways to see a tree as equal partial sums that are then added in a known order."""
+    """Yield the descriptions of a tree as equal partial sums that are then added in a known order."""
     terms = len(leaves(tree))
     for parts in _divisors(terms):
         for run in (run for run in range(1, terms // parts + 1) if terms % (parts * run) == 0):
@@ -128,15 +128,15 @@ def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
         return term // (parts * run) * run + term % run
 
     def contracted(node: Tree) -> Tree:
-        """The node with each partial sum replaced by its number."""
+        """Return the node with each partial sum replaced by its number."""
         numbers = {leaf // run % parts for leaf in leaves(node)}
         if len(numbers) == 1 and numbers.isdisjoint(found):
             number = numbers.pop()
-            found[number] = normal(renumbered(node, place))
+            found[number] = normalize(renumber(node, place))
             return number
         return node if isinstance(node, int) else tuple(contracted(child) for child in node)
 
     outer = contracted(tree)
     if len(leaves(outer)) != parts or len(set(found.values())) != 1:
         return None
-    return found[0], normal(outer)
+    return found[0], normalize(outer)

@@ -12,7 +12,7 @@ SIZE = 2**16
 """Numbers in a sample: as many as a half-precision type has."""
 
 _SCRAMBLE = 0x9E3779B97F4A7C15
-"""Odd, with bits set all over: 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, 6.4)."""
+"""The multiplier of Fibonacci hashing: 2^64 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4)."""
 
 
 def sweep(dtype: Dtype) -> Array:

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def subnormals(form: Format) -> Floats:
-    """Subnormal numbers of every size, positive and negative: the smallest and the largest are among them."""
+    """Return positive and negative subnormal numbers, including the smallest and the largest."""
     steps = np.array([1, 3, 2 ** (form.precision - 2), 2 ** (form.precision - 1) - 1])
     return form.subnormal * np.concatenate([steps, -steps])
 
@@ -108,30 +108,29 @@ PROBED_FUNCTIONS = {
 }
 
 
-def measure(operator: ProbedOperator, dtype: Dtype, *, question: SubnormalProbe) -> Observations:
+def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) -> Observations:
     """Observe what becomes of subnormal numbers, by aspect."""
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
     return {
-        aspect: _fate(operator, dtype, question, arguments(*operands))
-        for aspect, arguments in question.arguments.items()
+        aspect: _fate(operator, dtype, probe, arguments(*operands)) for aspect, arguments in probe.arguments.items()
     }
 
 
-def _fate(operator: ProbedOperator, dtype: Dtype, question: SubnormalProbe, values: Sequence[Floats]) -> str:
+def _fate(operator: ProbedOperator, dtype: Dtype, probe: SubnormalProbe, values: Sequence[Floats]) -> str:
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
-        exact_result = question.truth(*exact)
-        flushed = question.truth(*(flush(value, dtype) for value in exact))
-    result = operator(*arguments, *question.attributes, shape=exact_result.shape, dtype=question.result or dtype)
+        exact_result = probe.truth(*exact)
+        flushed = probe.truth(*(flush(value, dtype) for value in exact))
+    result = operator(*arguments, *probe.attributes, shape=exact_result.shape, dtype=probe.result or dtype)
     return fate(
         result.astype(np.float64), exact_result.astype(np.float64), flush(flushed.astype(np.float64), dtype), dtype
     )
 
 
 def flush(values: Floats, dtype: Dtype) -> Floats:
-    """The values with zeros of their signs for the subnormal ones."""
+    """Return the values with subnormal numbers replaced by zeros of the same sign."""
     return np.where(is_subnormal(values, dtype), np.copysign(0.0, values), values)
 
 
@@ -153,6 +152,6 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
 
 
 PROBES = tuple(
-    Probe(function=function, measure=partial(measure, question=question), variants=single_variants(*floating))
-    for function, question in PROBED_FUNCTIONS.items()
+    Probe(function=function, measure=partial(measure, probe=probe), variants=single_variants(*floating))
+    for function, probe in PROBED_FUNCTIONS.items()
 )

@@ -24,7 +24,7 @@ class NoTreeError(Exception):
 
 
 def reveal(sizes: Sizes, terms: int) -> Tree:
-    """The tree of a sum of `terms` terms; NoTreeError when there is none."""
+    """Return the tree of a sum of `terms` terms; raise NoTreeError if the sizes do not form a tree."""
     tree, size = _subtree(sizes, range(terms))
     if size != terms:
         raise NoTreeError(f"the smallest subtree that holds all {terms} terms seems to have {size}")
@@ -32,7 +32,7 @@ def reveal(sizes: Sizes, terms: int) -> Tree:
 
 
 def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
-    """The subtree over `terms`, and the size of its root: larger if the root has children beside `terms`."""
+    """Return the subtree over `terms` and the size of its root, which is larger if the root also has other terms."""
     first, *later_terms = terms
     tree: Tree = first
     covered = size = 1
@@ -51,28 +51,28 @@ def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
 
 
 def _grouped(terms: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """The terms by size, smallest first."""
+    """Yield each distinct size, the smallest first, with the terms of this size."""
     for size in sorted(set(sizes)):
         yield size, [term for term, size_of_term in zip(terms, sizes, strict=True) if size_of_term == size]
 
 
 def leaves(tree: Tree) -> list[int]:
-    """The numbers of a tree's terms, as they stand in it."""
+    """Return the numbers of a tree's terms, from left to right."""
     return [tree] if isinstance(tree, int) else [leaf for child in tree for leaf in leaves(child)]
 
 
-def normal(tree: Tree) -> Tree:
-    """The tree with the children of each node in the order of their first terms: addition is commutative."""
+def normalize(tree: Tree) -> Tree:
+    """Return the tree with the children of each node sorted by their smallest terms; addition is commutative."""
     if isinstance(tree, int):
         return tree
-    return tuple(sorted((normal(child) for child in tree), key=lambda child: min(leaves(child))))
+    return tuple(sorted((normalize(child) for child in tree), key=lambda child: min(leaves(child))))
 
 
 def depth(tree: Tree) -> int:
-    """Additions on the longest way from a term to the sum."""
+    """Return the number of additions on the longest path from a term to the sum."""
     return 0 if isinstance(tree, int) else 1 + max(depth(child) for child in tree)
 
 
-def renumbered(tree: Tree, number: Callable[[int], int]) -> Tree:
-    """The tree with every term's number changed."""
-    return number(tree) if isinstance(tree, int) else tuple(renumbered(child, number) for child in tree)
+def renumber(tree: Tree, number: Callable[[int], int]) -> Tree:
+    """Return the tree with the number of every term changed."""
+    return number(tree) if isinstance(tree, int) else tuple(renumber(child, number) for child in tree)

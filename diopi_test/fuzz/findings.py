@@ -31,10 +31,6 @@ class FuzzFinding:
         calls: the calls.
         outcome: the outcome of the last call.
         attempts: the number of smaller sequences that were tried.
-
-    Attributes:
-        outcome: the outcome of the last call.
-        attempts: the number of smaller calls that were tried.
     """
 
     calls: Sequence[BaselineCase]
@@ -105,9 +101,6 @@ class CallsWriter:
 @final
 class FindingsWriter:
     """Adds findings to a folder of baselines during the search.
-
-    Attributes:
-        found: the findings in the order in which they were written.
 
     Attributes:
         found: the findings in the order in which they were written.

@@ -66,7 +66,10 @@ class ValidCallKnowledge:
 
     @cached_property
     def fixed_axes(self) -> frozenset[tuple[str, int]]:
-        """The axes with the same size in all cases, although other sizes differ, as tensor name and negative axis."""
+        """The axes with the same size in all cases, apart from 0 and 1, as tensor name and negative axis.
+
+        Three or fewer cases don't show that an axis is fixed.
+        """
         seen: dict[tuple[str, int], set[int]] = {}
         for case in self.cases:
             for name, spec in named_tensors(case):
@@ -151,18 +154,18 @@ class ValidCallKnowledge:
 
     def is_determined_by_attributes(self, case: Case) -> bool:
         """Return whether a case has data or a result layout that depend on its attributes."""
-        computed = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
+        rules = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
         allocated = [p.name for p in self.prototype.results if p.is_callee_allocated]
         results = [case.results.get(name) for name in allocated]
-        lies = any(override is not None and override.layout is not contiguous for override in results)
+        has_layout = any(override is not None and override.layout is not contiguous for override in results)
         is_shaped = not self.has_tensor_arguments and any(
             override is not None and override.shape for override in case.results.values()
         )
         return (
-            lies
+            has_layout
             or is_shaped
             or self.has_layout_attribute
-            or any(not isinstance(override, ResultOf) or override.extra_arguments for override in computed)
+            or any(not isinstance(rule, ResultOf) or rule.extra_arguments for rule in rules)
         )
 
     @cached_property
@@ -199,8 +202,8 @@ class ValidCallKnowledge:
         """Return whether a number of a generated case is representable in the tested type or occurs in a case.
 
         Numbers below the normal numbers of the type don't count, because some vendors flush them. An integer with an
-        integer tensor wraps around unless PyTorch rejects it (`unheld`). Any other number out of range needs a case
-        with the same number and the same choices.
+        integer tensor wraps around unless PyTorch rejects it (`is_rejected`). Any other number out of range needs a
+        case with the same number and the same choices.
 
         Returns:
             Whether the case may have the number.
@@ -277,7 +280,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def named_tensors(case: Case) -> Iterator[tuple[str, TensorSpec]]:
-    """The tensors of a case, those among them that others are computed from, with their arguments' names."""
+    """Yield each tensor of a case with the name of its argument, including tensors that others are computed from."""
     return ((name, spec) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value))
 
 

@@ -23,8 +23,8 @@ from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import limit_resources
 from diopi_test.fuzz.known import ValidCallKnowledge, as_tuple, is_choice
+from diopi_test.fuzz.rejected_numbers import is_rejected
 from diopi_test.fuzz.relations import FAILURES, relations_of
-from diopi_test.fuzz.unheld import is_rejected
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.oracle.reference import Reference, find_reference
@@ -67,7 +67,7 @@ def compute_legal_case(known: ValidCallKnowledge, case: Case) -> BaselineCase:
     except TimeoutError as error:
         raise IllegalError("the reference takes too long") from error
     except (*FAILURES, MemoryError) as error:
-        raise IllegalError(f"the reference refuses it: {type(error).__name__}") from error
+        raise IllegalError(f"the reference rejects it: {type(error).__name__}") from error
 
 
 def _check_arguments(known: ValidCallKnowledge, case: Case) -> None:
@@ -85,7 +85,7 @@ def _check_arguments(known: ValidCallKnowledge, case: Case) -> None:
 
 
 def _check_elements(known: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
-    """Raise IllegalError if a value becomes infinite in the type of the call but not in the original case's type."""
+    """Raise IllegalError if a finite value of a domain becomes infinite in the tensor's element type."""
     for name, value in case.arguments.items():
         tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
         for number, (spec, tensor) in enumerate(zip(TensorSpec.all_in(value), tensors, strict=False)):
@@ -118,7 +118,7 @@ def _check_results(known: ValidCallKnowledge, case: Case, computed: BaselineCase
 
 
 def _satisfies_facts(parameter: Parameter, case: Case, ranks: int) -> bool:
-    """Return whether an argument satisfies the prototype's facts, where `axes` is the highest rank of the tensors."""
+    """Return whether an argument satisfies the prototype's facts, where `ranks` is the highest rank of the tensors."""
     value = case.arguments[parameter.name]
     if parameter.fact(facts.NamesAxis) and value is not None:
         return all(-ranks <= axis < ranks for axis in as_tuple(value))
@@ -143,7 +143,7 @@ def with_forward_shapes(known: ValidCallKnowledge, case: Case) -> Case:
         with limit_resources():
             shape = _forward_shape(forward, function, replace(case, arguments=arguments))
     except (*FAILURES, TimeoutError, MemoryError) as error:
-        raise IllegalError(f"the forward function refuses it: {type(error).__name__}") from error
+        raise IllegalError(f"the forward function rejects it: {type(error).__name__}") from error
     return replace(case, arguments={**case.arguments, "grad_output": replace(gradient, shape=shape)})
 
 

@@ -114,7 +114,7 @@ def _case_numbers(prototype: Prototype, case: Case) -> CallNumbers | None:
     plain = plain_values(decode_masks(prototype, passed))
     try:
         results = Evaluation(prototype, function, case).arrays(plain)
-    except FAILURES:  # of numbers that are to be converted first
+    except FAILURES:  # the reference rejects numbers that must be converted first
         results = []
     return call_numbers(prototype, case.arguments, [array.shape for array in results])
 
@@ -195,7 +195,7 @@ def _find_relations(seen: Sequence[CallNumbers]) -> Iterator[CallRelation]:
         if len(present) >= MIN_CASES and len(set(present)) == 1:
             yield CallRelation("is", (name,), present[0])
         else:
-            varied.setdefault(table[name].tobytes(), name)  # of equal columns one: sizes from both ends, mostly
+            varied.setdefault(table[name].tobytes(), name)  # equal columns are mostly sizes counted from both ends
         if present.min() >= 0:
             yield CallRelation("at least", (name,), min(present.min(), 1.0))
     yield from _equalities(names, table)
@@ -229,7 +229,7 @@ def _comparisons(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Ite
 
 
 def _may_be_bounded(first: str, second: str) -> bool:
-    """Return whether one number may bound the other: a size an attribute, or the same axis of another tensor."""
+    """Return whether `second`, a size, may bound `first`: an attribute, or the size of the same axis."""
     of_one_axis = first.startswith("size") and first.rpartition(" ")[2] == second.rpartition(" ")[2]
     return (first.startswith(("number", "entry")) or of_one_axis) and second.startswith("size")
 

@@ -110,8 +110,8 @@ class Search:
             for function in order:
                 if time.monotonic() >= self.until:
                     return
-                hunt = FunctionSearch(self, function, found[function])
-                hunt.run(self._derive_seed(function, number))
+                search = FunctionSearch(self, function, found[function])
+                search.run(self._derive_seed(function, number))
                 if set(self.statistics[function].verdicts) == {Verdict.not_implemented}:
                     absent.add(function)
             if not order:
@@ -292,7 +292,7 @@ class FunctionSearch:
         return self._run(unique, new_worker=True)[-1].verdict in UNSUCCESSFUL
 
     def _run(self, calls: Sequence[BaselineCase], *, new_worker: bool) -> list[Outcome]:
-        """Return the outcomes of the calls; raise EndError if they can't run, which is not a failure of the vendor."""
+        """Return the outcomes of the calls; raise EndSearchError if they can't run, which isn't a vendor's failure."""
         try:
             return self._search.trials.run(calls, new_worker=new_worker)
         except Exception as error:

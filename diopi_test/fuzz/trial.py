@@ -71,7 +71,7 @@ class TrialRunner:
         """
         if new_worker:
             self.restart_worker()
-        folder = self._folder / str(next(self._numbers))  # of its own: processes keep what they have read
+        folder = self._folder / str(next(self._numbers))  # a new folder, because workers cache files
         folder.mkdir()
         path = store.baseline_file(folder, calls[0].function)
         write_calls(path, calls)

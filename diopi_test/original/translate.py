@@ -222,7 +222,7 @@ def _check_axes(prototype: Prototype, case: Case) -> None:
             for axis in value if isinstance(value, tuple) else (value,):
                 if not -rank <= axis < rank:
                     reason = f"{parameter.name} {axis} is out of range for {rank} axes"
-                    raise EntryError(f"{prototype.name} refuses it: {reason}")
+                    raise EntryError(f"{prototype.name} rejects it: {reason}")
 
 
 def _check_choices(prototype: Prototype, case: Case) -> None:
@@ -231,7 +231,7 @@ def _check_choices(prototype: Prototype, case: Case) -> None:
         value, choices = case.arguments[parameter.name], parameter.fact(facts.OneOf)
         if choices and value is not None and value not in choices.choices:
             expected = ", ".join(map(repr, choices.choices))
-            raise EntryError(f"{prototype.name} refuses it: {parameter.name} is {value!r}, expected one of {expected}")
+            raise EntryError(f"{prototype.name} rejects it: {parameter.name} is {value!r}, expected one of {expected}")
 
 
 def _attributes_of_case(entry: ConfigEntry, number: int) -> dict[str, Any]:

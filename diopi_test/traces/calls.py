@@ -116,7 +116,7 @@ class TracedCall:
 
     @property
     def dtype(self) -> Dtype:
-        """The element type of the first floating tensor, or of the first tensor without one."""
+        """The element type of the first floating-point or complex tensor, else of the first tensor, else float32."""
         dtypes = [tensor.dtype for tensor in self.tensors]
         return next(
             (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype)), next(iter(dtypes), Dtype.float32)

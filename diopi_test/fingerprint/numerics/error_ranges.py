@@ -73,7 +73,7 @@ class ErrorRange:
         return self.largest("ulp") <= MAX_CORRECT_ULP + TOLERANCE
 
     @property
-    def is_worthless(self) -> bool:
+    def is_undeclarable(self) -> bool:
         """Whether the errors are too large to be declared."""
         return not self.is_correct and not any(map(self.can_declare, MEASURES))
 
@@ -86,8 +86,8 @@ class ErrorRange:
         size = round_up_ulp(self.largest("ulp")) if measure == "ulp" else round_up(self.largest(measure))
         return ErrorBound(minimum=self.minimum, maximum=self.maximum, **{measure: size})
 
-    def joined(self, neighbor: ErrorRange) -> ErrorRange:
-        """Return the range of both ranges."""
+    def join(self, neighbor: ErrorRange) -> ErrorRange:
+        """Return the range that spans this range and its neighbor, with the errors of both."""
         return ErrorRange(
             minimum=min(self.minimum, neighbor.minimum),
             maximum=max(self.maximum, neighbor.maximum),
@@ -104,8 +104,8 @@ class ErrorRange:
         """Return whether both ranges can share a bound, or the lack of one."""
         if self.is_correct or neighbor.is_correct:
             return self.is_correct == neighbor.is_correct
-        both_worthless = self.is_worthless and neighbor.is_worthless
-        return both_worthless or any(map(self.joined(neighbor).can_declare, MEASURES))
+        both_undeclarable = self.is_undeclarable and neighbor.is_undeclarable
+        return both_undeclarable or any(map(self.join(neighbor).can_declare, MEASURES))
 
 
 def round_up_ulp(error_in_ulp: float) -> float:
@@ -124,14 +124,14 @@ def merge_ranges(binades: Sequence[ErrorRange]) -> list[ErrorRange]:
     merged: list[ErrorRange] = []
     for binade in binades:
         if merged and merged[-1].can_join(binade):
-            merged[-1] = merged[-1].joined(binade)
+            merged[-1] = merged[-1].join(binade)
         else:
             merged.append(binade)
     return merged
 
 
 def join_signs(bounds: tuple[ErrorBound, ...]) -> tuple[ErrorBound, ...]:
-    """Return the bounds with one instead of two where those of both signs meet at 0 in the same measure."""
+    """Return the bounds; two bounds of the same measure that meet at 0 become one."""
     negative = next((bound for bound in bounds if bound.maximum == 0), None)
     positive = next((bound for bound in bounds if bound.minimum == 0), None)
     if negative is None or positive is None or _measure_of(negative) != _measure_of(positive):

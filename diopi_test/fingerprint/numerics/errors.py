@@ -169,7 +169,7 @@ def find_bounds(name: str, sample: Sample) -> FunctionErrors:
     bounds: tuple[ErrorBound, ...] = ()
     binades = [list(_binades(sample, counts, errors, sign)) for sign in (-1.0, 1.0)]
     ranges = [entry for of_sign in binades for entry in merge_ranges(of_sign)] if largest > MAX_UNIFORM_ULP else []
-    places = [f"{entry.minimum:g} to {entry.maximum:g}" for entry in ranges if entry.is_worthless]
+    places = [f"{entry.minimum:g} to {entry.maximum:g}" for entry in ranges if entry.is_undeclarable]
     if ranges:
         bounds = join_signs(tuple(bound for entry in ranges if (bound := entry.bound) is not None))
     elif largest > MAX_CORRECT_ULP + TOLERANCE:

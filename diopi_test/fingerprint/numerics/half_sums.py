@@ -10,7 +10,15 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.fingerprint.accumulation import TERMS, Sums, Way, along_rows, find_top, products_of_matrices, width
+from diopi_test.fingerprint.accumulation import (
+    TERMS,
+    RowSum,
+    Sums,
+    find_top,
+    sum_by_matrix_products,
+    sum_matrix_rows,
+    width,
+)
 from diopi_test.fingerprint.numerics.operators import Operators
 from diopi_test.fingerprint.probe import ProbedOperator, ProbeFailedError
 from lib_rt.dtypes import Array, from_numpy
@@ -51,9 +59,9 @@ def _sum_by_convolution(operator: ProbedOperator, rows: Array) -> Array:
     return result.reshape(len(rows))
 
 
-_PROBES: Sequence[tuple[str, str, Way]] = (
-    ("sums", "diopiSum", along_rows),
-    ("matrix products", "diopiMm", products_of_matrices),
+_PROBES: Sequence[tuple[str, str, RowSum]] = (
+    ("sums", "diopiSum", sum_matrix_rows),
+    ("matrix products", "diopiMm", sum_by_matrix_products),
     ("convolutions", "diopiConvolution2d", _sum_by_convolution),
 )
 """The name of the sums, the function, and how it sums rows."""
@@ -62,10 +70,10 @@ _PROBES: Sequence[tuple[str, str, Way]] = (
 def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
     """Return the width of partial sums; operators and element types that the vendor lacks are missing."""
     found = []
-    for name, function, way in _PROBES:
+    for name, function, row_sum in _PROBES:
         for dtype in half:
             try:
-                bits = _measure_width(Sums(operators[function], way, dtype))
+                bits = _measure_width(Sums(operators[function], row_sum, dtype))
             except ProbeFailedError:
                 continue
             if bits is not None:

@@ -15,13 +15,13 @@ REPETITIONS = 4
 """Calls with equal arguments."""
 
 
-def _add_softmax(operators: Operators) -> Array:
+def _call_softmax(operators: Operators) -> Array:
     x = random_normal(9, 16, 4096)
     return operators["diopiSoftmax"](x, 1, shape=x.shape, dtype=Dtype.float32)
 
 
 PROBES: Mapping[str, Callable[[Operators], Array]] = {
-    "activation": _add_softmax,
+    "activation": _call_softmax,
     "attention": lambda operators: operators.attend(*(random_normal(seed, 1, 32, 2, 64) for seed in range(3)))[0],
     "conv": lambda operators: operators.convolve(random_normal(6, 2, 64, 12, 12), random_normal(7, 32, 64, 3, 3)),
     "linalg": lambda operators: operators.multiply(random_normal(6, 32, 2048), random_normal(7, 2048, 32)),

@@ -25,8 +25,8 @@ def measure_subnormals(operators: Operators) -> dict[str, dict[str, str]]:
     found = {}
     for function in ARITHMETIC:
         try:
-            question = subnormals.PROBED_FUNCTIONS[function]
-            found[function] = dict(subnormals.measure(operators[function], Dtype.float32, question=question))
+            probe = subnormals.PROBED_FUNCTIONS[function]
+            found[function] = dict(subnormals.measure(operators[function], Dtype.float32, probe=probe))
         except ProbeFailedError:
             continue
     return found

@@ -64,7 +64,7 @@ def change_sizes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
 
 
 def changeable_sizes(known: ValidCallKnowledge, case: Case) -> list[int]:
-    """Return the sizes of a call that may be changed."""
+    """Return the sizes of a call that may be changed: neither 0 nor 1, nor the size of an axis that never varies."""
     fixed_sizes = {
         spec.shape[axis]
         for n, spec in named_tensors(case)

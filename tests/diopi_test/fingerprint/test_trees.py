@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from diopi_test.fingerprint import orders
-from diopi_test.fingerprint.trees import NoTreeError, Sizes, Tree, depth, leaves, normal, reveal
+from diopi_test.fingerprint.trees import NoTreeError, Sizes, Tree, depth, leaves, normalize, reveal
 
 
 def sizes_in(tree: Tree) -> Sizes:
@@ -36,7 +36,7 @@ def test_every_tree_is_revealed(seed: int, max_children: int) -> None:
     chance = random.Random(seed)
     terms = chance.sample(range(24), 24)
     tree = random_tree(terms, chance, max_children)
-    assert normal(reveal(sizes_in(tree), 24)) == normal(tree)
+    assert normalize(reveal(sizes_in(tree), 24)) == normalize(tree)
 
 
 def test_a_sum_of_one_term_has_no_additions() -> None:

@@ -469,7 +469,7 @@ def entry_with(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str
         (entry_with(dtype="['float']"), "expected element types such as np.float32"),
         (entry_with(dtype="[np.bool_]"), "diopiNeg does not accept bool for input"),
         (entry_with("['softmax']", para="dict(dim=[0, 1])"), "have different lengths"),
-        (entry_with("['softmax']", para="dict(dim=[5])"), "diopiSoftmax refuses it"),
+        (entry_with("['softmax']", para="dict(dim=[5])"), "diopiSoftmax rejects it"),
         (entry_with("['softmax']", para="dict(dim=['x'])"), "dim: expected int, found 'x'"),
         (entry_with("['sum']", para="dict(dim=['x'])"), "dim: expected integers"),
         (entry_with("['sort']", para="dict(descending=[2])"), "descending: expected bool"),

@@ -12,7 +12,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import choice
-from diopi_test.fuzz.unheld import is_rejected
+from diopi_test.fuzz.rejected_numbers import is_rejected
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import Expected
 
