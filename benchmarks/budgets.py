@@ -45,12 +45,12 @@ BLUNT = 100
 
 UNKNOWN = "the cause is unknown"
 
-NOTHING = "the result is 0, and the budget covers the rounding errors of terms that cancel"
+ZERO_RESULT = "the result is 0, and the budget covers the rounding errors of terms that cancel"
 
 CAUSES = {
-    r"(Log)?Softmax(Backward)?\[.*(length-one|scalar)": NOTHING,
-    r"CrossEntropyLoss(Backward)?\[.*one-class": NOTHING,
-    r"NormalizeBackward\[.*length-one": NOTHING,
+    r"(Log)?Softmax(Backward)?\[.*(length-one|scalar)": ZERO_RESULT,
+    r"CrossEntropyLoss(Backward)?\[.*one-class": ZERO_RESULT,
+    r"NormalizeBackward\[.*length-one": ZERO_RESULT,
     r"ClipGradNorm\[.*mixed": "gradients of several types share a norm, which has the narrowest type",
     r"Gelu(Backward)?\[": "the tail, where 1 + erf and 1 + tanh cancel",
     r"UpsampleLinear(Backward)?\[.*(wide|line)": "coordinates of a wide axis, rounded before they become weights",
@@ -62,7 +62,7 @@ CAUSES = {
     r"ChamferDistance(Backward)?Mmcv\[.*(equal-points|far)": "points whose differences cancel",
     r"(.*Attention.*|TokenSoftmaxReduceVInference)\[.*far": "scores far from 0, which become exponents",
     r"CustomizedFlashAttention(VarLen)?\[.*exact\] softmax_sum": "scores far from 0, which become exponents",
-    r"CustomizedFlashAttentionBackward\[.*mask-all-but-first": NOTHING,
+    r"CustomizedFlashAttentionBackward\[.*mask-all-but-first": ZERO_RESULT,
     r"Top[KP]Sampling\[.*output_log_probs": "logarithms of probabilities near 1",
     r"MaskedSelectBackward\[.*equal-sum": "equal numbers that are added and rounded in the same direction",
     r"FusedSiluFfnInp\[.*nearly-closed": "subnormal gates, which may be flushed to 0",
@@ -102,7 +102,7 @@ A budget is blunt if it is large relative to the result. Over {count:,} rounded 
 """
 
 
-def measured(report: dict[str, Any], name: str) -> dict[tuple[str, str], float]:
+def find_largest(report: dict[str, Any], name: str) -> dict[tuple[str, str], float]:
     """Return the largest `name` (`ratio` or `rms`) among the passed cases of each (function, dtype)."""
     largest: dict[tuple[str, str], float] = defaultdict(float)
     for case in report["cases"]:
@@ -113,37 +113,37 @@ def measured(report: dict[str, Any], name: str) -> dict[tuple[str, str], float]:
     return largest
 
 
-SHARES = ("≤ 1 unit", "≤ 2", "≤ 4", "≤ 8", "rms ≤ 0.25", "≤ 0.5", "≤ 1")
-"""The titles of the columns of `shares`."""
+SHARE_TITLES = ("≤ 1 unit", "≤ 2", "≤ 4", "≤ 8", "rms ≤ 0.25", "≤ 0.5", "≤ 1")
+"""The titles of the columns of `list_shares`."""
 
 
-def shares(report: dict[str, Any]) -> Iterator[list[str]]:
+def list_shares(report: dict[str, Any]) -> Iterator[list[str]]:
     """Yield a row per type: the type, the number of functions, and the share of functions within each limit."""
-    ratios, means = measured(report, "ratio"), measured(report, "rms")
+    ratios, means = find_largest(report, "ratio"), find_largest(report, "rms")
     for dtype in FLOATS:
         of_type = [K * value for (_, result_dtype), value in ratios.items() if result_dtype == dtype]
         rms_of_type = [value for (_, result_dtype), value in means.items() if result_dtype == dtype]
-        units = [share(of_type, limit) for limit in (1, 2, 4, K)]
-        yield [dtype, str(len(of_type)), *units, *(share(rms_of_type, limit) for limit in (0.25, 0.5, 1))]
+        units = [format_share(of_type, limit) for limit in (1, 2, 4, K)]
+        yield [dtype, str(len(of_type)), *units, *(format_share(rms_of_type, limit) for limit in (0.25, 0.5, 1))]
 
 
 def show_report(name: str, report: dict[str, Any]) -> None:
     """Print the table of one report."""
-    table = Table("type", "functions", *SHARES, box=None)
-    for cells in shares(report):
+    table = Table("type", "functions", *SHARE_TITLES, box=None)
+    for cells in list_shares(report):
         table.add_row(*cells)
     console.print(f"{name}: {report['summary']['passed']} cases passed")
     console.print(table)
-    nearest = sorted(measured(report, "ratio").items(), key=lambda item: -item[1])[:12]
+    nearest = sorted(find_largest(report, "ratio").items(), key=lambda item: -item[1])[:12]
     console.print("nearest the limit: " + ", ".join(f"{f} {d} {r:.2f}" for (f, d), r in nearest), highlight=False)
 
 
-def share(values: list[float], limit: float) -> str:
+def format_share(values: list[float], limit: float) -> str:
     """Return the share of values up to a limit, in percent."""
     return f"{100 * np.mean(np.array(values) <= limit):.1f} %" if values else "-"
 
 
-def bluntest(units: Mapping[str, float]) -> list[tuple[str, float, str]]:
+def list_bluntest(units: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Return the results with blunt budgets, the bluntest first: case ID and result, median unit, cause."""
     blunt = sorted(((name, unit) for name, unit in units.items() if unit > BLUNT), key=lambda item: -item[1])
     return [(name, unit, cause_of(name)) for name, unit in blunt]
@@ -157,7 +157,7 @@ def cause_of(name: str) -> str:
 def show_bluntest(units: Mapping[str, float]) -> None:
     """Print the cases with the bluntest budgets, and the median over all."""
     console.print(f"median unit: {np.median(list(units.values())):.2f} eps over {len(units)} rounded results")
-    for name, unit, cause in bluntest(units):
+    for name, unit, cause in list_bluntest(units):
         console.print(f"  {unit:8.3g} eps  {name}: {cause}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -185,7 +185,7 @@ def median_unit(expected: Expected) -> float:
     return unit / (form.epsilon * (scale if unit > form.tiny else 1))
 
 
-def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> str:
+def render_page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> str:
     """Return a page in Markdown: the shares by type, the margins of all functions, and the bluntest budgets."""
     by_function = {name: largest_by_function(report) for name, report in reports.items()}
     functions = list(dict.fromkeys(case["function"] for report in reports.values() for case in report["cases"]))
@@ -193,8 +193,10 @@ def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> s
     for name, report in reports.items():
         version, summary = report["vendor"]["version"], report["summary"]
         lines.append(row(f"{name} {version}", f"{summary['passed']:,}", f"{summary['failed']:,}"))
-    lines += [BY_TYPE, row("", "functions", *SHARES), row("---", *["---:"] * (1 + len(SHARES)))]
-    lines += [row(f"{name} {cells[0]}", *cells[1:]) for name, report in reports.items() for cells in shares(report)]
+    lines += [BY_TYPE, row("", "functions", *SHARE_TITLES), row("---", *["---:"] * (1 + len(SHARE_TITLES)))]
+    lines += [
+        row(f"{name} {cells[0]}", *cells[1:]) for name, report in reports.items() for cells in list_shares(report)
+    ]
     lines += [BY_FUNCTION, row("", *reports), row("---", *["---:"] * len(reports))]
     lines += [row("all", *(f"{max(ratios.values()):.2f}" for ratios in by_function.values()))]
     for function in functions:
@@ -207,14 +209,14 @@ def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> s
         row("result", "eps", "cause"),
         row("---", "---:", "---"),
     ]
-    lines += [row(f"`{name}`", f"{unit:.3g}", cause) for name, unit, cause in bluntest(units)]
+    lines += [row(f"`{name}`", f"{unit:.3g}", cause) for name, unit, cause in list_bluntest(units)]
     return "\n".join([*lines, ""])
 
 
 def largest_by_function(report: dict[str, Any]) -> dict[str, float]:
     """Return the largest error / budget among the passed cases of each function."""
     largest: dict[str, float] = {}
-    for (function, _), ratio in measured(report, "ratio").items():
+    for (function, _), ratio in find_largest(report, "ratio").items():
         largest[function] = max(ratio, largest.get(function, 0.0))
     return largest
 
@@ -240,9 +242,9 @@ def main(reports: tuple[Path, ...], data: Path | None, level: str, markdown: Pat
     if units:
         show_bluntest(units)
     if markdown is not None:
-        markdown.write_text(page(contents, units), "utf-8")
+        markdown.write_text(render_page(contents, units), "utf-8")
     failed = sum(report["summary"].get("failed", 0) for report in contents.values())
-    sys.exit(1 if failed or any(cause == UNKNOWN for *_, cause in bluntest(units)) else 0)
+    sys.exit(1 if failed or any(cause == UNKNOWN for *_, cause in list_bluntest(units)) else 0)
 
 
 if __name__ == "__main__":

@@ -115,11 +115,11 @@ def measure(vendor: BaseVendor, calls: int) -> tuple[float, float]:
         arguments = tensors(context)
         add(vendor, context, arguments)
         assert np.array_equal(arguments[0].numpy(), 2 * VALUES)
-        alone = microseconds(lambda: add(vendor, context, arguments), calls)
-        return alone, microseconds(lambda: add_and_clean_up(vendor, device), calls // 4)
+        call_only = microseconds(lambda: add(vendor, context, arguments), calls)
+        return call_only, microseconds(lambda: add_and_clean_up(vendor, device), calls // 4)
 
 
-def straight_jax(calls: int) -> float:
+def measure_jax(calls: int) -> float:
     """Return the microseconds of the same sum by a compiled JAX function, from NumPy arrays to a NumPy array."""
     import jax
 
@@ -145,7 +145,7 @@ def table(calls: int) -> Table:
             "a vendor in C": find_vendor(str(build(C_VENDOR, folder))),
             "the JAX vendor as a library": find_vendor(str(export(JAX, folder / "exported"))),
         }
-        found.add_row("straight JAX", f"{straight_jax(calls):.1f}", "")
+        found.add_row("straight JAX", f"{measure_jax(calls):.1f}", "")
         for label, vendor in vendors.items():
             found.add_row(label, *(f"{time:.1f}" for time in measure(vendor, calls)))
     return found

@@ -30,7 +30,7 @@ from diopi_engine.runtime.build import build
 
 BATCHES = (1, 7, 64)
 
-DIFFERENT = 7
+PICTURES = 7
 """The number of different pictures. It differs from the patch size, so that repetitions do not align with patches."""
 
 SOURCE = Path(__file__).parents[1] / "examples" / "engine_c" / "batches.c"
@@ -45,7 +45,7 @@ def network(width: int, size: int, classes: int) -> ZooNetwork:
     )
 
 
-def compiled(folder: Path, library: Path) -> Path:
+def compile_program(folder: Path, library: Path) -> Path:
     """Compile the C program into a folder and return its path."""
     program = folder / "batches"
     options = ["-std=c11", "-O2", f"-I{headers.INCLUDE_DIR}", f"-Wl,-rpath,{library.parent}"]
@@ -61,11 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--library", type=Path, help="a libhgrt.so; the reference runtime is built if none is named")
     options = parser.parse_args(arguments)
     built_network = network(options.width, options.size, options.classes)
-    samples = compute_samples(built_network, DIFFERENT)
-    chosen = {batch: np.arange(batch) % DIFFERENT for batch in BATCHES}
+    samples = compute_samples(built_network, PICTURES)
+    picture_numbers = {batch: np.arange(batch) % PICTURES for batch in BATCHES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        program = compiled(folder, options.library.resolve() if options.library else build(folder))
+        program = compile_program(folder, options.library.resolve() if options.library else build(folder))
         engine = diopi_engine.compile(
             built_network.module,
             built_network.inputs,
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name="resnet18",
         )
         engine.save(folder / "engine")
-        samples.inputs[0][chosen[max(BATCHES)]].tofile(folder / "pictures")
+        samples.inputs[0][picture_numbers[max(BATCHES)]].tofile(folder / "pictures")
         files = [folder / name for name in ("engine", "pictures", "classes")]
         done = subprocess.run([program, *files, *map(str, BATCHES)], check=True, capture_output=True, text=True)
         times = [float(line.split()[-2]) for line in done.stdout.splitlines()]
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = 0
     for batch, milliseconds, classes in zip(BATCHES, times, found, strict=True):
         try:
-            error = f"{samples.select(chosen[batch]).check('ResNet-18', [classes]):.3f} of its budget"
+            error = f"{samples.select(picture_numbers[batch]).check('ResNet-18', [classes]):.3f} of its budget"
         except NotConformingError as failure:
             error, status = str(failure), 1
         print(f"batch {batch}: {milliseconds:.1f} ms, {milliseconds / batch:.2f} for a picture; largest error {error}")

@@ -101,16 +101,20 @@ def main() -> None:
     """Print all comparisons."""
     with tempfile.TemporaryDirectory() as temporary:
         client = EngineClient(build(Path(temporary)))
-        client.get("hgDeviceGetCount")  # which starts JAX with a device a core
-        there, here = compare(client, small, arrays((64, 64), (64,)), (64,), 1, 1)
-        print(f"latency: {here * 1e6:.0f} µs, of which JAX takes {there * 1e6:.0f}: {(here - there) * 1e6:+.0f} µs")
+        client.get("hgDeviceGetCount")  # starts JAX with one device per core
+        in_jax, in_library = compare(client, small, arrays((64, 64), (64,)), (64,), 1, 1)
+        print(
+            f"latency: {in_library * 1e6:.0f} µs, of which JAX takes {in_jax * 1e6:.0f}: "
+            f"{(in_library - in_jax) * 1e6:+.0f} µs"
+        )
         by_submit, by_execute = submit_beside_execute(NvdlaClient(build_driver(Path(temporary))), client)
         print(f"latency of submit: {by_submit * 1e6:.0f} µs, of hgExecutionContextExecute: {by_execute * 1e6:.0f} µs")
         kernels = arrays((16, 3, 3, 3), *[(16, 16, 3, 3)] * 7)
         for patch in (8, 64):
-            there, here = compare(client, large, kernels, (3, 64, 64), 64, patch)
+            in_jax, in_library = compare(client, large, kernels, (3, 64, 64), 64, patch)
             print(
-                f"throughput of 64 in parts of {patch}: {there / here:.2f} of JAX's, {64 / here:.0f} samples a second"
+                f"throughput of 64 in parts of {patch}: {in_jax / in_library:.2f} of JAX's, "
+                f"{64 / in_library:.0f} samples a second"
             )
 
 

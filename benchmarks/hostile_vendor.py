@@ -109,7 +109,7 @@ def run(vendor: str, folder: Path, faults: str, workers: int, *options: str) -> 
     return Usage(wall, cpu, json.loads(report.read_text())["summary"])
 
 
-def of_many(rounds: int, vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
+def run_repeatedly(rounds: int, vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
     """Run the suite `rounds` times and return the medians of the costs."""
     runs = [run(vendor, folder, faults, workers, *options) for _ in range(rounds)]
     return Usage(median(usage.wall for usage in runs), median(usage.cpu for usage in runs), runs[0].counts)
@@ -128,16 +128,16 @@ def build(folder: Path) -> Path:
     return library
 
 
-def family(process: int) -> Iterator[int]:
+def descendants(process: int) -> Iterator[int]:
     """Yield the living descendants of a process."""
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
                 yield child
-                yield from family(child)
+                yield from descendants(child)
 
 
-def megabytes(process: int) -> float:
+def resident_megabytes(process: int) -> float:
     """Return the resident memory of a process in megabytes; 0 if it has ended."""
     with suppress(OSError):
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
@@ -168,7 +168,11 @@ def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, 
         executor.describe()
         for _ in range(SAMPLES):
             executor.run(itertools.chain.from_iterable(itertools.repeat(batches, rounds)), count)
-            yield reported, megabytes(os.getpid()), max(map(megabytes, family(os.getpid())), default=0.0)
+            yield (
+                reported,
+                resident_megabytes(os.getpid()),
+                max(map(resident_megabytes, descendants(os.getpid())), default=0.0),
+            )
 
 
 @click.command(help=__doc__)
@@ -187,7 +191,7 @@ def main(workers: int, rounds: int, cases: int, vendor: str) -> None:
         (folder / "crashing_vendor.py").write_text(CRASHING_VENDOR)
 
         def report_usage(label: str, vendor: str, faults: str, *options: str) -> Usage:
-            usage = of_many(rounds, vendor, folder, faults, workers, *options)
+            usage = run_repeatedly(rounds, vendor, folder, faults, workers, *options)
             counts = (str(usage.counts[key]) for key in ("total", "crashed", "timed_out"))
             table.add_row(label, f"{usage.wall:.2f}", f"{usage.cpu:.2f}", *counts)
             return usage

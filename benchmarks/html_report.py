@@ -46,7 +46,7 @@ const start = performance.now();
 location.hash = arguments[0];
 shown();"""
 
-OPENED = """const done = arguments[arguments.length - 1];
+FIRST_PAINT = """const done = arguments[arguments.length - 1];
 const wait = () => {
   const paint = performance.getEntriesByName("first-contentful-paint")[0];
   if (paint) done(paint.startTime); else requestAnimationFrame(wait);
@@ -55,10 +55,10 @@ wait();"""
 """A script that returns the milliseconds from the navigation to the first frame with content."""
 
 
-def opened(driver: Any, page: Path, view: str = "") -> float:
+def measure_opening(driver: Any, page: Path, view: str = "") -> float:
     """Load a page and return the milliseconds from the navigation to the first frame with content."""
     browsers.open_page(driver, page, view)
-    return float(driver.execute_async_script(OPENED))
+    return float(driver.execute_async_script(FIRST_PAINT))
 
 
 def thread_time(driver: Any) -> float:
@@ -67,15 +67,15 @@ def thread_time(driver: Any) -> float:
     return 1e3 * next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
 
 
-def in_browser(page: Path) -> Iterator[tuple[str, float]]:
+def measure_in_browser(page: Path) -> Iterator[tuple[str, float]]:
     """Yield each step and the milliseconds that it took."""
     with browsers.browser() as driver:
         driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
         for step, view in (("open", ""), ("open the grid", "#/functions")):
-            times = [(opened(driver, page, view), thread_time(driver)) for _ in range(ROUNDS)]
+            times = [(measure_opening(driver, page, view), thread_time(driver)) for _ in range(ROUNDS)]
             yield step, median(frame for frame, _ in times)
             yield f"{step}, CPU", median(cpu for _, cpu in times)
-        opened(driver, page, "#/cases")
+        measure_opening(driver, page, "#/cases")
         for step, field, values in (
             ("filter by word", "q", ["diopi", "all 00", "wrong worst", "nothing at all", ""]),
             ("filter by verdict", "verdict", ["failed", "passed", "wrong", "", "failed"]),
@@ -105,7 +105,7 @@ def main(cases: int, failing: float, output: Path | None) -> None:
         print(f"page of {page.stat().st_size / 1e6:.1f} MB, made in {perf_counter() - start:.1f} s")
         if missing := browsers.missing():
             sys.exit(missing)
-        for step, milliseconds in in_browser(page.absolute()):
+        for step, milliseconds in measure_in_browser(page.absolute()):
             print(f"{step}: {milliseconds:.0f} ms")
 
 

@@ -70,8 +70,8 @@ def points_in_all_boxes(arguments: Values, results: dict[str, Any]) -> Tensor:
     """Return for each sample, point and box whether the point is inside; MMCV has an operator for a single sample."""
     boxes, points = arguments["boxes"], arguments["pts"]
     inside = torch.zeros(len(boxes), boxes.shape[1], points.shape[1], dtype=torch.int32)
-    for boxes_of_sample, its_points, target in zip(boxes, points, inside, strict=True):
-        _ext.points_in_boxes_cpu_forward(boxes_of_sample, its_points, target)
+    for boxes_of_sample, points_of_sample, target in zip(boxes, points, inside, strict=True):
+        _ext.points_in_boxes_cpu_forward(boxes_of_sample, points_of_sample, target)
     return inside.swapaxes(1, 2).contiguous()
 
 
@@ -147,7 +147,9 @@ def _empty(spec: ResultSpec | None) -> Tensor | None:
     return None if spec is None else torch.zeros(spec.shape, dtype=torch_dtype(spec.dtype))
 
 
-def _tried(operator: Callable[[Values, dict[str, Any]], Any], arguments: Values, results: dict[str, Any]) -> Any:
+def _call_operator(
+    operator: Callable[[Values, dict[str, Any]], Any], arguments: Values, results: dict[str, Any]
+) -> Any:
     """Call an operator; convert errors about a missing kernel to errors of a vendor without the function or type."""
     try:
         return operator(arguments, results)
@@ -173,12 +175,12 @@ def _implementation(name: str, operator: Callable[[Values, dict[str, Any]], Any]
             p.name: arguments[p.name] if arguments.get(p.name) is not None else _empty(spec)
             for p, spec in zip(prototype.results, specs, strict=True)
         }
-        outputs = _tried(operator, arguments, results)
+        outputs = _call_operator(operator, arguments, results)
         return outputs[0] if len(prototype.results) == 1 and isinstance(outputs, tuple) else outputs
 
     kinds = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     keyword = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY)
-    implementation.__signature__ = inspect.Signature([*kinds, keyword])  # type: ignore[attr-defined]  # as inspect has it
+    implementation.__signature__ = inspect.Signature([*kinds, keyword])  # type: ignore[attr-defined]  # inspect reads it
     return implementation
 
 

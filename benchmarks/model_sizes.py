@@ -62,7 +62,7 @@ class Cost:
     problem: str = ""
 
 
-class Timed:
+class TimedVendor:
     """A vendor that measures the processor time of its latest call."""
 
     def __init__(self, vendor: Any) -> None:
@@ -85,28 +85,28 @@ def attempts(call: ModelCall, vendor: Any, device: Any) -> Iterator[Attempt]:
     """Yield a function that makes a call of `model_calls.py`, always with the same tensors."""
     with Context(device) as context:
         rng = np.random.default_rng(0)
-        arguments = [prepared(context, value, rng) for value in call.arguments]
+        arguments = [to_vendor_argument(context, value, rng) for value in call.arguments]
         yield lambda: vendor.call("diopi" + call.function, context, *arguments)
 
 
-def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
+def to_vendor_argument(context: Context, value: Any, rng: np.random.Generator) -> Any:
     """Return an argument in the form that vendors take."""
     if isinstance(value, Result):
         return Tensor.empty(context, value.shape, value.dtype)
     if isinstance(value, list):
-        return [prepared(context, argument, rng) for argument in value]
+        return [to_vendor_argument(context, argument, rng) for argument in value]
     return Tensor.from_numpy(context, np.asarray(value.draw(rng))) if isinstance(value, RandomTensor) else value
 
 
-Order = int | BaselineCase
+CallRequest = int | BaselineCase
 """A call to measure, as it is sent to a process: an index in `CALLS`, or a case."""
 
 
-def measure(vendor: Timed, device: Any, order: Order) -> Cost:
+def measure(vendor: TimedVendor, device: Any, request: CallRequest) -> Cost:
     """Return the cost of a call: the best of `REPEATS` calls after a first one, or of fewer if they take long."""
     times: list[float] = []
-    attempt_of_call = attempts(CALLS[order], vendor, device) if isinstance(order, int) else None
-    with attempt_of_call or level_calls.attempts(order, vendor, device) as attempt:
+    attempt_of_call = attempts(CALLS[request], vendor, device) if isinstance(request, int) else None
+    with attempt_of_call or level_calls.attempts(request, vendor, device) as attempt:
         while len(times) <= REPEATS and sum(times[1:]) < 5:
             if attempt() is not Error.Success:
                 return Cost(problem=vendor.last_error())
@@ -114,17 +114,17 @@ def measure(vendor: Timed, device: Any, order: Order) -> Cost:
     return Cost(min(times[1:]), times[0] - min(times[1:]))
 
 
-def serve(name: str, optimize: str, orders: Connection) -> None:
+def serve(name: str, optimize: str, connection: Connection) -> None:
     """Measure the calls that arrive at a separate process."""
     if optimize == "auto":
         os.environ.pop("DIOPI_JAX_OPTIMIZE", None)
     else:
         os.environ["DIOPI_JAX_OPTIMIZE"] = optimize
-    vendor = Timed(find_vendor(name))
+    vendor = TimedVendor(find_vendor(name))
     with vendor.open_device() as device:
-        orders.send("ready")
-        while (order := orders.recv()) is not None:
-            orders.send(measure(vendor, device, order))
+        connection.send("ready")
+        while (request := connection.recv()) is not None:
+            connection.send(measure(vendor, device, request))
 
 
 class Server:
@@ -137,19 +137,19 @@ class Server:
 
     def _start(self) -> None:
         """Start the process and wait until it has loaded the vendor."""
-        self._orders, theirs = multiprocessing.Pipe()
-        self._process = multiprocessing.get_context("spawn").Process(target=serve, args=(*self._arguments, theirs))
+        self._connection, remote_end = multiprocessing.Pipe()
+        self._process = multiprocessing.get_context("spawn").Process(target=serve, args=(*self._arguments, remote_end))
         self._process.start()
-        theirs.close()
-        self._orders.recv()
+        remote_end.close()
+        self._connection.recv()
 
-    def measure(self, order: Order) -> Cost:
+    def measure(self, request: CallRequest) -> Cost:
         """Return the cost of a call."""
         start = perf_counter()
-        self._orders.send(order)
+        self._connection.send(request)
         try:
-            if self._orders.poll(self._limit):
-                cost: Cost = self._orders.recv()
+            if self._connection.poll(self._limit):
+                cost: Cost = self._connection.recv()
                 return cost
             problem = f"over {perf_counter() - start:.0f} s"
         except (EOFError, ConnectionResetError):
@@ -161,7 +161,7 @@ class Server:
 
     def close(self) -> None:
         """End the process."""
-        self._orders.send(None)
+        self._connection.send(None)
         self._process.join()
 
 
@@ -200,7 +200,7 @@ def cell(cost: Cost, torch: Cost) -> str:
     return cost.problem or f"{run} + {cost.compiled:.2f} s"
 
 
-def chosen(
+def select_calls(
     patterns: Sequence[str], level: str | None, least: int, sample: int | None, seed: int
 ) -> Sequence[ModelCall | CaseCall]:
     """Return the selected calls."""
@@ -234,11 +234,11 @@ def main(
     console = Console()
     names = settings.split(",")
     costs = Costs(names, log)
-    selected = chosen(patterns, level, least, sample, seed)
+    selected = select_calls(patterns, level, least, sample, seed)
     servers = [Server("torch_cpu", "auto", limit), *(Server("jax_cpu", name, limit) for name in names)]
     for call in (call for call in selected if call.label not in costs.by_label):
-        order = call.draw_inputs() if isinstance(call, CaseCall) else CALLS.index(call)
-        torch, *jax = found = [server.measure(order) for server in servers]
+        request = call.draw_inputs() if isinstance(call, CaseCall) else CALLS.index(call)
+        torch, *jax = found = [server.measure(request) for server in servers]
         costs.add(call.label, found)
         seconds = torch.problem or f"{torch.run:.4f} s"
         console.print(call.label, seconds, *(cell(cost, torch) for cost in jax), markup=False, highlight=False)

@@ -61,7 +61,7 @@ class ConfigEntry:
         """Return the number of cases, counting each element type."""
         return len(self.cases) * max(map(len, self.dtypes.values()), default=1)
 
-    def resized(self, size: int) -> ConfigEntry:
+    def resize(self, size: int) -> ConfigEntry:
         """Return the entry with about as many cases."""
         count = max(1, min(size, MAX_VALUES) // max(map(len, self.dtypes.values()), default=1))
         repeated = [self.cases[number % len(self.cases)] for number in range(count)]
@@ -70,7 +70,7 @@ class ConfigEntry:
     def source(self, title: str) -> str:
         """Return the entry as Python source."""
         attributes = [p.name for p in self.prototype.arguments if p.name not in self.dtypes and p.name != "generator"]
-        para = {name: _listed([_plain(case.arguments[name]) for case in self.cases]) for name in attributes}
+        para = {name: _to_source([_plain(case.arguments[name]) for case in self.cases]) for name in attributes}
         args = [self._argument(name) for name in self.dtypes]
         lines = [
             f"    {title!r}: dict(",
@@ -99,7 +99,7 @@ class ConfigEntry:
         return f"dict(ins=[{name!r}], shape={shapes!r}, dtype=[{types}]{grad})"
 
 
-def _listed(values: Sequence[Any]) -> str:
+def _to_source(values: Sequence[Any]) -> str:
     """Return a list as Python source, with `float("inf")` and `float("nan")` for values that have no literal."""
     return re.sub(r"(?<![\w'])(inf|nan)(?![\w'])", r'float("\1")', repr(values))
 
@@ -151,8 +151,12 @@ def _is_drawn(case: Case) -> bool:
     specs = [
         s for v in case.arguments.values() for s in (v if isinstance(v, list) else [v]) if isinstance(s, TensorSpec)
     ]
-    ours = not any(name.startswith("_") for name in case.arguments) and all(spec.compute is None for spec in specs)
-    return ours and not any(override is None or override.dtype or override.shape for override in case.results.values())
+    all_random = not any(name.startswith("_") for name in case.arguments) and all(
+        spec.compute is None for spec in specs
+    )
+    return all_random and not any(
+        override is None or override.dtype or override.shape for override in case.results.values()
+    )
 
 
 def _is_array(value: Any) -> bool:
@@ -171,7 +175,7 @@ def configuration(kinds: Sequence[ConfigEntry], number: int, cases: int) -> str:
     chosen = [kinds[place % len(kinds)] for place in range(number)]
     left, lines = cases, []
     for place, entry in enumerate(chosen):
-        sized = entry.resized(
+        sized = entry.resize(
             min(MAX_VALUES, 2 * left // (number - place)) if place % 2 else left // (2 * (number - place))
         )
         left -= sized.size

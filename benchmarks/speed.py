@@ -72,11 +72,11 @@ def best(rounds: int, *calls: Callable[[], object]) -> list[float]:
     return [min(durations) for durations in times]
 
 
-def operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds: int) -> list[float]:
+def time_operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds: int) -> list[float]:
     """Return the seconds of a call by the vendor and by PyTorch."""
     numbers = np.random.default_rng(0)
     values = [np.asarray(value.draw(numbers)) if isinstance(value, RandomTensor) else value for value in call.arguments]
-    arguments = [_placed(context, value) for value in values]
+    arguments = [_to_vendor_argument(context, value) for value in values]
     torch_values = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in values]
     eager = EAGER[call.label]
 
@@ -86,7 +86,7 @@ def operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds: int)
     return best(rounds, by_vendor, lambda: eager(*(value for value in torch_values if not isinstance(value, Result))))
 
 
-def _placed(context: Context, value: Any) -> Any:
+def _to_vendor_argument(context: Context, value: Any) -> Any:
     """Return an argument in the form that vendors take."""
     if isinstance(value, Result):
         return Tensor.empty(context, value.shape, value.dtype)
@@ -99,10 +99,13 @@ def operators(rounds: int) -> Table:
     vendor, speeds = find_vendor("jax_cpu"), []
     for call in (call for call in CALLS if call.label in EAGER):
         with vendor.open_device() as device, Context(device) as context:
-            ours, theirs = operator(vendor, context, call, rounds)
-        speeds.append(theirs / ours)
+            vendor_seconds, eager_seconds = time_operator(vendor, context, call, rounds)
+        speeds.append(eager_seconds / vendor_seconds)
         table.add_row(
-            call.label.replace("[", " ").rstrip("]"), f"{1e3 * ours:.2f}", f"{1e3 * theirs:.2f}", f"{speeds[-1]:.2f}"
+            call.label.replace("[", " ").rstrip("]"),
+            f"{1e3 * vendor_seconds:.2f}",
+            f"{1e3 * eager_seconds:.2f}",
+            f"{speeds[-1]:.2f}",
         )
     table.add_row(f"geometric mean of {len(speeds)}", "", "", f"{geometric_mean(speeds):.2f}")
     return table
@@ -115,13 +118,13 @@ def device_add(rounds: int, calls: int = 20) -> Table:
     with vendor.open_device() as device, Context(device) as context:
         arguments = call_overhead.tensors(context)
 
-        def repeated(call: Callable[[], object]) -> Callable[[], None]:
+        def repeat(call: Callable[[], object]) -> Callable[[], None]:
             return lambda: [call() for _ in range(calls)] and None
 
         durations = best(
             100 * rounds,
-            repeated(lambda: torch.add(x, x)),
-            repeated(lambda: call_overhead.add(vendor, context, arguments)),
+            repeat(lambda: torch.add(x, x)),
+            repeat(lambda: call_overhead.add(vendor, context, arguments)),
         )
     on_device, alone = (1e6 * seconds / calls for seconds in durations)
     table = Table("µs", "", title=f"an add of {call_overhead.ELEMENTS} elements on the device")
@@ -152,10 +155,10 @@ class Training:
 
 def training(rounds: int) -> Table:
     """Return a table of the times of a step on the device and on the CPU."""
-    there, here = Training("diopi"), Training("cpu")
+    on_device, on_cpu = Training("diopi"), Training("cpu")
     for _ in range(3):  # until all programs are kept
-        there.step()
-    device, cpu = best(rounds, there.step, here.step)
+        on_device.step()
+    device, cpu = best(rounds, on_device.step, on_cpu.step)
     table = Table("ms", "", title="a training step of a transformer")
     table.add_row("device", f"{1e3 * device:.1f}")
     table.add_row("CPU eager", f"{1e3 * cpu:.1f}")
@@ -168,15 +171,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch, and of XLA")
-    chosen = parser.parse_args(arguments)
-    torch.set_num_threads(chosen.threads)
-    os.environ["NPROC"] = str(chosen.threads)  # XLA reads it when JAX first computes
-    jax.config.update("jax_cpu_enable_async_dispatch", chosen.threads > 1)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    os.environ["NPROC"] = str(options.threads)  # XLA reads it when JAX first computes
+    jax.config.update("jax_cpu_enable_async_dispatch", options.threads > 1)
     diopi_torch.use_vendor("jax_cpu")
     console = Console()
     console.print(call_overhead.table(20))
     for table in (operators, device_add, training):
-        console.print(table(chosen.rounds))
+        console.print(table(options.rounds))
 
 
 if __name__ == "__main__":

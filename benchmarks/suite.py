@@ -67,7 +67,7 @@ def main(level: str, vendor: str, workers: int, expression: str | None) -> None:
         cold, _ = run(vendor, data, level, workers, select)
     print(f"{cases} cases at level {level}, {workers} processes, baseline {size:.1f} MB")
     print(f"gen-data              {cases / generated.wall:8.1f} cases/s")
-    print(f"suite's own cost      {1000 * (stub.cpu - start.cpu) / cases:8.2f} ms of CPU a case, pytest's included")
+    print(f"suite's own cost      {1000 * (stub.cpu - start.cpu) / cases:8.2f} ms of CPU a case")
     print(f"{vendor:20}  {cases / cold.wall:8.1f} cases/s cold, {1000 * cold.cpu / cases:.1f} ms of CPU a case")
     print(f"largest process       {max(cold.megabytes, stub.megabytes):8.0f} MB resident")
 

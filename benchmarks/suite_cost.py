@@ -86,35 +86,35 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
-        self._within: list[float] = []
+        self._nested_seconds: list[float] = []
 
-    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that calls `function` and adds its time to `part`."""
 
         def run(*arguments: Any, **named: Any) -> Any:
-            self._within.append(0.0)
+            self._nested_seconds.append(0.0)
             start = process_time()
             try:
                 return function(*arguments, **named)
             finally:
                 seconds = process_time() - start
-                self.seconds[part] += seconds - self._within.pop()
-                if self._within:
-                    self._within[-1] += seconds
+                self.seconds[part] += seconds - self._nested_seconds.pop()
+                if self._nested_seconds:
+                    self._nested_seconds[-1] += seconds
 
         return run
 
 
 @contextmanager
-def dissected(clock: Clock) -> Iterator[None]:
+def measure_parts(clock: Clock) -> Iterator[None]:
     """Measure every part and every check within the `with` statement."""
     before = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
     lists = {name: getattr(run_case, name) for name in ("CHECKS", "CHECKS_OF_RELEASE", "COMPARISONS")}
     for part, owner, name in PARTS:
-        setattr(owner, name, clock.timed(part, getattr(owner, name)))
+        setattr(owner, name, clock.wrap(part, getattr(owner, name)))
     for name, checks in lists.items():
-        timed = tuple(clock.timed(f"check {check.__module__.rpartition('.')[2]}", check) for check in checks)
-        setattr(run_case, name, timed)
+        wrapped = tuple(clock.wrap(f"check {check.__module__.rpartition('.')[2]}", check) for check in checks)
+        setattr(run_case, name, wrapped)
     try:
         yield
     finally:
@@ -131,7 +131,7 @@ class Bench:
         self.vendor = vendor
         self.session = Session(vendor, vendor.open_device(), CaseOptions())
 
-    def passing(self, paths: Sequence[Path]) -> list[Work]:
+    def list_passing(self, paths: Sequence[Path]) -> list[Work]:
         """Run the cases of these files once, and return those that pass. Some cases with random results can't pass."""
         work = []
         for path in paths:
@@ -140,7 +140,7 @@ class Bench:
         return [item for item in work if item.run(self.session).verdict is Verdict.passed]
 
     def round(self, work: Sequence[Work]) -> float:
-        """Return the CPU seconds of running `work` once, without the vendor's."""
+        """Return the CPU seconds of running `work` once, except those that the vendor takes."""
         self.vendor.seconds, self.vendor.calls = 0.0, 0
         start = process_time()
         for item in work:
@@ -150,8 +150,8 @@ class Bench:
     def dissect(self, work: Sequence[Work]) -> dict[str, float]:
         """Return the CPU seconds of a round by part."""
         clock = Clock()
-        with dissected(clock):
-            clock.timed(REMAINDER, self.round)(work)
+        with measure_parts(clock):
+            clock.wrap(REMAINDER, self.round)(work)
         del clock.seconds[REPLAY]
         return clock.seconds
 
@@ -163,7 +163,7 @@ def _kind(case: Collected, basic: Container[str]) -> str:
     return "basic cases" if case.label in basic else "other cases"
 
 
-def opening(paths: Sequence[Path]) -> float:
+def measure_opening(paths: Sequence[Path]) -> float:
     """Return the CPU seconds of opening, reading and verifying these files."""
     start = process_time()
     for path in paths:
@@ -198,12 +198,13 @@ def main(data: Path | None, level: str, stride: int, rounds: int) -> None:
     paths = sorted(folder.glob(f"*{SUFFIX}"))[::stride]
     with tempfile.TemporaryDirectory() as place:
         bench = Bench(ReplayingVendor(build(Path(place))))
-        work = bench.passing(paths)
+        work = bench.list_passing(paths)
         for kind in ("basic cases", "other cases", "negative tests"):
             show(bench, kind, [item for item in work if item.kind == kind], rounds)
         best = min(bench.round(work) for _ in range(rounds))
         print(f"all {len(work)} cases: {1000 * best / len(work):.3f} ms of CPU a case")
-        print(f"opening and verifying {len(paths)} files: {1000 * opening(paths) / len(work):.3f} ms of CPU a case")
+        opening = 1000 * measure_opening(paths) / len(work)
+        print(f"opening and verifying {len(paths)} files: {opening:.3f} ms of CPU a case")
 
 
 if __name__ == "__main__":

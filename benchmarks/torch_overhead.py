@@ -63,7 +63,7 @@ def main() -> None:
                 took["without"].append(seconds(add, CALLS))
             took[way].append(seconds(add, CALLS))
         with diopi_torch.autocompare("add.Tensor", quiet=True):
-            add()  # the first one imports what compares
+            add()  # the first comparison imports the modules that it needs
             took["compared"].append(seconds(add, COMPARED))
     least = median(took["without"])
     for way, times in took.items():

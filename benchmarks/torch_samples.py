@@ -43,7 +43,7 @@ common_methods_invocations.wrapper_set_seed = lambda operator, *args, **named: o
 """Samples of random operators set the seed themselves, which would hide that the operators are random."""
 
 
-class End(NamedTuple):
+class SampleOutcome(NamedTuple):
     """The outcome of a sample.
 
     Attributes:
@@ -55,7 +55,7 @@ class End(NamedTuple):
     in_table: bool
 
 
-class Called(TorchDispatchMode):
+class OperatorRecorder(TorchDispatchMode):
     """A mode that records which ATen operators are called within the `with` statement."""
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class Called(TorchDispatchMode):
         return operator(*args, **(kwargs or {}))
 
 
-def mapped(change: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
+def map_tensors(change: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
     """Return an argument of a sample with each tensor changed."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        return {key: mapped(change, entry) for key, entry in value.items()}
+        return {key: map_tensors(change, entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        entries = [mapped(change, entry) for entry in value]
+        entries = [map_tensors(change, entry) for entry in value]
         return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
     return torch.empty(0, device=value).device if isinstance(value, torch.device) else value
 
@@ -97,9 +97,9 @@ def outcome(operator: Any, sample: Any, device: str, seed: int = 0) -> tuple[Any
         leaves.extend([leaf] if tensor.requires_grad else [])
         return leaf.clone() if tensor.requires_grad else leaf
 
-    first, args, named = mapped(moved, sample.input), sample.args, sample.kwargs
+    first, args, named = map_tensors(moved, sample.input), sample.args, sample.kwargs
     if operator.name not in ARGUMENTS_ON_CPU:
-        args, named = mapped(moved, args), mapped(moved, named)
+        args, named = map_tensors(moved, args), map_tensors(moved, named)
     torch.manual_seed(seed)
     returned = operator(first, *args, **({**named, "device": device} if "device" in named else named))
     differentiable = [tensor for tensor in tensors(returned) if tensor.requires_grad]
@@ -110,23 +110,23 @@ def outcome(operator: Any, sample: Any, device: str, seed: int = 0) -> tuple[Any
     return returned, [leaf.grad for leaf in leaves]
 
 
-def described(value: Any) -> list[Any]:
+def list_forms(value: Any) -> list[Any]:
     """Return the shapes and element types of the tensors in a value."""
     return [(tensor.shape, tensor.dtype) for tensor in tensors(value)]
 
 
-def check(operator: Any, sample: Any) -> End | None:
+def check(operator: Any, sample: Any) -> SampleOutcome | None:
     """Return the outcome of a sample; None if the CPU has no result for it."""
     try:
-        with Called() as called:
+        with OperatorRecorder() as called:
             expected = outcome(operator, sample, "cpu")
         again = outcome(operator, sample, "cpu", seed=1)
     except Exception:
         return None
-    return End(_end(operator, sample, expected, again), not called.names.isdisjoint(kernels()))
+    return SampleOutcome(_compare_with_cpu(operator, sample, expected, again), not called.names.isdisjoint(kernels()))
 
 
-def _end(operator: Any, sample: Any, expected: Any, again: Any) -> str:
+def _compare_with_cpu(operator: Any, sample: Any, expected: Any, again: Any) -> str:
     """Run the sample on the device and describe how the result compares with the CPU's."""
     try:
         found = outcome(operator, sample, "diopi")
@@ -134,7 +134,7 @@ def _end(operator: Any, sample: Any, expected: Any, again: Any) -> str:
         return f"raises {type(error).__name__}: {error}"
     draws = operator.name.startswith(UNINITIALISED) or not same(again, expected)
     if draws:
-        return "draws" if described(found[0]) == described(expected[0]) else "differs in shape or type"
+        return "draws" if list_forms(found[0]) == list_forms(expected[0]) else "differs in shape or type"
     return "agrees" if same(found, expected) else "differs"
 
 
@@ -142,8 +142,8 @@ def same(found: Any, expected: Any) -> bool:
     """Return whether two outcomes are equal within the tolerance."""
     try:
         torch.testing.assert_close(
-            mapped(lambda tensor: tensor.detach().cpu(), found),
-            mapped(lambda tensor: tensor.detach().cpu(), expected),
+            map_tensors(lambda tensor: tensor.detach().cpu(), found),
+            map_tensors(lambda tensor: tensor.detach().cpu(), expected),
             rtol=TOLERANCE,
             atol=TOLERANCE,
             equal_nan=True,
@@ -176,7 +176,7 @@ def main() -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the samples and print their outcomes."""
     dtype = getattr(torch, options.dtype)
-    ends: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     in_table: Counter[str] = Counter()
     for number, operator in enumerate(common_methods_invocations.op_db):
         name = ".".join(filter(None, (operator.name, operator.variant_test_name)))
@@ -189,9 +189,9 @@ def run(options: argparse.Namespace) -> None:
         in_table.update(end.text.split()[0] for end in found if end.in_table)
         worst = max((end.text for end in found), key=_severity, default="has no sample")
         kind, fallbacks = worst.split()[0], " ".join(diopi_torch.fallbacks())
-        ends[kind + (" with a fallback" if fallbacks and kind in GOOD else "")] += 1
+        outcomes[kind + (" with a fallback" if fallbacks and kind in GOOD else "")] += 1
         print(number, name, worst.splitlines()[0][:160], f"[{fallbacks}]" if fallbacks else "", sep="\t", flush=True)
-    print("operators:", ", ".join(f"{count} {end}" for end, count in ends.most_common()))
+    print("operators:", ", ".join(f"{count} {end}" for end, count in outcomes.most_common()))
     print(
         "samples that call what is in the table:", ", ".join(f"{count} {end}" for end, count in in_table.most_common())
     )

@@ -52,7 +52,7 @@ MODELS = {
 }
 """The networks, and the modules that contain them."""
 
-PERTURBED = 2
+PERTURBED_RUNS = 2
 """The default number of float32 runs with numbers that are moved by an ulp."""
 
 SHARE = 0.1
@@ -82,15 +82,15 @@ class Trainer:
     def run(self, device: str = "cpu", dtype: torch.dtype = torch.float32, ulps: torch.Generator | None = None) -> Run:
         """Train the network on a device. If `ulps` is a generator, it moves each number by -1, 0 or 1 ulp before."""
 
-        def prepared(value: Any) -> Any:
+        def prepare(value: Any) -> Any:
             if not isinstance(value, Tensor):
                 return value
-            moved = value if ulps is None else _moved(value, ulps)
+            moved = value if ulps is None else _move_by_ulps(value, ulps)
             return moved.to(device, dtype if value.is_floating_point() else None)
 
         module = self._network.module.to(device, dtype)
-        module.load_state_dict({name: prepared(value) for name, value in self._start.items()})
-        batch = {name: prepared(value) for name, value in self._network.batch.items()}
+        module.load_state_dict({name: prepare(value) for name, value in self._start.items()})
+        batch = {name: prepare(value) for name, value in self._network.batch.items()}
         module.train()
         optimizer = OPTIMIZERS[self._network.optimizer](module.parameters())
         losses, seconds = {}, []
@@ -106,7 +106,7 @@ class Trainer:
         return Run({**losses, **ended}, seconds)
 
 
-def _moved(value: Tensor, numbers: torch.Generator) -> Tensor:
+def _move_by_ulps(value: Tensor, numbers: torch.Generator) -> Tensor:
     """Return a tensor with each element moved by -1, 0 or 1 ulp."""
     if not value.is_floating_point():
         return value
@@ -134,55 +134,57 @@ class Outcome:
 
     Attributes:
         loss: the loss of the last step.
-        off: the largest error / budget of each tensor.
+        error_ratios: the largest error / budget of each tensor.
         fallbacks: the number of fallbacks of each operator.
         served: the number of calls of the vendor's functions.
         ratio: the time of a step divided by the CPU's.
     """
 
     loss: float
-    off: Mapping[str, float]
+    error_ratios: Mapping[str, float]
     fallbacks: Mapping[str, int]
     served: int
     ratio: float
 
     @property
     def share(self) -> float:
-        """Return the share of the operators that fell back."""
-        fell = sum(self.fallbacks.values())
-        return fell / max(fell + self.served, 1)
+        """The share of the operators that fell back."""
+        fallen_back = sum(self.fallbacks.values())
+        return fallen_back / max(fallen_back + self.served, 1)
 
     def worst(self, of_losses: bool) -> float:
         """Return the largest error / budget of a loss, or of a parameter."""
-        return max(off for name, off in self.off.items() if name.startswith("loss ") == of_losses)
+        return max(ratio for name, ratio in self.error_ratios.items() if name.startswith("loss ") == of_losses)
 
     @property
     def is_good(self) -> bool:
         """Return whether all errors are within the budgets and few operators fell back."""
-        return max(self.off.values()) <= 1 and self.share <= SHARE
+        return max(self.error_ratios.values()) <= 1 and self.share <= SHARE
 
 
-def outcome(network: Network, steps: int, perturbed: int = PERTURBED) -> Outcome:
+def outcome(network: Network, steps: int, perturbed: int = PERTURBED_RUNS) -> Outcome:
     """Train a network on the CPU and on the device."""
     trainer, numbers = Trainer(network, steps), torch.Generator().manual_seed(1)
     with mock.patch("torch.nn.functional.dropout", lambda input, *_, **__: input):
         exact, cpu = trainer.run(dtype=torch.float64), trainer.run()
         near = [cpu, *(trainer.run(ulps=numbers) for _ in range(perturbed))]
         diopi_torch.reset_fallbacks()
-        with counted() as calls:
-            there = trainer.run("diopi")
+        with count_calls() as calls:
+            on_device = trainer.run("diopi")
     unit = units(exact, near)
     return Outcome(
-        loss=float(there.values[f"loss {steps}"]),
-        off={name: _largest(there.values[name] - exact.values[name]) / (K * unit[name] or 1) for name in unit},
+        loss=float(on_device.values[f"loss {steps}"]),
+        error_ratios={
+            name: _largest(on_device.values[name] - exact.values[name]) / (K * unit[name] or 1) for name in unit
+        },
         fallbacks=diopi_torch.fallbacks(),
         served=sum(calls.values()),
-        ratio=statistics.median(there.seconds[1:]) / statistics.median(cpu.seconds[1:]),
+        ratio=statistics.median(on_device.seconds[1:]) / statistics.median(cpu.seconds[1:]),
     )
 
 
 @contextmanager
-def counted() -> Iterator[Counter[str]]:
+def count_calls() -> Iterator[Counter[str]]:
     """Yield a counter of the calls of the vendor's functions, by name."""
     vendor, calls = backend().vendor, Counter[str]()
     original: Callable[..., Any] = vendor.call
@@ -195,7 +197,7 @@ def counted() -> Iterator[Counter[str]]:
         yield calls
 
 
-def built(name: str) -> Network:
+def build_network(name: str) -> Network:
     """Return a network with weights from a fixed seed."""
     torch.manual_seed(0)
     return __import__(MODELS[name]).NETWORKS[name]()
@@ -210,16 +212,16 @@ def main() -> int:
     arguments.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
     arguments.add_argument("--steps", type=int, default=10)
     arguments.add_argument(
-        "--perturbed", type=int, default=PERTURBED, help="number of runs with numbers moved by an ulp"
+        "--perturbed", type=int, default=PERTURBED_RUNS, help="number of runs with numbers moved by an ulp"
     )
-    chosen = arguments.parse_args()
+    options = arguments.parse_args()
     warnings.simplefilter("ignore")
-    if chosen.vendor:
-        diopi_torch.use_vendor(chosen.vendor)
+    if options.vendor:
+        diopi_torch.use_vendor(options.vendor)
     print(f"{'network':14}{'loss':>9}{'loss off':>10}{'off':>10}{'fell back':>11}{'of CPU time':>13}", flush=True)
     good = True
-    for name in chosen.model:
-        found = outcome(built(name), chosen.steps, chosen.perturbed)
+    for name in options.model:
+        found = outcome(build_network(name), options.steps, options.perturbed)
         good &= found.is_good
         print(
             f"{name:14}{found.loss:9.4f}{found.worst(True):10.3f}{found.worst(False):10.3f}"
@@ -228,8 +230,10 @@ def main() -> int:
         )
         for operator, times in found.fallbacks.items():
             print(f"    {operator} {times}", flush=True)
-        for tensor in sorted((name for name, off in found.off.items() if off > 1), key=found.off.__getitem__)[-5:]:
-            print(f"    beyond: {tensor} {found.off[tensor]:.2f}", flush=True)
+        for tensor in sorted(
+            (name for name, ratio in found.error_ratios.items() if ratio > 1), key=found.error_ratios.__getitem__
+        )[-5:]:
+            print(f"    beyond: {tensor} {found.error_ratios[tensor]:.2f}", flush=True)
     return 0 if good else 1
 
 

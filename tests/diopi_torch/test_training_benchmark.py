@@ -74,4 +74,4 @@ def test_fallbacks_are_visible_in_the_benchmark(training: ModuleType, activate_v
     lacking.has = lambda name: name == "diopiAdd"  # type: ignore[method-assign]  # of this copy alone
     activate_vendor(lacking)
     found = training.outcome(small(training), 2)
-    assert not found.is_good and found.share > training.SHARE and max(found.off.values()) <= 1
+    assert not found.is_good and found.share > training.SHARE and max(found.error_ratios.values()) <= 1
