@@ -2,7 +2,7 @@
 
     /index   uint8, the JSON text that lists the cases; each array in it refers to a span of the block
     /data    uint8, the block, compressed
-    attributes: format, function, level, proto_version, key, provenance, index_sha256, data_sha256
+    attributes: format, function, level, proto_version, key, versions, index_sha256, data_sha256
 
 HDF5 stores a small dataset in up to ten times its size, so all arrays share one block. A file is written under a
 temporary name and renamed, so a partial file never exists. It is read once, as bytes, so that HDF5 receives exactly the
@@ -389,15 +389,10 @@ def _stored_units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[An
 
 
 def _storable_values(expected: Expected) -> NDArray[Any]:
-    """Return expected values of half-precision results in float32, which has at least 13 more bits.
+    """Return the expected values in the type in which they are stored.
 
-    If a value is out of the range of float32, all values stay in float64: rounding to 0 would add a sign to compare.
-
-    Args:
-        expected: The expected result.
-
-    Returns:
-        The values to store.
+    Values of half-precision results are stored in float32, which has at least 13 more bits, unless one of them becomes
+    infinite or 0 in float32. All other values keep their type.
     """
     if expected.dtype in (Dtype.float16, Dtype.bfloat16):
         with np.errstate(all="ignore"):

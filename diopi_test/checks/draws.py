@@ -8,6 +8,7 @@ from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult
 
 _OFFSETS = 2**64
+"""The number of offsets of a generator, which wrap around."""
 
 
 def check(run: CallRecord) -> CheckResult | None:
@@ -28,7 +29,7 @@ def _state_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
     """Yield the problems of the generators' states.
 
     The seed stays unchanged, and the offset advances if the call draws numbers. A gradient repeats the draws of the
-    forward function. If there are several generators, some may stay unchanged.
+    forward function. If there are several generators, some may stay unchanged. If `train` is false, none advances.
 
     Yields:
         The kind and a description of each problem.
@@ -50,7 +51,7 @@ def _state_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
 
 
 def _repetition_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
-    """Yield kind and description of each problem if a repetition with the same state has other results or states."""
+    """Yield kind and description of each difference from the call repeated from the same state, if it was repeated."""
     if run.again is None:
         return
     for (first, expected), (second, _) in zip(run.results(), run.again.results(), strict=True):

@@ -1,4 +1,4 @@
-"""Probes of subnormal numbers: whether they are used, flushed to zero as arguments, or flushed to zero as results."""
+"""Probes of subnormal numbers: whether a vendor keeps them or flushes them to zero, as arguments and as results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class SubnormalProbe:
 
     Attributes:
         truth: the function in NumPy.
-        arguments: the arguments that reveal an aspect, by aspect. Either they or the results are subnormal.
+        arguments: the arguments that reveal an aspect, by aspect: "moved" (the function only copies or compares
+            numbers), "arguments" (only the arguments are subnormal) or "results" (only the results are).
         attributes: the remaining arguments of the call.
         result: the element type of the result, if it is not the type of the arguments.
     """
@@ -47,11 +48,11 @@ class SubnormalProbe:
     result: Dtype | None = None
 
 
-def _rows(*columns: Floats) -> Floats:
+def _stack_columns(*columns: Floats) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _signed(size: float, sign: Floats) -> Floats:
+def _with_sign(size: float, sign: Floats) -> Floats:
     return np.copysign(size, sign)
 
 
@@ -59,7 +60,7 @@ PROBED_FUNCTIONS = {
     "diopiNeg": SubnormalProbe(truth=np.negative, arguments={"moved": lambda s, t, c: (s,)}),
     "diopiCopyInp": SubnormalProbe(truth=np.array, arguments={"moved": lambda s, t, c: (s,)}),
     "diopiMaximum": SubnormalProbe(
-        truth=np.maximum, arguments={"moved": lambda s, t, c: (s, _signed(2 * t, s) - 2 * t)}
+        truth=np.maximum, arguments={"moved": lambda s, t, c: (s, _with_sign(2 * t, s) - 2 * t)}
     ),
     "diopiGt": SubnormalProbe(
         truth=np.greater, arguments={"arguments": lambda s, t, c: (np.abs(s), 0 * s)}, result=Dtype.bool
@@ -67,8 +68,8 @@ PROBED_FUNCTIONS = {
     "diopiAdd": SubnormalProbe(
         truth=np.add,
         arguments={
-            "arguments": lambda s, t, c: (s, _signed(t, s)),
-            "results": lambda s, t, c: (s + _signed(t, s), -_signed(t, s)),
+            "arguments": lambda s, t, c: (s, _with_sign(t, s)),
+            "results": lambda s, t, c: (s + _with_sign(t, s), -_with_sign(t, s)),
         },
         attributes=[1],
     ),
@@ -82,7 +83,7 @@ PROBED_FUNCTIONS = {
     "diopiDiv": SubnormalProbe(
         truth=np.divide,
         arguments={
-            "arguments": lambda s, t, c: (np.append(s, _signed(t, s)), np.append(np.full_like(s, 1 / c), s)),
+            "arguments": lambda s, t, c: (np.append(s, _with_sign(t, s)), np.append(np.full_like(s, 1 / c), s)),
             "results": lambda s, t, c: (s * c, np.full_like(s, c)),
         },
         attributes=[RoundMode.none],
@@ -93,16 +94,16 @@ PROBED_FUNCTIONS = {
     "diopiSum": SubnormalProbe(
         truth=lambda rows: rows.sum(1),
         arguments={
-            "arguments": lambda s, t, c: (_rows(s, _signed(t, s)),),
-            "results": lambda s, t, c: (_rows(s + _signed(t, s), -_signed(t, s)),),
+            "arguments": lambda s, t, c: (_stack_columns(s, _with_sign(t, s)),),
+            "results": lambda s, t, c: (_stack_columns(s + _with_sign(t, s), -_with_sign(t, s)),),
         },
         attributes=[(1,)],
     ),
     "diopiMm": SubnormalProbe(
         truth=np.matmul,
         arguments={
-            "arguments": lambda s, t, c: (_rows(s, 0 * s), np.array([[c], [1.0]])),
-            "results": lambda s, t, c: (_rows(s * c, 0 * s), np.array([[1 / c], [1.0]])),
+            "arguments": lambda s, t, c: (_stack_columns(s, 0 * s), np.array([[c], [1.0]])),
+            "results": lambda s, t, c: (_stack_columns(s * c, 0 * s), np.array([[1 / c], [1.0]])),
         },
     ),
 }
@@ -118,6 +119,7 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) ->
 
 
 def _fate(operator: ProbedOperator, dtype: Dtype, probe: SubnormalProbe, values: Sequence[Floats]) -> str:
+    """Call the operator with these values and return the `fate` of the subnormal numbers."""
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
@@ -135,7 +137,18 @@ def flush(values: Floats, dtype: Dtype) -> Floats:
 
 
 def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:
-    """Return which of two true values the results equal: unflushed (within two units in the last place) or flushed."""
+    """Describe whether results are exact or flushed.
+
+    Args:
+        result: the results of the vendor.
+        exact_result: the results without flushing; results within two units in the last place count as kept.
+        flushed: the results if the subnormal numbers are flushed.
+        dtype: the element type of the arguments.
+
+    Returns:
+        "kept", "flushed" or a mixture; an example if a result is neither; "not seen: …" if `exact_result` does not
+        differ from `flushed`, because the vendor has switched this process to flushing.
+    """
     if (exact_result == flushed).any():
         return "not seen: the vendor makes this process flush them"
     is_flushed = result == flushed

@@ -41,7 +41,11 @@ def change_attributes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Ca
 
 
 def _is_free_number(parameter: Parameter, known: ValidCallKnowledge) -> bool:
-    """Return whether an attribute is a number on which no index tensor (such as the target of a loss) depends."""
+    """Return whether an attribute is a number that the same attribute of another case may replace.
+
+    Axes, choices and truth values are drawn separately. Integers of functions with index tensors stay, because the
+    indices may depend on them, as the targets of a loss depend on the number of classes.
+    """
     tensors = [p.name for p in known.prototype.arguments if p.is_tensor and known.prototype.dtypes_of(p.name)]
     has_positions = any(all(category(dtype) == 1 for dtype in known.prototype.dtypes_of(name)) for name in tensors)
     return not (

@@ -19,7 +19,7 @@ from lib_rt.dtypes import to_numpy
 
 
 def change_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
-    """Change the element type under test, with domains of a case of this type, or give the operands several types."""
+    """Return the case with other types: the one under test, sometimes those of operands and the requested result."""
     if not known.prototype.dtypes:
         return case
     new = draw(st.sampled_from(known.prototype.dtypes))
@@ -37,7 +37,7 @@ def change_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
 
 
 def _has_more_precise_arguments(case: Case) -> bool:
-    """Return whether other floating-point arguments have a higher precision than the type under test."""
+    """Return whether the type under test is floating-point and an argument has a wider floating-point type."""
     types = [spec.dtype for _, spec in named_tensors(case) if is_floating(spec.dtype)]
     return is_floating(case.dtype) and any(_itemsize(dtype) > _itemsize(case.dtype) for dtype in types)
 
@@ -48,7 +48,7 @@ def _itemsize(dtype: Dtype) -> int:
 
 
 def _with_type(known: ValidCallKnowledge, case: Case, new: Dtype, donor: Case) -> Case:
-    """Return a case with another element type under test; domains and scalars of another category come from `donor`."""
+    """Return the case with another type under test; if its category differs, with domains and scalars of `donor`."""
     domains = domains_by_name(donor)
 
     def with_new_type(name: str, spec: TensorSpec) -> TensorSpec:

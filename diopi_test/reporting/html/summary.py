@@ -16,10 +16,10 @@ from diopi_test.results.records import CaseRecord, ModelReport, Report
 from diopi_test.results.stacks import split_stack
 
 MAX_FUNCTIONS = 100
-"""Functions with failures that the summary lists."""
+"""The maximum number of functions with failures that the summary lists."""
 
 SHORT = 300
-"""Characters of a message."""
+"""The maximum number of characters of a message."""
 
 
 def render_summary(report: Report, language: str, docs: str = "") -> Markup:
@@ -120,7 +120,7 @@ def _classes(report: Report, texts: Texts) -> Content:
 
 
 def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
-    """Render the first failed cases, for the functions with the most failures."""
+    """Render a table of the functions with the most failures, each with its first failed case."""
     by_function: dict[str, list[CaseRecord]] = defaultdict(list)
     for case in failed:
         by_function[case.function].append(case)
