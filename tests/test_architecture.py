@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 from pathlib import Path
@@ -61,8 +62,21 @@ UNVERIFIED = {"diopi_test/baseline/manifest_writer.py"}
 NEVER = {"pickle", "cPickle", "dill", "marshal", "shelve"}
 
 
+@cache
+def import_statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Return the import statements of a file, also those for type checking and within functions."""
+    return tuple(node for node in nodes_of(path) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def nodes_of(path: Path, *words: str) -> Iterator[ast.AST]:
+    """Yield the nodes of a file; none, without parsing it, if `words` are stated and the file contains none of them."""
+    text = path.read_text("utf-8")
+    if not words or any(word in text for word in words):
+        yield from ast.walk(ast.parse(text))
+
+
 def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -71,7 +85,7 @@ def imports(path: Path) -> Iterator[str]:
 
 def project_imports(path: Path) -> Iterator[str]:
     """Return the modules of diopi_test that a file imports, as dotted names without the package's."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "diopi_test":
             below = node.module.split(".")[1:]
             yield from (".".join([*below, alias.name]) for alias in node.names)
@@ -105,7 +119,7 @@ def module_name(path: Path) -> str:
 
 def imported_modules(path: Path, known: set[str]) -> Iterator[str]:
     """Return the modules among `known` that `path` imports, also for type checking and within functions."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module in known:
@@ -130,7 +144,7 @@ PACKAGES = ("diopi_proto", "lib_rt", "diopi_impl", "diopi_torch", "diopi_engine"
 def test_nothing_executes_data(package: str) -> None:
     for path in modules(package):
         assert not NEVER & set(imports(path)), path
-        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+        calls = [node for node in nodes_of(path, "eval", "exec") if isinstance(node, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in ("eval", "exec")], path
 
 
@@ -138,7 +152,7 @@ def test_the_suite_keeps_no_hidden_state() -> None:
     """Neither context variables nor replaced modules are used."""
     for path in modules("diopi_test"):
         assert "contextvars" not in set(imports(path)), path
-        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        nodes = nodes_of(path, "modules")
         assert not [n for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n) == "sys.modules"], path
 
 
@@ -192,7 +206,7 @@ def test_validators_import_nothing_from_the_reference() -> None:
 def test_every_reader_of_a_baseline_file_compares_its_digest() -> None:
     found = set()
     for path in sorted((ROOT / "diopi_test").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes_of(path, "BaselineFile", "IndexView"):
             is_reader = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("BaselineFile", "IndexView"))
             if is_reader and len(node.args) < 2:
                 found.add(str(path.relative_to(ROOT)))
@@ -211,10 +225,7 @@ def decorators(function: ast.FunctionDef) -> set[str]:
 @pytest.mark.parametrize("package", UNTYPED)
 def test_only_registered_implementations_lack_annotations(package: str) -> None:
     functions = (
-        (path, node)
-        for path in modules(package)
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef)
+        (path, node) for path in modules(package) for node in nodes_of(path) if isinstance(node, ast.FunctionDef)
     )
     untyped = [
         f"{path.relative_to(ROOT)}: {function.name}"
@@ -260,7 +271,7 @@ def test_records_with_more_than_three_fields_are_constructed_with_keywords() -> 
         for package in PACKAGES
         for path in modules(package)
         if not any(part in (path, *path.parents) for part in exempt)
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes_of(path, "dataclass", "NamedTuple")
         if isinstance(node, ast.ClassDef)
         and allows_positional_fields(node)
         and len(positional_fields(node)) > MAX_POSITIONAL_FIELDS
@@ -278,7 +289,7 @@ def _case_names(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the names that a module imports from the modules of `diopi_test.cases` that are no families."""
     families = {entry.stem for entry in (ROOT / "diopi_proto" / "functions").iterdir()}
     own_part = path.relative_to(CASES).parts[0].removesuffix(".py") if path.is_relative_to(CASES) else ""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("diopi_test.cases."):
             part = (node.module or "").split(".")[2]
             if part not in families and part != own_part:
