@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 from diopi_proto.prototype import Prototype
@@ -227,8 +228,16 @@ def _none(prototype: Prototype) -> Iterable[Case]:
 
 def registered_cases(prototype: Prototype, *, large: bool = False) -> tuple[Case, ...]:
     """Return the large, or all other, cases that a function's registered maker yields; none without a maker."""
-    maker, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
-    return tuple(_with_reason(case, reasons) for case in maker(prototype) if case.large is large)
+    maker, _ = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
+    return _cases_of(maker, prototype)[large]
+
+
+@cache
+def _cases_of(maker: CaseMaker, prototype: Prototype) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    """Return the cases that a function's maker yields: those that are not large, and the large ones."""
+    _, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
+    cases = [_with_reason(case, reasons) for case in maker(prototype)]
+    return tuple(case for case in cases if not case.large), tuple(case for case in cases if case.large)
 
 
 def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
@@ -250,7 +259,8 @@ def _with_reason(case: Case, reasons: _Reasons) -> Case:
     """Return the case with the first reason whose expression matches its label, unless it already has a reason."""
     label = case.label.partition("-")[2]
     found = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
-    return case if case.non_discriminating else replace(case, non_discriminating=next(found, ""))
+    reason = case.non_discriminating or next(found, "")
+    return replace(case, non_discriminating=reason) if reason != case.non_discriminating else case
 
 
 def _check_arguments(prototype: Prototype, case: Case) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -21,6 +21,8 @@ from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of, is_subnormal
 
 Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
+
+_Parameters = ParamSpec("_Parameters")
 
 
 def random_generator(*key: str) -> Generator:
@@ -52,6 +54,13 @@ def _draws_complex_parts(draw: Domain) -> Domain:
     return draw_parts
 
 
+def _one_per_arguments(make: Callable[_Parameters, Domain]) -> Callable[_Parameters, Domain]:
+    """Return `make`, extended to return the same domain for equal arguments: caches are keyed by domain."""
+    cached: Callable[..., Domain] = lru_cache(maxsize=None, typed=True)(make)
+    return cached
+
+
+@_one_per_arguments
 def uniform(low: float, high: float) -> Domain:
     """Return a domain of uniform values in [low, high); integer types: integers in [low, high]."""
 
@@ -64,6 +73,7 @@ def uniform(low: float, high: float) -> Domain:
     return draw
 
 
+@_one_per_arguments
 def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
     """Return a normal domain; integer types: integers within three deviations of the mean."""
 
@@ -76,6 +86,7 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
     return draw
 
 
+@_one_per_arguments
 def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
     """Return a domain of log-uniform magnitudes 2^low … 2^high that are normal numbers, of both signs if `signed`."""
 
@@ -91,6 +102,7 @@ def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -
     return draw
 
 
+@_one_per_arguments
 def integer_values(low: int, high: int) -> Domain:
     """Return a domain of small integers in [low, high] in any type, whose sums and products are exact."""
 
@@ -110,6 +122,7 @@ def full_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return _random_integers(rng, count, *integer_range(dtype), dtype)
 
 
+@_one_per_arguments
 def non_integers(low: int, high: int, margin: float = 0.1) -> Domain:
     """Return a domain like `uniform` whose floating values keep `margin` from integers, where floor and ceil jump."""
 

@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from diopi_impl import find_vendor
 from diopi_proto import headers
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.quality.inventory import list_functions
+from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.reference import find_reference
 from diopi_test.results.schema import render_schemas
 from diopi_test.run.result_dependencies import FILE, render_dependencies
 
@@ -93,19 +95,14 @@ def _signature_of_record(record: dict[str, Any]) -> tuple[str, str, list[tuple[s
 
 def _readme_with_counts(tree: Path) -> str:
     """Return the README with the current numbers of functions."""
-    rows = list_functions()
-    references, cases, implementations = (
-        sum(map(bool, column))
-        for column in (
-            [row["reference"] for row in rows],
-            [row["cases"]["full"] for row in rows],
-            [row["vendors"]["jax_cpu"] for row in rows],
-        )
-    )
+    functions, vendor = prototypes(), find_vendor("jax_cpu")
+    references = sum(find_reference(name) is not None for name in functions)
+    cases = sum(bool(select_cases(name, "full")) for name in functions)
+    implementations = sum(map(vendor.has, functions))
     sentence = (
-        f"Of the {len(rows)} functions, {references} have a reference, {cases} have cases and {implementations} have "
-        "an implementation in `jax_cpu`."
+        f"Of the {len(functions)} functions, {references} have a reference, {cases} have cases and {implementations} "
+        "have an implementation in `jax_cpu`."
     )
     text = (tree / README).read_text("utf-8")
-    text = re.sub(r"\d+(?= operators that a framework calls)", str(len(rows)), text)
+    text = re.sub(r"\d+(?= operators that a framework calls)", str(len(functions)), text)
     return re.sub(r"Of the \d+ functions, .*? implementation in `jax_cpu`\.", sentence, text)

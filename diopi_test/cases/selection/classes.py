@@ -7,7 +7,7 @@ from the first case on, and an argument that most callers omit is omitted there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -58,9 +58,14 @@ def classify_cases(prototype: Prototype, cases: Sequence[Case], *, int32_indices
         prototype, [(case, case_demands) for case, case_demands, declared_class in annotated if declared_class is None]
     )
     return tuple(
-        replace(case, case_class=declared_class or _derive_class(case_demands, usual))
+        _with_class(case, declared_class or _derive_class(case_demands, usual))
         for case, case_demands, declared_class in annotated
     )
+
+
+def _with_class(case: Case, case_class: CaseClass) -> Case:
+    """Return the case with this class."""
+    return case if case.case_class is case_class else replace(case, case_class=case_class)
 
 
 def _declared_class(prototype: Prototype, case: Case, int32_indices: bool) -> CaseClass | None:
@@ -92,11 +97,12 @@ def _demands(prototype: Prototype, case: Case) -> Demands:
     results = [(name, result) for name, result in case.results.items() if result is not None]
     typed = [(name, spec.dtype) for name, spec in passed]
     typed += [(name, result.dtype) for name, result in results if result.dtype is not None]
+    kinds = [(name, *_special_kinds_of(spec)) for name, spec in tensors]
     non_contiguous = [name for name, spec in passed if spec.layout(spec.shape) != contiguous(spec.shape)]
     return {
         CaseClass.special: frozenset(
-            [name for name, spec in tensors if _draws_values(spec, _gives_special)]
-            + [f"{name}: -0" for name, spec in tensors if _draws_values(spec, _gives_any_special)]
+            [name for name, is_special, _ in kinds if is_special]
+            + [f"{name}: -0" for name, _, is_any_special in kinds if is_any_special]
             + _special_numbers(prototype, case)
         ),
         CaseClass.empty: frozenset([name for name, spec in passed if 0 in spec.shape] + _empty_lists(prototype, case)),
@@ -108,10 +114,12 @@ def _demands(prototype: Prototype, case: Case) -> Demands:
     }
 
 
-def _draws_values(spec: TensorSpec, predicate: Callable[[Domain, int, Dtype], bool]) -> bool:
-    """Return whether the domain of a tensor, which is not computed, draws values that satisfy `predicate`."""
+def _special_kinds_of(spec: TensorSpec) -> tuple[bool, bool]:
+    """Return the special values that the domain of a tensor draws, as `_special_kinds`; none if it is computed."""
     count = min(math.prod(spec.shape), SAMPLE_LIMIT)
-    return spec.compute is None and is_inexact(spec.dtype) and bool(count) and predicate(spec.domain, count, spec.dtype)
+    if spec.compute is not None or not is_inexact(spec.dtype) or not count:
+        return False, False
+    return _special_kinds(spec.domain, count, spec.dtype)
 
 
 def _empty_lists(prototype: Prototype, case: Case) -> list[str]:
@@ -121,19 +129,17 @@ def _empty_lists(prototype: Prototype, case: Case) -> list[str]:
 
 
 @cache
-def _gives_special(domain: Domain, count: int, dtype: Dtype) -> bool:
-    """Return whether `count` elements contain NaN, infinities, or subnormal numbers other than by chance."""
+def _special_kinds(domain: Domain, count: int, dtype: Dtype) -> tuple[bool, bool]:
+    """Return which special values `count` elements of a domain contain, other than by chance.
+
+    Returns:
+        Whether they contain NaN, infinities or subnormal numbers, and whether they contain these or negative zeros.
+    """
     parts = _sample_parts(domain, count, dtype)
     subnormal = max(is_subnormal(part, dtype).mean() for part in parts)
-    return subnormal > CHANCE_SHARE or not all(np.isfinite(part).all() for part in parts)
-
-
-@cache
-def _gives_any_special(domain: Domain, count: int, dtype: Dtype) -> bool:
-    """Return whether `count` elements contain special values, or negative zeros other than by chance."""
-    parts = _sample_parts(domain, count, dtype)
     zeros = max(((part == 0) & np.signbit(part)).mean() for part in parts)
-    return zeros > CHANCE_SHARE or _gives_special(domain, count, dtype)
+    is_special = bool(subnormal > CHANCE_SHARE or not all(np.isfinite(part).all() for part in parts))
+    return is_special, is_special or bool(zeros > CHANCE_SHARE)
 
 
 def _sample_parts(domain: Domain, count: int, dtype: Dtype) -> Sequence[NDArray[Any]]:

@@ -21,7 +21,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec, registered_cases
 from diopi_test.cases.domains import Domain, random_generator
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.selection.classes import classify_cases
+from diopi_test.cases.selection.open_calls import reason_open
 
 _NAN_PERIOD = 20_011
 """One element in this many is NaN, at least one, so that most rows have no NaN."""
@@ -43,14 +43,16 @@ def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
 @cache
 def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
     """Return the arguments that contain NaN in a small case whose class is required."""
-    cases = (case for case in classify_cases(prototype, registered_cases(prototype)) if case.case_class.is_demanded)
-    return frozenset(
-        name
-        for case in cases
-        for name, value in case.arguments.items()
-        for spec in TensorSpec.all_in(value)
-        if _can_hold_nans(spec) and _has_nans(prototype, case, name, spec)
-    )
+    names: set[str] = set()
+    for case in registered_cases(prototype):
+        if case.case_class.is_demanded and not reason_open(prototype, case):
+            names.update(
+                name
+                for name, value in case.arguments.items()
+                for spec in TensorSpec.all_in(value)
+                if name not in names and _can_hold_nans(spec) and _has_nans(prototype, case, name, spec)
+            )
+    return frozenset(names)
 
 
 def _can_hold_nans(spec: Any) -> bool:

@@ -27,9 +27,6 @@ from diopi_test.cases.tensors import distinct_positions
 from diopi_test.traces.calls import TracedCall, TracedTensor
 from diopi_test.traces.files import model_names, shipped_calls
 
-_cached_integers, _cached_normal = cache(integer_values), cache(normal)
-"""Domains that are one object for equal bounds: caches are keyed by domain."""
-
 
 def model_cases(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[Case]:
     """Return the cases of a function from these networks (default: all); equal calls are one case."""
@@ -71,7 +68,7 @@ def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Cas
         if rule is not None and isinstance(value, TracedTensor):
             saved[parameter.name] = TensorSpec(value.shape, value.dtype, layout=_layout(value), compute=rule)
             for hidden in (name for name in rule.argument_names.values() if name.startswith("_")):
-                new_arguments[hidden] = TensorSpec(value.shape, value.dtype, _cached_normal())
+                new_arguments[hidden] = TensorSpec(value.shape, value.dtype, normal())
         else:
             new_arguments[parameter.name] = _argument(prototype, parameter, call, donor)
     results = {name: _result(prototype, call, name, value) for name, value in call.results.items()}
@@ -119,7 +116,7 @@ def _spec(
         return TensorSpec(
             tensor.shape,
             tensor.dtype,
-            _cached_integers(0, 1) if true_count is None else _true_at_random(true_count),
+            integer_values(0, 1) if true_count is None else _true_at_random(true_count),
             layout=layout,
         )
     written = CaseFacts.declared_for(prototype).scattered_tensor
@@ -129,8 +126,8 @@ def _spec(
         return distinct_positions(*tensor.shape, below=below, axis=axis, dtype=tensor.dtype, layout=layout)
     if tensor.bounds is not None and _holds_positions(prototype, parameter):
         lower, upper = tensor.bounds
-        return TensorSpec(tensor.shape, tensor.dtype, _cached_integers(max(lower, min(0, upper)), upper), layout=layout)
-    return TensorSpec(tensor.shape, tensor.dtype, domain or _cached_normal(), layout=layout)
+        return TensorSpec(tensor.shape, tensor.dtype, integer_values(max(lower, min(0, upper)), upper), layout=layout)
+    return TensorSpec(tensor.shape, tensor.dtype, domain or normal(), layout=layout)
 
 
 def _true_elements(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int | None:
