@@ -14,6 +14,7 @@ from typing import Any
 import narrow
 import pytest
 from click.testing import CliRunner, Result
+from sampling import sampled
 
 from diopi_test.baseline.level import open_level
 from diopi_test.cases.case import TensorSpec
@@ -46,7 +47,7 @@ def test_a_correct_vendor_has_no_findings(tmp_path: Path) -> None:
     assert not (tmp_path / "found").exists()
 
 
-@pytest.mark.parametrize("seed", [3, 4, 8])  # found in tensors of 1, of 5 and of 3 axes
+@pytest.mark.parametrize("seed", sampled([3, 4, 8], 1))  # found in tensors of 1, of 5 and of 3 axes
 def test_a_failure_of_large_tensors_is_shrunk_to_the_smallest_size(seed: int, tmp_path: Path) -> None:
     stored = [
         spec.shape
@@ -128,7 +129,7 @@ def test_waived_calls_are_not_findings(tmp_path: Path) -> None:
     ("words", "status", "message"),
     [
         (["--minutes", 0, "--function", FUNCTION], 3, "no call was run"),
-        (["--vendor", "narrow:missing"], 2, "missing"),
+        (["--vendor", "narrow:missing", "--function", FUNCTION], 2, "missing"),
         (["--function", "diopiNothing"], 2, "diopiNothing"),
     ],
 )
