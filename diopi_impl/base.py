@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import Any, final
 
 from diopi_impl.claims import Claim
@@ -110,6 +111,17 @@ class BaseVendor(ABC):
     def source_modules(self) -> Mapping[str, str]:
         """The name of the Python module that implements each function; empty if the vendor is not written in Python."""
         return {}
+
+    def store_programs(self, folder: Path, since: float) -> None:  # noqa: B027  # vendors that store nothing do not override it
+        """Let the vendor store what it compiles in a folder, and load it from there in later processes.
+
+        By default, a vendor stores nothing. A vendor must never load what it compiled from other sources.
+
+        Args:
+            folder: a folder of this vendor; it may be missing.
+            since: a time before the process imported its first module of this project, as `time.time` returns it. If a
+                source has changed since then, the process may have imported its previous content.
+        """
 
     @abstractmethod
     def has(self, name: str) -> bool:

@@ -6,6 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar, final
 
 from diopi_impl.arguments import Prepare, add_argument_checks
@@ -42,6 +43,7 @@ class Vendor(BaseVendor):
         claims: what the vendor declares to support.
         numerics: the arithmetic that the vendor declares.
         calls_torch: whether an implementation may call PyTorch. If not, calls as a device of PyTorch take less time.
+        store_programs: implements the method `store_programs`; by default, the vendor stores nothing.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Vendor(BaseVendor):
         claims: Sequence[Claim] = (),
         numerics: Numerics = IEEE,
         calls_torch: bool = True,
+        store_programs: Callable[[Path, float], None] | None = None,
     ) -> None:
         super().__init__(name, version, waivers=waivers, claims=claims, numerics=numerics, calls_torch=calls_torch)
         self.runtime = runtime
         self.host_addressable = host_addressable
         self._adapt = adapt
+        self._store_programs = store_programs
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -157,6 +161,11 @@ class Vendor(BaseVendor):
         except Exception as error:
             self._failure.text = f"{name}: {str(error) or type(error).__name__}"
             return error_code(error)
+
+    def store_programs(self, folder: Path, since: float) -> None:
+        """Let the vendor store compiled programs; see `BaseVendor.store_programs`."""
+        if self._store_programs is not None:
+            self._store_programs(folder, since)
 
     def last_error(self) -> str:
         """Return the message of this thread's latest failed call."""

@@ -7,8 +7,10 @@ callee allocates it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
@@ -25,6 +27,8 @@ from diopi_impl.functional import (
     split_results,
 )
 from diopi_impl.jax_cpu.convert import convert_to_dtype, promote_arguments, widen_half
+from diopi_impl.jax_cpu.environment import digest_environment
+from diopi_impl.jax_cpu.program_store import ProgramStore
 from diopi_impl.jax_cpu.programs import Options, ProgramCache
 from diopi_impl.results import check_entry_count, check_shape
 from diopi_proto.implementations import takes_out
@@ -33,6 +37,28 @@ from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import from_numpy
 
 _programs = ProgramCache()
+_implementations: Counter[str] | None = Counter()
+"""The number of implementations of each function that were adapted while the vendor was imported; then None."""
+
+
+def store_programs(folder: Path, since: float) -> None:
+    """Store the vendor's compiled programs in a folder, and load them from there; see `BaseVendor.store_programs`."""
+    environment = digest_environment(since)
+    _programs.store = None if environment is None else ProgramStore(folder, environment)
+
+
+def end_registration() -> None:
+    """Exclude implementations that are adapted from now on from the store: they do not belong to the vendor."""
+    global _implementations
+    _implementations = None
+
+
+def _name_implementation(prototype: Prototype) -> str | None:
+    """Return a name for the programs of an implementation, the same in all processes; None if they are not stored."""
+    if _implementations is None:
+        return None
+    _implementations[prototype.name] += 1
+    return f"{prototype.name} {_implementations[prototype.name]}"
 
 
 def adapt_by_compiling(
@@ -67,6 +93,7 @@ class Compiled:
         self._function = function
         self._takes_out = takes_out(function)
         self._options = options
+        self._name = _name_implementation(prototype)
         self._traced = [p.is_tensor or p.is_tensor_array or p.name in traced for p in prototype.arguments]
         self._traced_positions = [i for i, flag in enumerate(self._traced) if flag]
 
@@ -79,7 +106,8 @@ class Compiled:
         attributes = [value for value, flag in zip(arguments, self._traced, strict=True) if not flag]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
         key = self, repr(attributes) if attributes else "", tuple([_spec_key(spec) for spec in out])
-        program = _programs.program(key, partial(partial, self._body, attributes, out), self._options)
+        stored_as = None if self._name is None or _programs.store is None else f"{self._name} {key[1:]} {self._options}"
+        program = _programs.program(key, partial(partial, self._body, attributes, out), self._options, stored_as)
 
         def compute(arguments: Sequence[Any]) -> Sequence[Any]:
             """Run the program for the arguments of a call."""

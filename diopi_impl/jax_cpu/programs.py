@@ -17,9 +17,11 @@ and 0 to optimise none. `DIOPI_JAX_PROGRAMS` fixes the size of the cache.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from threading import Lock
@@ -30,6 +32,8 @@ import jax
 import numpy as np
 
 from diopi_impl.jax_cpu import memory
+from diopi_impl.jax_cpu.program_store import ProgramStore
+from diopi_impl.jax_cpu.serialization import deserialize_program, serialize_program
 
 Program = Callable[[Any], Any]
 
@@ -71,6 +75,8 @@ time, but a product of a few rows with rows takes up to twenty times as long."""
 LONG_ROWS = 2**15
 """The row length from which on YNNPACK takes 10 to 200 times as long as XLA to sum rows."""
 
+logger = logging.getLogger(__name__)
+
 _lowering = Lock()
 """The lock of tracing and lowering. During these JAX imports modules lazily, and a thread may see a module that
 another thread has only partly imported."""
@@ -96,9 +102,14 @@ class ProgramCache:
         self._room = MIN_PROGRAMS
         self._uses = count(1)
         self._lock = Lock()
+        self.store: ProgramStore | None = None
 
     def program(
-        self, key: Hashable, build: Callable[[], Callable[[Any], Any]], options: Options = MappingProxyType({})
+        self,
+        key: Hashable,
+        build: Callable[[], Callable[[Any], Any]],
+        options: Options = MappingProxyType({}),
+        stored_as: str | None = None,
     ) -> Program:
         """Return the program for `key`, which compiles itself for the shapes and types of its first arguments.
 
@@ -106,6 +117,8 @@ class ProgramCache:
             key: identifies what the program computes.
             build: returns the function to compile.
             options: options for optimised programs; options that the installed XLA lacks are ignored.
+            stored_as: identifies what the program computes, in all processes with the same sources. None if the program
+                must not be stored.
 
         Returns:
             A function of arrays that all have the same shapes and types in every call.
@@ -117,24 +130,32 @@ class ProgramCache:
             nonlocal entry
             program = entry.program if entry is not None else None
             if entry is None or program is None:
-                entry, program = self._find((key, _signature(arrays)), arrays, build, options)
+                entry, program = self._find((key, _signature(arrays)), arrays, build, options, stored_as)
             entry.used = next(self._uses)
             return program(arrays)
 
         return run
 
     def _find(
-        self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]], options: Options
+        self,
+        key: Hashable,
+        arrays: Any,
+        build: Callable[[], Callable[[Any], Any]],
+        options: Options,
+        stored_as: str | None,
     ) -> tuple[_CachedProgram, Program]:
-        """Return the cached program for `key`, compiled first if it is not in the cache."""
+        """Return the cached program for `key`, loaded or compiled first if it is not in the cache."""
         entry = self._programs.get(key)
         program = entry.program if entry is not None else None
         if entry is not None and program is not None:
             return entry, program
-        program = _compile(build(), arrays, options)
-        return self._store(key, program), program
+        if self.store is None or stored_as is None:
+            program = _compile(build(), arrays, options).program
+        else:
+            program = _load_or_compile(self.store, f"{stored_as} {_signature(arrays)}", build, arrays, options)
+        return self._insert(key, program), program
 
-    def _store(self, key: Hashable, program: Program) -> _CachedProgram:
+    def _insert(self, key: Hashable, program: Program) -> _CachedProgram:
         """Add a program to the cache, and drop the least recently used programs beyond its size."""
         with self._lock:
             if key in self._programs:  # another thread stored the program first
@@ -169,7 +190,42 @@ def _machine_memory() -> int:
 _memory = memory.ResultMemory(_machine_memory() // RESULTS_SHARE)
 
 
-def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> Program:
+@final
+@dataclass(frozen=True)
+class _CompiledProgram:
+    """A program that was compiled.
+
+    Attributes:
+        program: the function of arrays.
+        serializable: JAX's compiled and lowered forms of the program; None if the program can't be stored.
+    """
+
+    program: Program
+    serializable: tuple[Any, Any] | None
+
+
+def _load_or_compile(
+    store: ProgramStore, key: str, build: Callable[[], Callable[[Any], Any]], arrays: Any, options: Options
+) -> Program:
+    """Return the stored program for `key`; compile and store it if there is none."""
+    content = store.read(key)
+    if content is not None:
+        try:
+            with _lowering:
+                program, arguments = deserialize_program(content, arrays)
+            return _with_wide_types(program) if _has_wide_types(arguments) else program
+        except Exception:  # whatever JAX raises for a program that it can't load: compile the program
+            logger.debug("the stored program for %s can't be loaded", key, exc_info=True)
+    compiled = _compile(build(), arrays, options)
+    if compiled.serializable is not None:
+        try:
+            store.write(key, serialize_program(*compiled.serializable))
+        except Exception:  # whatever JAX raises for a program that it can't serialize: do not store the program
+            logger.debug("the program for %s can't be stored", key, exc_info=True)
+    return compiled.program
+
+
+def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _CompiledProgram:
     """Return `function` compiled for the CPU, whatever JAX's default device is."""
     with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
@@ -179,10 +235,13 @@ def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> P
     largest = max((math.prod(array.shape) for array in jax.tree.leaves((lowered.in_avals, results))), default=0)
     chosen = _supported_options(_choose_options(options, traced.jaxpr)) if _is_optimised(largest) else _FAST_COMPILATION
     with jax.enable_x64(True):
-        program: Program = lowered.compile(compiler_options=chosen)
+        compiled = lowered.compile(compiler_options=chosen)
+    program: Program = compiled
     if lent:
         program = _reuse_result_memory(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
-    return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
+    if _has_wide_types(lowered.in_avals):
+        program = _with_wide_types(program)
+    return _CompiledProgram(program, None if lent else (compiled, lowered))
 
 
 def _choose_options(options: Options, jaxpr: Any) -> Options:

@@ -17,6 +17,7 @@ import click
 from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown, pluralize
 from diopi_test.cli.console import UnusableError, console, list_cases, write_report
+from diopi_test.cli.next_step import suggest_next_step
 from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import (
     check_options,
@@ -325,6 +326,8 @@ def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed:
     finally:
         show(report, console, durations)
         console.print(f"log: {content.path}", highlight=False, markup=False, soft_wrap=True)
+        if suggestion := suggest_next_step(report, content.path, options):
+            console.print(suggestion, highlight=False, markup=False, soft_wrap=True)
     return report.exit_status
 
 

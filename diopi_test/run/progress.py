@@ -6,10 +6,22 @@ import time
 from typing import Any, final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 PERIOD = 10.0
 """Seconds between two lines about the progress."""
+
+MIN_ELAPSED, MIN_SHARE = 5.0, 0.02
+"""Seconds, and the share of completed steps, from which on a line contains an estimate of the remaining time."""
 
 
 @final
@@ -18,7 +30,8 @@ class VisibleProgress(Progress):
 
     def __init__(self, console: Console, period: float = PERIOD) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        super().__init__(*columns, console=console)
+        remaining = (TextColumn("· remaining"), TimeRemainingColumn())
+        super().__init__(*columns, *remaining, console=console)
         self._period = period
         self._next_line = time.monotonic() + period
 
@@ -41,4 +54,14 @@ class VisibleProgress(Progress):
         for task in self.tasks:
             if task.completed and not task.finished:
                 count = f"{task.completed:,.0f} of {task.total or 0:,.0f} in {task.elapsed or 0:.0f} s"
-                self.console.print(f"{task.description}: {count}", highlight=False, markup=False, soft_wrap=True)
+                line = f"{task.description}: {count}{_describe_remaining(task)}"
+                self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _describe_remaining(task: Task) -> str:
+    """Return an estimate of the remaining time from the mean time of the completed steps; empty for a short time."""
+    elapsed = task.elapsed or 0.0
+    if elapsed < MIN_ELAPSED or not task.total or task.completed < MIN_SHARE * task.total:
+        return ""
+    seconds = elapsed * (task.total - task.completed) / task.completed
+    return f", about {seconds:.0f} s left" if seconds < 100 else f", about {seconds / 60:.0f} minutes left"

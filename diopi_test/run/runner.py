@@ -24,6 +24,7 @@ from diopi_test.run.case_executor import CaseExecutor, executor_of
 from diopi_test.run.collection import Collected
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.failure_policy import FailurePolicy
+from diopi_test.run.family_results import FamilyResults, family_of
 from diopi_test.run.identical_failures import IdenticalFailures
 from diopi_test.run.isolation.executor import ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
@@ -76,7 +77,7 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         with executor:
             scheduled = _begin(source, recorder, resumed)  # while the executor comes up
             if scheduled:
-                monitor = Monitor(recorder, len(scheduled), console, options)
+                monitor = Monitor(recorder, [item.case.function for item in scheduled], console, options)
                 _run_cases(scheduled, executor, recorder, waivers, monitor)
                 if execution.dump is not None:
                     _dump_lost(scheduled, recorder, execution.conversions, execution.dump)
@@ -110,6 +111,8 @@ def _begin(source: CaseSource, recorder: Recorder, resumed: bool) -> Sequence[Sc
         recorder.stopped(source.selection.explain_empty(level.functions, cases))
     files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
     left = [(case, *files[case.function]) for case in cases if case.id not in done]
+    if source.selection.seed is None:
+        left.sort(key=lambda entry: family_of(entry[0].function))  # so that results by family come early
     return [ScheduledCase(path, case, sha256) for case, path, sha256 in left]
 
 
@@ -188,19 +191,26 @@ def split_into_batches(scheduled: Sequence[ScheduledCase], size: int = BATCH) ->
 class Monitor:
     """A recorder of outcomes that shows the progress of the run.
 
+    Args:
+        recorder: The recorder of the log.
+        functions: The function of each case to run.
+        console: The console for progress.
+        options: The options of the run.
+
     Attributes:
         policy: which failures count.
     """
 
-    def __init__(self, recorder: Recorder, number: int, console: Console, options: RunOptions) -> None:
+    def __init__(self, recorder: Recorder, functions: Sequence[str], console: Console, options: RunOptions) -> None:
         self.policy = FailurePolicy(fail_on=options.fail_on, strict=options.strict)
         self._recorder = recorder
         self._max_failures = options.max_failures
         self._identical = IdenticalFailures(limit=options.stop_after_identical)
         self._failed = 0
         self._ended: set[str] = set()
+        self._families = FamilyResults(functions)
         self._progress = VisibleProgress(console)
-        self._task = self._progress.add_task("running", total=number)
+        self._task = self._progress.add_task("running", total=len(functions))
 
     def __enter__(self) -> Monitor:
         self._progress.start()
@@ -220,10 +230,13 @@ class Monitor:
         self._recorder.case(record)
         self._ended.add(case.id)
         self._progress.advance(self._task)
+        final = self.policy.waivers.apply(record)
+        if line := self._families.add(case.function, final.verdict):
+            self._progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
         self._failed += self.policy.counts(record)
         if self._max_failures is not None and self._failed >= self._max_failures:
             raise FailureLimitError(f"stopped after {self._failed} failures")
-        if reason := self._identical.reason_to_stop(self.policy.waivers.apply(record)):
+        if reason := self._identical.reason_to_stop(final):
             raise IdenticalFailuresError(reason)
 
     def record_not_run(self, cases: Sequence[Collected], reason: str) -> None:

@@ -21,8 +21,8 @@ from diopi_test.run.limits import CaseOptions
 from diopi_test.run.output import printable
 
 _BOOTSTRAP = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from diopi_test.run.isolation.fork_server_main import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "import json, sys, time; since = time.time(); sys.path[:] = json.loads(sys.argv[1]);"
+    "from diopi_test.run.isolation.fork_server_main import main; main(int(sys.argv[2]), int(sys.argv[3]), since)"
 )
 
 EXIT_SECONDS = 1.0

@@ -30,8 +30,9 @@ from diopi_test.run.limits import CaseOptions
 class ForkServerLoop:
     """The state of the fork server: its connection to the parent, and the workers that are alive."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, since: float) -> None:
         self._control = control
+        self._since = since
         self._reader = MessageReader()
         self._files: list[int] = []
         self._alive: set[int] = set()
@@ -105,7 +106,7 @@ class ForkServerLoop:
             for standard in (1, 2):
                 os.dup2(output, standard)
             os.close(output)
-            serve(socket.socket(fileno=channel), vendor, options)
+            serve(socket.socket(fileno=channel), vendor, options, self._since)
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -142,10 +143,16 @@ def _end_group(process: int) -> None:
         os.killpg(process, signal.SIGKILL)
 
 
-def main(control: int, parent: int) -> None:
-    """Serve the process `parent` over the socket whose file descriptor is `control`."""
+def main(control: int, parent: int, since: float) -> None:
+    """Serve a process.
+
+    Args:
+        control: The file descriptor of the socket that connects this process with the process that it serves.
+        parent: The number of the process that it serves.
+        since: A time before this process imported its first module of this project, as `time.time` returns it.
+    """
     end_with(parent)
     prepare()
     import_validators()
     gc.freeze()  # what was imported stays, and need not be copied when the collector visits it
-    ForkServerLoop(socket.socket(fileno=control)).run()
+    ForkServerLoop(socket.socket(fileno=control), since).run()

@@ -24,6 +24,7 @@ from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.run.isolation.process_state import ProcessState, check_process_state
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.output import printable
+from diopi_test.run.program_folder import store_programs
 from diopi_test.run.run_case import add_check_results
 from diopi_test.run.session import Session
 
@@ -34,16 +35,23 @@ MAX_OUTPUT = 2**20
 """Maximum number of bytes of output that remain stored between cases."""
 
 
-def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> None:
+def serve(channel: socket.socket, vendor_name: str, options: CaseOptions, since: float) -> None:
     """Receive cases over `channel`, run them on a vendor, and send the outcome of each, until the channel is closed.
 
     The first messages are {"loaded": description} and {"ready": true}. If the vendor does not start, the only message
     is {"refused": reason, "found": whether the vendor exists}.
+
+    Args:
+        channel: The connection to the executor.
+        vendor_name: The vendor.
+        options: The options of the cases.
+        since: A time before the process imported its first module of this project, as `time.time` returns it.
     """
     faulthandler.enable(file=sys.__stderr__ or 2)
     forks = watch_forks()
     try:
         vendor = _load_vendor(vendor_name)
+        store_programs(vendor, vendor_name, since)
         forks.end_copies()
         _send(channel, {"loaded": to_json(Description.from_vendor(vendor, options.numerics))})
         session = Session(vendor, open_working_device(vendor), options)
