@@ -59,7 +59,7 @@ RESULTS_SHARE = 32
 """The reciprocal of the share of the machine's memory that results may use while they wait to be reused."""
 
 _FAST_COMPILATION: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
-"""Options of XLA that make compilation three times faster and change results only by rounding."""
+"""Options of XLA that compile three times faster and change results only by rounding; some versions of XLA lack one."""
 
 YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
 """The option that selects the operations that XLA delegates to YNNPACK: by default sums, products and convolutions."""
@@ -233,7 +233,8 @@ def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _
         lent = [i for i, result in enumerate(results) if _byte_count(result) > memory.LARGE]
         lowered = _lower_with_donation(function, [results[i] for i in lent], arrays) if lent else traced.lower()
     largest = max((math.prod(array.shape) for array in jax.tree.leaves((lowered.in_avals, results))), default=0)
-    chosen = _supported_options(_choose_options(options, traced.jaxpr)) if _is_optimised(largest) else _FAST_COMPILATION
+    wanted = _choose_options(options, traced.jaxpr) if _is_optimised(largest) else _FAST_COMPILATION
+    chosen = _supported_options(wanted)
     with jax.enable_x64(True):
         compiled = lowered.compile(compiler_options=chosen)
     program: Program = compiled
