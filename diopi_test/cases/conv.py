@@ -14,6 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, integer_values, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.half_sums import reveal_half_sums, terms_of_convolution, terms_of_gradients
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
@@ -310,7 +311,8 @@ def _more(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
 def convolutions(prototype: Prototype) -> Iterator[Case]:
     growing = from_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
     templates = [*_common(prototype, "input"), growing, *_more(prototype)]
-    return expand(prototype, map(_with_results, templates), _arguments(prototype))
+    cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
+    return reveal_half_sums(cases, terms_of_convolution, addends=("bias",))
 
 
 def without(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
@@ -340,7 +342,8 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
         *(() if _is_transposed(prototype) else ALIKE),
         *_more(prototype),
     ]
-    return expand(prototype, map(_with_results, templates), _arguments(prototype))
+    cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
+    return reveal_half_sums(cases, terms_of_gradients)
 
 
 # Unrolled

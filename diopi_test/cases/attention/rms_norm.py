@@ -14,6 +14,7 @@ from diopi_test.cases.attention.calls import BF16, F16, F32, F64, Shape
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
+from diopi_test.cases.half_sums import reveal_half_gradients
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
 
@@ -105,9 +106,9 @@ def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
     def cases(prototype: Prototype) -> Iterator[Case]:
         """Yield the cases; only the first result has the template's layout."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
-        return expand(
-            prototype, (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates)), of_normed
-        )
+        chosen = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
+        made = expand(prototype, chosen, of_normed)
+        return reveal_half_gradients(made) if "grad_bias" in other_results else made
 
 
 _norm_cases(

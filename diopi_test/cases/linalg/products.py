@@ -16,6 +16,7 @@ from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
 from diopi_test.cases.facts import CaseFacts
+from diopi_test.cases.half_sums import reveal_half_sums
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
 from diopi_test.cases.linalg.operands import (
     ACCUMULATED,
@@ -26,12 +27,14 @@ from diopi_test.cases.linalg.operands import (
     TO_STRIDED,
     expand_in_order,
     large_operands,
+    longest_axis,
     operands,
 )
 from diopi_test.cases.products import exact_numbers, fixed_values, partly_infinite
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
 
 F32 = Dtype.float32
+ADDENDS = ("input",)
 Shapes = tuple[tuple[int, ...], ...]
 
 SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
@@ -142,7 +145,7 @@ PRODUCTS = {
 
 @cases_for(*PRODUCTS)
 def products(prototype: Prototype) -> Iterator[Case]:
-    return expand_in_order(prototype, PRODUCTS[prototype.name])
+    return reveal_half_sums(expand_in_order(prototype, PRODUCTS[prototype.name]), longest_axis)
 
 
 GRADIENTS = (
@@ -171,7 +174,11 @@ def matmul_backward(prototype: Prototype) -> Iterator[Case]:
         a, b = template.sizes
         return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
 
-    return expand(prototype, GRADIENTS, gradient)
+    # PyTorch rounds the gradients of a broadcast factor before it adds them
+    templates = [template for template in GRADIENTS if not template.label.startswith("batches")]
+    broadcast = [template for template in GRADIENTS if template.label.startswith("batches")]
+    yield from reveal_half_sums(expand(prototype, templates, gradient), longest_axis)
+    yield from expand(prototype, broadcast, gradient)
 
 
 # Products that are scaled and added to something: beta · input + alpha · product
@@ -238,11 +245,18 @@ LARGE_BADDBMM = (
 ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 
 
+def _factors_for(dtype: Dtype) -> Mapping[str, tuple[float, float]]:
+    """Return the factors beta and alpha for an element type, by their name."""
+    if dtype in half:
+        return {**FACTORS, "scaled": (0.5, -2.0)}  # products that were rounded are scaled without rounding
+    return WHOLE_FACTORS if dtype in integer else FACTORS
+
+
 def factored(template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any) -> CaseTemplate[Operands]:
     """Return the template with the factors beta and alpha of this name, in cases that are not smoke cases."""
 
     def factor(place: int) -> ByDtype:
-        return ByDtype(lambda dtype: (WHOLE_FACTORS if dtype in integer else FACTORS)[factors][place])
+        return ByDtype(lambda dtype: _factors_for(dtype)[factors][place])
 
     label = "-".join([template.label, factors, *words])
     usual = {
@@ -289,13 +303,15 @@ def sums(
 @cases_for("diopiAddmm")
 def addmm(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 3), (2, 1031), (1031, 3)), ((37, 67), (37, 19), (19, 67))
-    return expand_in_order(prototype, sums(ADDMM, long, tails, LARGE_ADDMM))
+    cases = expand_in_order(prototype, sums(ADDMM, long, tails, LARGE_ADDMM))
+    return reveal_half_sums(cases, longest_axis, addends=ADDENDS)
 
 
 @cases_for("diopiBaddbmm")
 def baddbmm(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
-    for case in expand_in_order(prototype, sums(BADDBMM, long, tails, LARGE_BADDBMM)):
+    cases = expand_in_order(prototype, sums(BADDBMM, long, tails, LARGE_BADDBMM))
+    for case in reveal_half_sums(cases, longest_axis, addends=ADDENDS):
         factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
         yield replace(case, arguments={**case.arguments, **factors})
 

@@ -12,7 +12,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, TensorSpec
-from diopi_test.cases.domains import uniform
+from diopi_test.cases.domains import normal, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
 from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
@@ -223,12 +223,13 @@ EQUAL_ROWS = tensor(2, 40, 31, domain=SHIFTED, layout=expanded)
 """Equal rows, so that the rounding errors of moments and of sums of gradients are equal and do not average out."""
 
 INSTANCE_NORM = (
-    layer("plain", (3, 4, 3, 2), dtypes=floating).replace(smoke=True),
+    layer("plain", (3, 4, 3, 2), dtypes=(F32, F64)).replace(smoke=True),
+    layer("plain", (3, 4, 9, 7), normal(1, 8), dtypes=half).replace(smoke=True),
     *long((2, 3, 157), (1, 3, 1031)),
     large((2, 3, 157)),
     *USUAL,
     layer("many-channels", (2, 67, 3)),
-    layer("mixed", (2, 4, 9), parameters=F32, dtypes=half),
+    layer("mixed", (2, 4, 67), normal(1, 8), parameters=F32, dtypes=half),
     layer("first-axis", (3, 4, 5), axis=1, dtypes=(F32, BF16)),
     layer("third-axis", (2, 3, 4, 5), axis=3, dtypes=(F32, F16)),
     layer("rank2", (4, 7), axis=1),

@@ -1,15 +1,11 @@
-"""Vector norms, normalization of vectors to length one, and their gradients."""
+"""Vector norms and their gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle
 from math import inf, nan
 from typing import Any, Unpack
-
-import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
@@ -29,10 +25,11 @@ from diopi_test.cases.domains import (
     with_value_in_middle,
 )
 from diopi_test.cases.facts import CaseFacts
+from diopi_test.cases.half_sums import LONG_ROW, NEARLY_EQUAL, split_dtypes
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
-from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, rows, with_first
+from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, with_first
 from diopi_test.cases.products import fixed_values
-from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, register, tensor
+from diopi_test.cases.template import CaseTemplate, TemplateFields, register, tensor
 
 F16, BF16, F32, F64 = floating
 Shape = tuple[int, ...]
@@ -102,10 +99,38 @@ def vectors(
     )
 
 
+def with_half(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> Iterator[CaseTemplate[Axes]]:
+    """Yield a template without its half-precision types, and the longer one in these types with nearly equal numbers.
+
+    The other fields of the longer template are those of the template.
+    """
+    wide, narrow = split_dtypes(template)
+    domains = {**template.domains, **dict.fromkeys(("input", "self"), NEARLY_EQUAL)}
+    yield template.replace(dtypes=wide)
+    yield longer.replace(dtypes=narrow, domains=domains, smoke=template.smoke)
+
+
+def has_long_half_rows(order: float) -> bool:
+    """Return whether norms of this order of long rows of numbers near 1 are ordinary numbers of float16."""
+    return 0.75 <= abs(order) < inf
+
+
+def of_order(
+    orders: Sequence[float], dtypes: Sequence[Dtype], domain_of: Callable[[float], Domain]
+) -> Iterator[CaseTemplate[Axes]]:
+    """Yield norms of these orders, half-precision ones of long rows."""
+    for p in orders:
+        template = vectors(f"order-{p}", (4, 6), order=p, domain=domain_of(p), dtypes=dtypes)
+        if has_long_half_rows(p):
+            yield from with_half(template, vectors(f"order-{p}", (4, LONG_ROW), order=p))
+        else:
+            yield template
+
+
 VECTORS = (
-    vectors("rows", (4, 5), dtypes=floating, smoke=True),
-    vectors("all", (3, 4), (), dtypes=floating),
-    vectors("long", (1031,), (), dtypes=floating),
+    *with_half(vectors("rows", (4, 5), dtypes=floating, smoke=True), vectors("rows", (4, LONG_ROW))),
+    *with_half(vectors("all", (3, 4), (), dtypes=floating), vectors("all", (3, 517), ())),
+    *with_half(vectors("long", (1031,), (), dtypes=floating), vectors("long", (1031,), ())),
     vectors("columns", (4, 3), (0,)),
     vectors("kept", (3, 4, 2), keepdim=True, dtypes=(F32, BF16)),
     vectors("kept-all", (3, 4), (), keepdim=True),
@@ -126,7 +151,7 @@ NORMS = (
     *(vectors(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
     vectors("empty-rows", (3, 0), keepdim=True),
     vectors("zeros", (4, 4), domain=half_zero),
-    *(vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE if p else SOME_ZEROS, dtypes=floating) for p in ORDERS),
+    *of_order(ORDERS, floating, lambda p: FROM_ONE if p else SOME_ZEROS),
     vectors("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
     vectors("zero-in-order--1", (7, 3), order=-1, domain=FEW_ZEROS),
     vectors("zero-in-order-0.5", (3, 5), order=0.5, domain=SOME_ZEROS),
@@ -156,7 +181,7 @@ NORMS = (
 
 def of_further_orders() -> list[CaseTemplate[Axes]]:
     """Return a template per further order of the norm."""
-    return [vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS]
+    return list(of_order(FURTHER_ORDERS, (F32, F16), lambda p: FROM_ONE))
 
 
 def along_untried(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
@@ -191,6 +216,7 @@ register(
 # Norms of several tensors
 
 SEVERAL = ((3, 4), (5,), (2, 1, 3))
+LONG_SEVERAL = ((3, 344), (LONG_ROW,), (2, 1, 523))
 
 
 def lengths(
@@ -225,8 +251,10 @@ def lengths(
 
 
 LENGTHS = (
-    lengths("several", dtypes=floating, smoke=True),
-    lengths("long", ((517,), (31, 17)), 2.0, dtypes=floating),
+    lengths("several", dtypes=(F32, F64), smoke=True),
+    lengths("several", LONG_SEVERAL, domain=NEARLY_EQUAL, dtypes=half, smoke=True),
+    lengths("long", ((517,), (31, 17)), 2.0, dtypes=(F32, F64)),
+    lengths("long", ((LONG_ROW,), (31, 37)), 2.0, NEARLY_EQUAL, dtypes=half),
     lengths("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
     lengths("infinity", order=inf, dtypes=floating),
     lengths("minus-infinity", order=-inf, dtypes=floating),
@@ -241,7 +269,13 @@ LENGTHS = (
     lengths("nan", order=inf, first=with_first(nan)),
     lengths("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
-    *(lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
+    *(lengths(f"order-{p}", order=p, domain=FROM_ONE) for p in FURTHER_ORDERS),
+    *(
+        lengths(f"order-{p}", LONG_SEVERAL, p, NEARLY_EQUAL, dtypes=(F16,))
+        if has_long_half_rows(p)
+        else lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F16,))
+        for p in FURTHER_ORDERS
+    ),
     lengths("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
     lengths("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
 )
@@ -307,146 +341,6 @@ register(
     templates=(*SLOPES, *of_further_orders(), *along_untried(SLOPES), *LARGE_VECTORS),
     derive=_gradient,
     non_discriminating={"(zero-in-)?order-0": "the number of nonzero elements has the gradient 0"},
-)
-
-# Vectors of length one
-
-
-def scaled(
-    label: str,
-    shape: Shape,
-    axis: int = 1,
-    *,
-    order: float = 2,
-    eps: float = 1e-12,
-    domain: Domain | None = None,
-    factors: Sequence[float] = (1,),
-    vector_layout: Layout = contiguous,
-    **fields: Unpack[TemplateFields],
-) -> CaseTemplate[Shape]:
-    """Return a template that divides vectors by their norms.
-
-    Args:
-        label: The label of the cases.
-        shape: The shape of the input.
-        axis: The axis of the vectors.
-        order: The order of the norms.
-        eps: The smallest divisor.
-        domain: The domain of the vectors; None for normal numbers.
-        factors: Factors that multiply the slices along axis 0, in rotation.
-        vector_layout: The layout of all tensors.
-        **fields: Further fields of the template.
-
-    Returns:
-        The template.
-    """
-    template = CaseTemplate(label, shape, **fields)
-    column = np.resize(factors, (*shape[:1], *[1] * (len(shape) - 1)))
-    gradients = integer_values(-9, 9) if template.exact else None
-    arguments: Arguments = {
-        "_drawn": tensor(*shape, domain=domain, dtype=F64),
-        "input": tensor(*shape, layout=vector_layout, compute=lambda values: values["_drawn"] * column),
-        "p": order,
-        "axis": axis,
-        "eps": eps,
-        "grad_output": tensor(*shape, domain=gradients, layout=vector_layout),
-    }
-    return template.replace(arguments=arguments, result_layout=vector_layout)
-
-
-def large_scaled(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
-    """Return a template that divides large rows of normal numbers by their norms; the result is contiguous."""
-    template = scaled(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
-    return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
-
-
-def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
-    """Return 33 elements whose absolute values add up to 64."""
-    return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
-
-
-def _distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers of different absolute values."""
-    return np.asarray(rng.permutation(np.arange(1, count + 1)) / 4 * rng.choice([-1.0, 1.0], count))
-
-
-OF_LENGTH_64 = rows(33, _adding_up_to_64)
-
-SHORT_AND_LONG = (4, 0.125)
-"""Factors that put every norm clearly above or below 1."""
-
-SCALED = (
-    scaled("rows", (4, 5), dtypes=floating, smoke=True),
-    scaled("columns", (4, 5), 0, dtypes=floating),
-    scaled("last-axis", (2, 3, 4), -1),
-    scaled("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
-    scaled("rank1", (9,), -1),
-    scaled("scalar", (), 0, eps=4.0),
-    scaled("scalar-last-axis", (), -1, order=1, eps=4.0),
-    scaled("long", (2, 517), dtypes=floating),
-    scaled("strided", (3, 4, 2), vector_layout=strided),
-    scaled("transposed", (3, 4, 2), 2, vector_layout=transposed),
-    scaled("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
-    scaled("empty", (0, 3)),
-    scaled("length-one-axis", (5, 1), domain=FROM_ONE, order=3),
-    scaled("eps", (6, 5), eps=1.0, factors=SHORT_AND_LONG, dtypes=floating),
-    scaled("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
-    scaled("negative-eps", (4, 5), eps=-3.0, factors=SHORT_AND_LONG),
-    scaled("exact", (5, 33), order=1, domain=OF_LENGTH_64, dtypes=floating, exact=True),
-    scaled("exact-unit", (5, 33), order=1, domain=OF_LENGTH_64, factors=(2.0**-6,), exact=True),
-    scaled("exact-eps", (5, 33), order=1, eps=64.0, domain=OF_LENGTH_64, exact=True),
-    *(scaled(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
-    scaled("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
-    scaled("infinity", (4, 5), order=inf, domain=_distinct_moduli, dtypes=floating),
-    scaled("minus-infinity", (4, 5), order=-inf, domain=_distinct_moduli),
-    *(scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, BF16)) for p in ORDERS),
-    scaled("nan", (3, 4), domain=with_first(nan)),
-)
-
-SCALED_FURTHER = (
-    *(scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
-    *(
-        scaled(label, shape, axis, order=2 + axis % 2)
-        for label, shape, axis in untested_axes(
-            {(len(template.sizes), template.argument("axis")) for template in SCALED}
-        )
-    ),
-    large_scaled("long-rows", (5, 65_537)),
-    large_scaled("many-rows", (70_001, 3)),
-    large_scaled("half-far-apart", (263, 517), FAR_APART, F16),
-)
-
-PARALLEL = tensor(
-    40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
-)
-"""Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
-
-NOT_BELOW_EPS = {"exact-eps": "the norm equals eps"}
-ONE_ELEMENT = {"length-one-axis": "normalization scales a single element to 1 or -1"}
-
-
-register(
-    "diopiNormalize",
-    templates=(
-        *SCALED,
-        scaled("zeros", (3, 4), factors=(1, 0)),
-        scaled("zeros-zero-eps", (3, 4), eps=0.0, factors=(1, 0)),
-        scaled("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
-        *SCALED_FURTHER,
-    ),
-    non_discriminating=NOT_BELOW_EPS,
-)
-
-register(
-    "diopiNormalizeBackward",
-    templates=(
-        *SCALED,
-        scaled("zeros", (3, 4), eps=0.25, factors=(4, 0)),
-        scaled("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
-        scaled("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
-        *SCALED_FURTHER,
-    ),
-    non_discriminating={**NOT_BELOW_EPS, **ONE_ELEMENT},
 )
 
 CaseFacts(saved={"norm": ResultOf("diopiNorm", argument_names={"input": "self"})}).declare("diopiNormBackward")

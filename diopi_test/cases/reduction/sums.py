@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from math import inf, nan
 from typing import Any
@@ -14,7 +15,7 @@ from diopi_proto.dtypes import category, complexes, floating, half, integer, int
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
-from diopi_test.cases.case import Case, CaseClass, cases_for
+from diopi_test.cases.case import Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -25,6 +26,7 @@ from diopi_test.cases.domains import (
     uniform,
 )
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors, summands
+from diopi_test.cases.half_sums import integer_factors, integer_multiples, reveal_half_sums, with_long_half_rows
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.reduction.common import (
     ALL,
@@ -161,13 +163,20 @@ def ordered(
             yield template.replace(results=to_type(target, shape), exact=exact)
 
 
+def _count_terms(case: Case) -> int:
+    """Return the number of terms of each sum of a reduction."""
+    shape, axes = case.arguments["input"].shape, case.arguments["dim"]
+    return math.prod(shape[axis] for axis in axes or range(len(shape)))
+
+
 @cases_for("diopiSum")
 def sum_(prototype: Prototype) -> Iterator[Case]:
     integers = (
         *(from_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
         from_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
-    return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers, *LARGE_SUMMANDS))
+    cases = reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers, *LARGE_SUMMANDS))
+    return reveal_half_sums(cases, _count_terms, domain_of=integer_factors(1))
 
 
 @cases_for("diopiMean")
@@ -176,7 +185,8 @@ def mean(prototype: Prototype) -> Iterator[Case]:
     added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
     large = from_domain(ROWS, uniform(50000, 65000), (F16,), "large")
-    return reductions(prototype, (*SUMS, *ordered(prototype, added), large))
+    cases = reductions(prototype, (*SUMS, *ordered(prototype, added), large))
+    return reveal_half_sums(cases, _count_terms, domain_of=integer_multiples)
 
 
 STANDARD = normal()
@@ -214,9 +224,19 @@ DEVIATIONS = (
 )
 
 
+def _lengthen(sizes: Axes) -> Axes | None:
+    """Return sizes with at least 24 slices of 307 elements along one axis; None if the sizes have several axes."""
+    if len(sizes.axes) != 1 or len(sizes.shape) < 2 or sizes.shape[sizes.axes[0]] < 4:
+        return None
+    reduced = sizes.axes[0] % len(sizes.shape)
+    shape = [307 if axis == reduced else size + 1 for axis, size in enumerate(sizes.shape)]
+    shape[0 if reduced else 1] += 24
+    return Axes(tuple(shape), sizes.axes, sizes.keepdim)
+
+
 @cases_for("diopiStd", non_discriminating=NO_DEVIATION)
 def std(prototype: Prototype) -> Iterator[Case]:
-    return reductions(prototype, DEVIATIONS)
+    return reductions(prototype, with_long_half_rows(DEVIATIONS, _lengthen))
 
 
 def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -258,6 +278,12 @@ LARGE_RUNNING = (
 RUNNING = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
 
 
+def _count_steps(case: Case) -> int:
+    """Return the number of terms of the longest running sum."""
+    tensor_spec = next(value for value in case.arguments.values() if isinstance(value, TensorSpec))
+    return tensor_spec.shape[case.arguments["dim"]] if tensor_spec.shape else 1
+
+
 @cases_for("diopiCumsum", "diopiCumsumBackward")
 def cumsum(prototype: Prototype) -> Iterator[Case]:
     domain = by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
@@ -269,4 +295,5 @@ def cumsum(prototype: Prototype) -> Iterator[Case]:
         from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
         *LARGE_SUMMANDS,
     )
-    return reductions(prototype, templates, lambda sizes: sizes.shape)
+    cases = reductions(prototype, templates, lambda sizes: sizes.shape)
+    return reveal_half_sums(cases, _count_steps, domain_of=integer_factors(1))

@@ -218,7 +218,10 @@ def masked_select(input, mask):
 def masked_select_backward(grad_output, input, mask):
     """Return the gradient of input, summed over the axes along which input was broadcast."""
     spread = np.zeros(np.broadcast_shapes(input.shape, mask.shape))
-    spread[np.broadcast_to(mask, spread.shape)] = grad_output
+    selected = np.broadcast_to(mask, spread.shape)
+    if grad_output.size != selected.sum():  # NumPy would repeat a single element
+        raise ValueError(f"grad_output has {grad_output.size} elements for {selected.sum()} selected elements")
+    spread[selected] = grad_output
     total = sum_to_shape(spread, input.shape)
     n = spread.size / max(total.size, 1)
     if n == 1:  # nothing is added, so that zeros keep their sign

@@ -47,6 +47,8 @@ TRAITS: Mapping[str, str] = {
     "layout": "the layout is not contiguous",
     "special": "the data have special values",
     "callers": "a framework makes the call in its way",
+    "aliased": "parameters share memory",
+    "concurrent": "calls are in flight at the same time",
     "float16": "the element type is float16",
     "bfloat16": "the element type is bfloat16",
     "half": "the element type has 16 bits",
@@ -78,6 +80,8 @@ _OF_CLASS = {
     CaseClass.layout: "layout",
     CaseClass.special: "special",
     CaseClass.callers: "callers",
+    CaseClass.aliased: "aliased",
+    CaseClass.concurrent: "concurrent",
 }
 """Traits by case class, which are known of passed cases, too."""
 

@@ -32,6 +32,13 @@ def test_repeated_places_leave_a_choice_or_round() -> None:
     assert isinstance(raw("diopiScatterScalar", x, 0, 3, np.array([1, 1]), None), Exact)
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_masked_gradients_have_one_element_for_each_selected_element(count: int) -> None:
+    mask = np.array([True, False, True, True])
+    with pytest.raises(ValueError, match=f"grad_output has {count} elements for 3 selected elements"):
+        call("diopiMaskedSelectBackward", random(count), random(4), mask)
+
+
 def test_scattered_bools_are_combined_by_or_and_and() -> None:
     x, i = np.array([False, True, False]), np.array([0, 0, 1])
     src = np.array([True, False, False])

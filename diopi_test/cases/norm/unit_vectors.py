@@ -1,0 +1,187 @@
+"""Normalization of vectors to length one, and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf, nan
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating, half
+from diopi_proto.types import Dtype
+from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.domains import Domain, integer_values
+from diopi_test.cases.half_sums import LONG_ROW, NEARLY_EQUAL
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.cases.norm.values import rows, with_first
+from diopi_test.cases.norm.vector import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    FAR_APART,
+    FEW_ZEROS,
+    FROM_ONE,
+    FURTHER_ORDERS,
+    HUGE_SQUARES,
+    LARGEST_TIED,
+    ORDERS,
+    Shape,
+    has_long_half_rows,
+)
+from diopi_test.cases.products import fixed_values
+from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, register, tensor
+
+
+def scaled(
+    label: str,
+    shape: Shape,
+    axis: int = 1,
+    *,
+    order: float = 2,
+    eps: float = 1e-12,
+    domain: Domain | None = None,
+    factors: Sequence[float] = (1,),
+    vector_layout: Layout = contiguous,
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template that divides vectors by their norms.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        axis: The axis of the vectors.
+        order: The order of the norms.
+        eps: The smallest divisor.
+        domain: The domain of the vectors; None for normal numbers.
+        factors: Factors that multiply the slices along axis 0, in rotation.
+        vector_layout: The layout of all tensors.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
+    template = CaseTemplate(label, shape, **fields)
+    column = np.resize(factors, (*shape[:1], *[1] * (len(shape) - 1)))
+    gradients = integer_values(-9, 9) if template.exact else None
+    arguments: Arguments = {
+        "_drawn": tensor(*shape, domain=domain, dtype=F64),
+        "input": tensor(*shape, layout=vector_layout, compute=lambda values: values["_drawn"] * column),
+        "p": order,
+        "axis": axis,
+        "eps": eps,
+        "grad_output": tensor(*shape, domain=gradients, layout=vector_layout),
+    }
+    return template.replace(arguments=arguments, result_layout=vector_layout)
+
+
+def large_scaled(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
+    """Return a template that divides large rows of normal numbers by their norms; the result is contiguous."""
+    template = scaled(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
+    return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
+
+
+def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
+    """Return 33 elements whose absolute values add up to 64."""
+    return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
+
+
+def _distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw numbers of different absolute values."""
+    return np.asarray(rng.permutation(np.arange(1, count + 1)) / 4 * rng.choice([-1.0, 1.0], count))
+
+
+OF_LENGTH_64 = rows(33, _adding_up_to_64)
+
+
+def scaled_by_order(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemplate[Shape]]:
+    """Yield vectors divided by norms of these orders, in float32 and, with long rows, in a half-precision type."""
+    for p in orders:
+        yield scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE)
+        if has_long_half_rows(p):
+            yield scaled(f"order-{p}", (4, LONG_ROW), order=p, domain=NEARLY_EQUAL, dtypes=(narrow,))
+        else:
+            yield scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(narrow,))
+
+
+SHORT_AND_LONG = (4, 0.125)
+"""Factors that put every norm clearly above or below 1."""
+
+SCALED = (
+    scaled("rows", (4, 5), dtypes=(F32, F64), smoke=True),
+    scaled("rows", (4, LONG_ROW), domain=NEARLY_EQUAL, dtypes=half, smoke=True),
+    scaled("columns", (4, 5), 0, dtypes=(F32, F64)),
+    scaled("columns", (LONG_ROW, 5), 0, domain=NEARLY_EQUAL, dtypes=half),
+    scaled("last-axis", (2, 3, 4), -1),
+    scaled("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
+    scaled("rank1", (9,), -1),
+    scaled("scalar", (), 0, eps=4.0),
+    scaled("scalar-last-axis", (), -1, order=1, eps=4.0),
+    scaled("long", (2, 517), dtypes=floating),
+    scaled("strided", (3, 4, 2), vector_layout=strided),
+    scaled("transposed", (3, 4, 2), 2, vector_layout=transposed),
+    scaled("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
+    scaled("empty", (0, 3)),
+    scaled("length-one-axis", (5, 1), domain=FROM_ONE, order=3),
+    scaled("eps", (6, 5), eps=1.0, factors=SHORT_AND_LONG, dtypes=floating),
+    scaled("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
+    scaled("negative-eps", (4, 5), eps=-3.0, factors=SHORT_AND_LONG),
+    scaled("exact", (5, 33), order=1, domain=OF_LENGTH_64, dtypes=floating, exact=True),
+    scaled("exact-unit", (5, 33), order=1, domain=OF_LENGTH_64, factors=(2.0**-6,), exact=True),
+    scaled("exact-eps", (5, 33), order=1, eps=64.0, domain=OF_LENGTH_64, exact=True),
+    *(scaled(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
+    scaled("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    scaled("infinity", (4, 5), order=inf, domain=_distinct_moduli, dtypes=floating),
+    scaled("minus-infinity", (4, 5), order=-inf, domain=_distinct_moduli),
+    *scaled_by_order(ORDERS, BF16),
+    scaled("nan", (3, 4), domain=with_first(nan)),
+)
+
+SCALED_FURTHER = (
+    *scaled_by_order(FURTHER_ORDERS, F16),
+    *(
+        scaled(label, shape, axis, order=2 + axis % 2)
+        for label, shape, axis in untested_axes(
+            {(len(template.sizes), template.argument("axis")) for template in SCALED}
+        )
+    ),
+    large_scaled("long-rows", (5, 65_537)),
+    large_scaled("many-rows", (70_001, 3)),
+    large_scaled("half-far-apart", (263, 517), FAR_APART, F16),
+)
+
+PARALLEL = tensor(
+    40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
+)
+"""Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
+
+NOT_BELOW_EPS = {"exact-eps": "the norm equals eps"}
+ONE_ELEMENT = {"length-one-axis": "normalization scales a single element to 1 or -1"}
+
+
+register(
+    "diopiNormalize",
+    templates=(
+        *SCALED,
+        scaled("zeros", (3, 4), factors=(1, 0)),
+        scaled("zeros-zero-eps", (3, 4), eps=0.0, factors=(1, 0)),
+        scaled("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
+        *SCALED_FURTHER,
+    ),
+    non_discriminating=NOT_BELOW_EPS,
+)
+
+register(
+    "diopiNormalizeBackward",
+    templates=(
+        *SCALED,
+        scaled("zeros", (3, 4), eps=0.25, factors=(4, 0)),
+        scaled("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
+        scaled("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
+        *SCALED_FURTHER,
+    ),
+    non_discriminating={**NOT_BELOW_EPS, **ONE_ELEMENT},
+)
