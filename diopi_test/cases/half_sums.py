@@ -219,5 +219,5 @@ def terms_of_convolution(case: Case) -> int:
 
 def terms_of_gradients(case: Case) -> int:
     """Return the most terms of a sum of a gradient: all positions of a channel, or the elements of the kernel."""
-    batch, _, *positions = case.arguments["grad_output"].shape
-    return max(int(batch) * math.prod(positions), terms_of_convolution(case))
+    shape: tuple[int, ...] = case.arguments["grad_output"].shape
+    return max(shape[0] * math.prod(shape[2:]), terms_of_convolution(case))
