@@ -11,10 +11,10 @@ import numpy as np
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, integer_values, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
-from diopi_test.cases.half_sums import reveal_half_sums, terms_of_convolution, terms_of_gradients
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
@@ -312,7 +312,7 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
     growing = from_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
     templates = [*_common(prototype, "input"), growing, *_more(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
-    return reveal_half_sums(cases, terms_of_convolution, addends=("bias",))
+    return half_sums.reveal_half_sums(cases, half_sums.terms_of_convolution, addends=("bias",))
 
 
 def without(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
@@ -343,7 +343,7 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
         *_more(prototype),
     ]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
-    return reveal_half_sums(cases, terms_of_gradients)
+    return half_sums.reveal_half_sums(cases, half_sums.terms_of_gradients)
 
 
 # Unrolled

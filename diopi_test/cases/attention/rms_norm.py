@@ -10,11 +10,11 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, Shape
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.half_sums import reveal_half_gradients
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
 
@@ -108,7 +108,7 @@ def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         chosen = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
         made = expand(prototype, chosen, of_normed)
-        return reveal_half_gradients(made) if "grad_bias" in other_results else made
+        return half_sums.reveal_half_gradients(made) if "grad_bias" in other_results else made
 
 
 _norm_cases(

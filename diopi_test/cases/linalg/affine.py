@@ -9,9 +9,9 @@ from typing import Any
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, cases_for
 from diopi_test.cases.elementwise import Operands
-from diopi_test.cases.half_sums import reveal_half_sums
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import (
     ACCUMULATED,
@@ -79,7 +79,7 @@ LINEAR = (
 @cases_for("diopiLinear")
 def linear(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the linear layer: input, weight and bias are the operands of a template."""
-    return reveal_half_sums(expand_in_order(prototype, LINEAR), longest_axis, addends=("bias",))
+    return half_sums.reveal_half_sums(expand_in_order(prototype, LINEAR), longest_axis, addends=("bias",))
 
 
 def _with_shape_of_bias(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[CaseTemplate[Operands]]:
@@ -127,7 +127,7 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
         }
 
     cases = expand(prototype, map(_with_bias_gradient_layout, GRADIENTS), gradient)
-    return reveal_half_sums(cases, longest_axis)
+    return half_sums.reveal_half_sums(cases, longest_axis)
 
 
 def _with_bias_gradient_layout(template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:

@@ -11,12 +11,12 @@ import numpy as np
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.half_sums import reveal_half_sums
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
 from diopi_test.cases.linalg.operands import (
     ACCUMULATED,
@@ -145,7 +145,7 @@ PRODUCTS = {
 
 @cases_for(*PRODUCTS)
 def products(prototype: Prototype) -> Iterator[Case]:
-    return reveal_half_sums(expand_in_order(prototype, PRODUCTS[prototype.name]), longest_axis)
+    return half_sums.reveal_half_sums(expand_in_order(prototype, PRODUCTS[prototype.name]), longest_axis)
 
 
 GRADIENTS = (
@@ -177,7 +177,7 @@ def matmul_backward(prototype: Prototype) -> Iterator[Case]:
     # PyTorch rounds the gradients of a broadcast factor before it adds them
     templates = [template for template in GRADIENTS if not template.label.startswith("batches")]
     broadcast = [template for template in GRADIENTS if template.label.startswith("batches")]
-    yield from reveal_half_sums(expand(prototype, templates, gradient), longest_axis)
+    yield from half_sums.reveal_half_sums(expand(prototype, templates, gradient), longest_axis)
     yield from expand(prototype, broadcast, gradient)
 
 
@@ -304,14 +304,14 @@ def sums(
 def addmm(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 3), (2, 1031), (1031, 3)), ((37, 67), (37, 19), (19, 67))
     cases = expand_in_order(prototype, sums(ADDMM, long, tails, LARGE_ADDMM))
-    return reveal_half_sums(cases, longest_axis, addends=ADDENDS)
+    return half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS)
 
 
 @cases_for("diopiBaddbmm")
 def baddbmm(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
     cases = expand_in_order(prototype, sums(BADDBMM, long, tails, LARGE_BADDBMM))
-    for case in reveal_half_sums(cases, longest_axis, addends=ADDENDS):
+    for case in half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS):
         factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
         yield replace(case, arguments={**case.arguments, **factors})
 

@@ -9,9 +9,9 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.half_sums import reveal_half_gradients
 from diopi_test.cases.layouts import Layout, contiguous
 from diopi_test.cases.norm.values import EPS, SHIFTED
 from diopi_test.cases.template import Argument, CaseTemplate, Derive, TensorTemplate, expand, tensor
@@ -96,7 +96,11 @@ def layers(
     def cases(prototype: Prototype) -> Iterator[Case]:
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         made = expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
-        return reveal_half_gradients(made) if "LayerNorm" in prototype.name and "grad_bias" in other_results else made
+        return (
+            half_sums.reveal_half_gradients(made)
+            if "LayerNorm" in prototype.name and "grad_bias" in other_results
+            else made
+        )
 
 
 def common(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.domains import Domain, integer_values
-from diopi_test.cases.half_sums import LONG_ROW, NEARLY_EQUAL
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.norm.values import rows, with_first
 from diopi_test.cases.norm.vector import (
@@ -102,7 +102,9 @@ def scaled_by_order(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemp
     for p in orders:
         yield scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE)
         if has_long_half_rows(p):
-            yield scaled(f"order-{p}", (4, LONG_ROW), order=p, domain=NEARLY_EQUAL, dtypes=(narrow,))
+            yield scaled(
+                f"order-{p}", (4, half_sums.LONG_ROW), order=p, domain=half_sums.NEARLY_EQUAL, dtypes=(narrow,)
+            )
         else:
             yield scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(narrow,))
 
@@ -112,9 +114,9 @@ SHORT_AND_LONG = (4, 0.125)
 
 SCALED = (
     scaled("rows", (4, 5), dtypes=(F32, F64), smoke=True),
-    scaled("rows", (4, LONG_ROW), domain=NEARLY_EQUAL, dtypes=half, smoke=True),
+    scaled("rows", (4, half_sums.LONG_ROW), domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
     scaled("columns", (4, 5), 0, dtypes=(F32, F64)),
-    scaled("columns", (LONG_ROW, 5), 0, domain=NEARLY_EQUAL, dtypes=half),
+    scaled("columns", (half_sums.LONG_ROW, 5), 0, domain=half_sums.NEARLY_EQUAL, dtypes=half),
     scaled("last-axis", (2, 3, 4), -1),
     scaled("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
     scaled("rank1", (9,), -1),

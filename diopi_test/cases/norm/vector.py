@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.axes import Axes, untested_axes
 from diopi_test.cases.case import ResultOf, ResultOverride
 from diopi_test.cases.domains import (
@@ -25,7 +26,6 @@ from diopi_test.cases.domains import (
     with_value_in_middle,
 )
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.half_sums import LONG_ROW, NEARLY_EQUAL, split_dtypes
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
 from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, with_first
 from diopi_test.cases.products import fixed_values
@@ -104,8 +104,8 @@ def with_half(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> Itera
 
     The other fields of the longer template are those of the template.
     """
-    wide, narrow = split_dtypes(template)
-    domains = {**template.domains, **dict.fromkeys(("input", "self"), NEARLY_EQUAL)}
+    wide, narrow = half_sums.split_dtypes(template)
+    domains = {**template.domains, **dict.fromkeys(("input", "self"), half_sums.NEARLY_EQUAL)}
     yield template.replace(dtypes=wide)
     yield longer.replace(dtypes=narrow, domains=domains, smoke=template.smoke)
 
@@ -122,13 +122,13 @@ def of_order(
     for p in orders:
         template = vectors(f"order-{p}", (4, 6), order=p, domain=domain_of(p), dtypes=dtypes)
         if has_long_half_rows(p):
-            yield from with_half(template, vectors(f"order-{p}", (4, LONG_ROW), order=p))
+            yield from with_half(template, vectors(f"order-{p}", (4, half_sums.LONG_ROW), order=p))
         else:
             yield template
 
 
 VECTORS = (
-    *with_half(vectors("rows", (4, 5), dtypes=floating, smoke=True), vectors("rows", (4, LONG_ROW))),
+    *with_half(vectors("rows", (4, 5), dtypes=floating, smoke=True), vectors("rows", (4, half_sums.LONG_ROW))),
     *with_half(vectors("all", (3, 4), (), dtypes=floating), vectors("all", (3, 517), ())),
     *with_half(vectors("long", (1031,), (), dtypes=floating), vectors("long", (1031,), ())),
     vectors("columns", (4, 3), (0,)),
@@ -216,7 +216,7 @@ register(
 # Norms of several tensors
 
 SEVERAL = ((3, 4), (5,), (2, 1, 3))
-LONG_SEVERAL = ((3, 344), (LONG_ROW,), (2, 1, 523))
+LONG_SEVERAL = ((3, 344), (half_sums.LONG_ROW,), (2, 1, 523))
 
 
 def lengths(
@@ -252,9 +252,9 @@ def lengths(
 
 LENGTHS = (
     lengths("several", dtypes=(F32, F64), smoke=True),
-    lengths("several", LONG_SEVERAL, domain=NEARLY_EQUAL, dtypes=half, smoke=True),
+    lengths("several", LONG_SEVERAL, domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
     lengths("long", ((517,), (31, 17)), 2.0, dtypes=(F32, F64)),
-    lengths("long", ((LONG_ROW,), (31, 37)), 2.0, NEARLY_EQUAL, dtypes=half),
+    lengths("long", ((half_sums.LONG_ROW,), (31, 37)), 2.0, half_sums.NEARLY_EQUAL, dtypes=half),
     lengths("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
     lengths("infinity", order=inf, dtypes=floating),
     lengths("minus-infinity", order=-inf, dtypes=floating),
@@ -271,7 +271,7 @@ LENGTHS = (
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE) for p in FURTHER_ORDERS),
     *(
-        lengths(f"order-{p}", LONG_SEVERAL, p, NEARLY_EQUAL, dtypes=(F16,))
+        lengths(f"order-{p}", LONG_SEVERAL, p, half_sums.NEARLY_EQUAL, dtypes=(F16,))
         if has_long_half_rows(p)
         else lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F16,))
         for p in FURTHER_ORDERS

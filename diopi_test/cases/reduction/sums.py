@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, complexes, floating, half, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import half_sums
 from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
 from diopi_test.cases.case import Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.domains import (
@@ -26,7 +27,6 @@ from diopi_test.cases.domains import (
     uniform,
 )
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors, summands
-from diopi_test.cases.half_sums import integer_factors, integer_multiples, reveal_half_sums, with_long_half_rows
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.reduction.common import (
     ALL,
@@ -176,7 +176,7 @@ def sum_(prototype: Prototype) -> Iterator[Case]:
         from_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
     cases = reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers, *LARGE_SUMMANDS))
-    return reveal_half_sums(cases, _count_terms, domain_of=integer_factors(1))
+    return half_sums.reveal_half_sums(cases, _count_terms, domain_of=half_sums.integer_factors(1))
 
 
 @cases_for("diopiMean")
@@ -186,7 +186,7 @@ def mean(prototype: Prototype) -> Iterator[Case]:
     # their sum is beyond the range of the type, their mean is not
     large = from_domain(ROWS, uniform(50000, 65000), (F16,), "large")
     cases = reductions(prototype, (*SUMS, *ordered(prototype, added), large))
-    return reveal_half_sums(cases, _count_terms, domain_of=integer_multiples)
+    return half_sums.reveal_half_sums(cases, _count_terms, domain_of=half_sums.integer_multiples)
 
 
 STANDARD = normal()
@@ -236,7 +236,7 @@ def _lengthen(sizes: Axes) -> Axes | None:
 
 @cases_for("diopiStd", non_discriminating=NO_DEVIATION)
 def std(prototype: Prototype) -> Iterator[Case]:
-    return reductions(prototype, with_long_half_rows(DEVIATIONS, _lengthen))
+    return reductions(prototype, half_sums.with_long_half_rows(DEVIATIONS, _lengthen))
 
 
 def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -296,4 +296,4 @@ def cumsum(prototype: Prototype) -> Iterator[Case]:
         *LARGE_SUMMANDS,
     )
     cases = reductions(prototype, templates, lambda sizes: sizes.shape)
-    return reveal_half_sums(cases, _count_steps, domain_of=integer_factors(1))
+    return half_sums.reveal_half_sums(cases, _count_steps, domain_of=half_sums.integer_factors(1))
