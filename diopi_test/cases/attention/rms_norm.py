@@ -107,8 +107,8 @@ def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
         """Yield the cases; only the first result has the template's layout."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         chosen = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
-        made = expand(prototype, chosen, of_normed)
-        return half_sums.reveal_half_gradients(made) if "grad_bias" in other_results else made
+        all_cases = expand(prototype, chosen, of_normed)
+        return half_sums.reveal_half_gradients(all_cases) if "grad_bias" in other_results else all_cases
 
 
 _norm_cases(

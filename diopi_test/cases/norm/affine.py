@@ -95,11 +95,11 @@ def layers(
     @cases_for(*names, non_discriminating=non_discriminating)
     def cases(prototype: Prototype) -> Iterator[Case]:
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
-        made = expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
+        all_cases = expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
         return (
-            half_sums.reveal_half_gradients(made)
+            half_sums.reveal_half_gradients(all_cases)
             if "LayerNorm" in prototype.name and "grad_bias" in other_results
-            else made
+            else all_cases
         )
 
 

@@ -61,10 +61,10 @@ def test_only_half_precision_cases_of_ordinary_numbers_change() -> None:
 
 def test_addends_are_zero_because_a_vendor_may_round_the_product_first() -> None:
     case = reveal(product(F16, bias=TensorSpec((4,), F16), alpha=-2.0), addends=("bias",))
-    drawn = {
+    values_by_name = {
         name: spec.domain(np.random.default_rng(0), 9, F16)
         for name, spec in case.arguments.items()
         if isinstance(spec, TensorSpec)
     }
-    assert not drawn["bias"].any()
-    assert drawn["input"].all()
+    assert not values_by_name["bias"].any()
+    assert values_by_name["input"].all()
