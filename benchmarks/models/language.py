@@ -13,7 +13,7 @@ VOCABULARY = 2003
 
 
 def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
-    """Return a network that predicts the next token; the names are those of classes in `transformers`."""
+    """Return a function that builds a network that predicts the next token; the names are classes in `transformers`."""
 
     def build() -> Network:
         ids = tokens(VOCABULARY)
@@ -24,7 +24,7 @@ def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Cal
 
 
 def masked(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
-    """Return a network that predicts masked tokens, for sequences of which one is padded."""
+    """Return a function that builds a network that predicts masked tokens, for sequences of which one is padded."""
 
     def build() -> Network:
         ids, seen = tokens(VOCABULARY), torch.ones(2, 32, dtype=torch.int64)

@@ -17,7 +17,7 @@ OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "fused": partial(torch.optim.AdamW, lr=1e-3, fused=True),
     "foreach": partial(torch.optim.SGD, lr=0.01, momentum=0.9, foreach=True),
 }
-"""All optimizers have the same learning rate, so that networks share the calls for equal shapes."""
+"""The optimizers by name. Each has a fixed learning rate, so that networks share its calls for equal shapes."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from network import OPTIMIZERS, Network
 from diopi_test.traces.trace import untraced
 
 UPDATED = 1 << 18
+"""The largest number of elements of a weight tensor that is updated."""
 
 ZOO = {
     **vision.NETWORKS,

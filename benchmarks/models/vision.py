@@ -11,8 +11,8 @@ from diopi_engine.conformance.models.zoo import Residual, conv_norm, resnet
 CLASSES = 1000
 
 
-class Joined(nn.Module):
-    """The results of several branches, concatenated along the channels."""
+class ConcatenatedBranches(nn.Module):
+    """A layer that concatenates the results of several branches along the channels."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ def densenet() -> Network:
 def squeezenet() -> Network:
     def fire(inputs: int, squeeze: int, expand: int) -> nn.Sequential:
         squeezed = (nn.Conv2d(inputs, squeeze, 1), nn.ReLU(inplace=True))
-        wide = Joined(nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1))
+        wide = ConcatenatedBranches(nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1))
         return nn.Sequential(*squeezed, wide, nn.ReLU(inplace=True))
 
     stem = (nn.Conv2d(3, 64, 3, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, ceil_mode=True))
@@ -174,9 +174,9 @@ def squeezenet() -> Network:
 
 
 def inception() -> Network:
-    def block(inputs: int, widths: tuple[int, ...]) -> Joined:
+    def block(inputs: int, widths: tuple[int, ...]) -> ConcatenatedBranches:
         width1, reduce3, three, reduce5, five, pooled = widths
-        return Joined(
+        return ConcatenatedBranches(
             conv_norm(inputs, width1, 1),
             nn.Sequential(conv_norm(inputs, reduce3, 1), conv_norm(reduce3, three, 3)),
             nn.Sequential(conv_norm(inputs, reduce5, 1), conv_norm(reduce5, five, 5)),

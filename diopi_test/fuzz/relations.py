@@ -68,6 +68,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "a multiple of": lambda x, y, c: (y != 0) & (x % np.where(y == 0, 1, y) == 0),
     "the product of": lambda x, y, z, c: x == y * z,
 }
+"""The kinds of relations: functions of one to three numbers and a constant."""
 
 
 @final
