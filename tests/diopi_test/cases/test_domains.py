@@ -1,6 +1,6 @@
 """Domains sample only values that they are defined to contain, for every element type."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
@@ -104,3 +104,22 @@ def test_special_integers_are_the_ends_of_the_range() -> None:
     values = domains.special_values(Dtype.int64)
     assert values.dtype == np.int64
     assert (values.min(), values.max()) == (-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments"),
+    [
+        (domains.uniform, (0, 5)),
+        (domains.normal, ()),
+        (domains.log_uniform, (-3, 3)),
+        (domains.integer_values, (-3, 3)),
+        (domains.non_integers, (-3, 3)),
+    ],
+)
+def test_domains_with_equal_arguments_are_one_object(make: Callable[..., Domain], arguments: tuple[float, ...]) -> None:
+    """Caches are keyed by domain."""
+    assert make(*arguments) is make(*arguments)
+
+
+def test_domains_with_arguments_of_different_types_are_different() -> None:
+    assert domains.uniform(0, 5) is not domains.uniform(0.0, 5.0)
