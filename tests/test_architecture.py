@@ -33,12 +33,12 @@ CHAPTERS = (
     "checks",
     "results",
     "waivers",
+    "fingerprint",
     "run",
     "reporting",
     "quality",
     "fuzz",
     "original",
-    "fingerprint",
     "cli",
 )
 """The chapters of diopi_test in the order of a case's life. Each imports only earlier ones."""

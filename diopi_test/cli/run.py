@@ -86,6 +86,11 @@ LISTED = 8
 )
 @numerics_option
 @click.option(
+    "--check-numerics/--no-check-numerics",
+    default=None,
+    help="Compare the declared arithmetic with measurements at the end of the run. By default, unless it is IEEE 754.",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
     default=TIMEOUT,

@@ -81,6 +81,9 @@ def _run_lines(report: Report) -> Iterator[str]:
         ]
         table = _table(["family", "functions", "implemented", "conform"], rows)
         yield from _folded(conformance, table)
+    if check := report.declaration_check:
+        yield from (f"- {_escaped(line)}" for line in check.lines)
+        yield ""
 
 
 def _causes(report: Report) -> Iterator[str]:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from diopi_proto.messages import pluralize
+from diopi_test.results.declaration_check import describe_check
 from diopi_test.results.records import FamilyConformance, Report, RunOrigin
 
 LISTED = 4
@@ -27,6 +28,7 @@ def describe_run(report: Report) -> Iterator[tuple[str, str]]:
         yield "commit", origin.commit
         yield "workers", str(origin.workers)
     yield "numerics", report.numerics.title
+    yield "declaration", describe_check(report.declaration_check, is_declared=not report.numerics.declaration.is_ieee)
     yield "baseline", f"{report.baseline.level} {report.baseline.digest[:12]}".strip()
     yield "duration", f"{report.summary.seconds:.1f} s"
     yield "options", describe_options(report)
@@ -74,7 +76,10 @@ def describe_conformance(report: Report) -> str:
     verb = "conforms" if conforming == 1 else "conform"
     qualifier = report.numerics.qualifier
     standard = f" to DIOPI {report.proto_version}{qualifier}" if qualifier else ""
-    return f"{implemented:,} of {pluralize(functions, 'function')} implemented, {conforming:,} {verb}{standard}"
+    check = report.declaration_check
+    contradicted = ", which measurements contradict" if check and check.contradictions else ""
+    numbers = f"{implemented:,} of {pluralize(functions, 'function')} implemented, {conforming:,} {verb}"
+    return f"{numbers}{standard}{contradicted}"
 
 
 def show_overview(report: Report, console: Console) -> None:
@@ -84,12 +89,19 @@ def show_overview(report: Report, console: Console) -> None:
             console.print(f"{name}: {text}", highlight=False, markup=False, soft_wrap=True)
     if not report.families:
         return
-    console.print(describe_conformance(report), highlight=False)
+    console.print(describe_conformance(report), highlight=False, soft_wrap=True)
+    _show_declaration_check(report, console)
     complete = [family.family for family in report.families if family.conforming == family.functions]
     if complete and len(complete) < len(report.families):
         console.print(f"  complete: {', '.join(complete)}", highlight=False, soft_wrap=True)
     if len(complete) < len(report.families):
         _show_families([family for family in report.families if family.family not in complete], console)
+
+
+def _show_declaration_check(report: Report, console: Console) -> None:
+    """Print where the declared arithmetic and measurements contradict each other, and what could not be measured."""
+    for line in report.declaration_check.lines if report.declaration_check else ():
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_families(families: list[FamilyConformance], console: Console) -> None:

@@ -14,6 +14,7 @@ from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, CheckResult, Verdict
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.severity import Severity
+from diopi_test.results.declaration_check import DeclarationCheck
 from diopi_test.results.numerics import IEEE_INFO, NumericsInfo
 
 SCHEMA_VERSION = 3
@@ -346,6 +347,7 @@ class Report:
 
     Attributes:
         numerics: the declared arithmetic for which the results were evaluated.
+        declaration_check: the comparison of the declared arithmetic with measurements; None if the run did not make it.
         shuffle: the seed and the sample; None if all cases ran in order.
         errors: errors of the baseline or of the run, which are not verdicts of cases.
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
@@ -367,6 +369,7 @@ class Report:
     proto_version: str
     baseline: BaselineInfo
     numerics: NumericsInfo = IEEE_INFO
+    declaration_check: DeclarationCheck | None = field(default=None, metadata=OPTIONAL)
     environment: Environment
     shuffle: Draw | None
     summary: Summary

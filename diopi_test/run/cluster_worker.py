@@ -16,6 +16,7 @@ from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import Outcome
 from diopi_test.run.collection import Collected
+from diopi_test.run.declaration_check import NUMERICS
 from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
@@ -188,7 +189,7 @@ def _run(batch: Batch) -> BatchResult:
 
 def _check_files(batch: Batch) -> None:
     """Raise `ClusterError` if this worker lacks a baseline file of the batch."""
-    for path in {scheduled.path for scheduled in batch.scheduled if scheduled.case.function != RUNTIME}:
+    for path in {scheduled.path for scheduled in batch.scheduled if scheduled.case.function not in (RUNTIME, NUMERICS)}:
         if not path.is_file():
             raise ClusterError(
                 f"worker {worker_name()} has no baseline file {path}: all workers need the baseline under the path it "

@@ -66,6 +66,8 @@ class RunOptions:
         nhwc, int32_indices: the conversions to apply to each case, see `diopi_test.execution.conversions`.
         waivers: files of waivers.
         numerics: the name or the file of the declared arithmetic; None for the arithmetic that the vendor declares.
+        check_numerics: whether to compare the declared arithmetic with measurements at the end of the run; None to do
+            so if it is not IEEE 754.
         dump: the folder to which failed cases are written; None to write none.
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
         huge: whether to run the cases of the level with tensors in a storage of more than 2^31 bytes.
@@ -92,6 +94,7 @@ class RunOptions:
     int32_indices: bool = False
     waivers: tuple[Path, ...] = ()
     numerics: str | None = None
+    check_numerics: bool | None = None
     dump: Path | None = None
     dask: str | None = None
     huge: bool = False
@@ -166,6 +169,8 @@ class RunOptions:
         """Return a command line that repeats the run in one process, with the cases in the same order."""
         limits = (("--max-failures", self.max_failures), ("--stop-after-identical", self.stop_after_identical))
         words = [word for option, value in limits if value is not None for word in (option, str(value))]
+        if self.check_numerics is not None:
+            words.append("--check-numerics" if self.check_numerics else "--no-check-numerics")
         return shlex.join([*self._words(), *words, *self.selection.words(), "-n", "1"])
 
     def command_of(self, case: str) -> str:

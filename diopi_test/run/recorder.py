@@ -20,6 +20,7 @@ from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.report import assign_causes, list_causes
 from diopi_test.results.causes.severity import Severity
 from diopi_test.results.conformance import families_of
+from diopi_test.results.declaration_check import DeclarationCheck
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, intact_records
 from diopi_test.results.numerics import IEEE_INFO, NumericsInfo
@@ -182,6 +183,10 @@ class Recorder:
         """Record the comparison of claims and results."""
         self._log.write("claims", to_json(claims))
 
+    def declaration_check(self, check: DeclarationCheck) -> None:
+        """Record the comparison of the declared arithmetic with measurements."""
+        self._log.write("declaration", to_json(check))
+
     def end(self, seconds: float) -> None:
         """Record the duration of the run, or of the part since it was resumed."""
         self._log.write("end", round(seconds, 3))
@@ -215,6 +220,7 @@ class LogContent:
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
         waivers: the waivers of the run.
         numerics: the declared arithmetic; IEEE 754 in logs of older versions.
+        declaration_check: the comparison of the declared arithmetic with measurements; None if it was not made.
         seconds: the duration of the run in seconds, the sum over all parts if it was resumed.
         sources: the source files of a vendor in Python.
         has_vendor: whether the vendor has started. Before that, `vendor` has only the name from the command.
@@ -231,6 +237,7 @@ class LogContent:
     claims: ClaimsReport | None = None
     waivers: Waivers = field(default_factory=Waivers)
     numerics: NumericsInfo = IEEE_INFO
+    declaration_check: DeclarationCheck | None = None
     sources: VendorSources = field(default_factory=VendorSources)
     seconds: float = 0.0
     has_vendor: bool = False
@@ -306,6 +313,8 @@ class LogContent:
                 self.waivers = from_json(Waivers, entry.content)
             case "numerics":
                 self.numerics = from_json(NumericsInfo, entry.content)
+            case "declaration":
+                self.declaration_check = from_json(DeclarationCheck, entry.content)
             case "sources":
                 self.sources = from_json(VendorSources, entry.content)
             case "end":
@@ -332,6 +341,7 @@ class LogContent:
             proto_version=header.proto_version,
             baseline=header.baseline,
             numerics=self.numerics,
+            declaration_check=self.declaration_check,
             environment=header.environment,
             shuffle=draw,
             summary=self._summary(cases),

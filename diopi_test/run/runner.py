@@ -22,6 +22,7 @@ from diopi_test.results.claims import compare_claims
 from diopi_test.results.log import LogError, LogWriter
 from diopi_test.run.case_executor import CaseExecutor, executor_of
 from diopi_test.run.collection import Collected
+from diopi_test.run.declaration_check import check_declaration
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.family_results import FamilyResults, family_of
@@ -79,6 +80,7 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
             if scheduled:
                 monitor = Monitor(recorder, [item.case.function for item in scheduled], console, options)
                 _run_cases(scheduled, executor, recorder, waivers, monitor)
+                _check_numerics(executor, recorder, options.check_numerics)
                 if execution.dump is not None:
                     _dump_lost(scheduled, recorder, execution.conversions, execution.dump)
         for note in (*errors, *executor.notes):
@@ -164,6 +166,13 @@ def _run_cases(
                 recorder.claims(claims)
         except BaselineError as error:
             recorder.error(str(error))
+
+
+def _check_numerics(executor: CaseExecutor, recorder: Recorder, requested: bool | None) -> None:
+    """Compare the declared arithmetic with measurements if it is requested, or else if it is not IEEE 754."""
+    declared = executor.describe().numerics
+    if not declared.is_ieee if requested is None else requested:
+        recorder.declaration_check(check_declaration(executor, declared))
 
 
 def _dump_lost(

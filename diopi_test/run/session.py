@@ -21,6 +21,7 @@ from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.run.collection import Collected
+from diopi_test.run.declaration_check import NUMERICS, measure_field
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import LoadedCase, load_case
@@ -77,6 +78,8 @@ class Session:
         """Run a case of the baseline file at `path`; raise BaselineError if the file is damaged or has changed."""
         if case.function == RUNTIME:
             return self._run_runtime_case(case.label)
+        if case.function == NUMERICS:
+            return measure_field(self.vendor, self.device, self.numerics, case.label)
         file = self._files.get(path, sha256)
         loaded = load_case(
             file,

@@ -10,7 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from baselines import make_level
 from case_records import case_record, report_of
+from commands import run_here
 
 from diopi_impl import Numerics, NumericsError, find_numerics
 from diopi_impl.numerics import ELEMENTARY_FUNCTIONS, read_numerics, shipped_names
@@ -58,9 +60,18 @@ def test_the_shown_message_is_that_of_an_invalid_declaration(tmp_path: Path, mon
 
 def test_the_shown_report_names_the_declaration() -> None:
     report = report_of([case_record("diopiRelu[float32-a]", "passed")], numerics=find_numerics("tf32"))
-    (lines,) = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
+    lines, _ = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
     assert lines[0] == f"numerics: {dict(describe_run(report))['numerics']}"
     assert lines[1].partition(" conform")[2] == describe_conformance(report).partition(" conforms")[2]
+
+
+def test_the_shown_contradictions_are_those_of_torch_cpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the page shows a run of torch_cpu, which needs PyTorch")
+    data = make_level(tmp_path / "smoke", "diopiMm").parent
+    arguments = ("--vendor", "torch_cpu", "--numerics", "tf32", "-n", 1, "--log", tmp_path / "log")
+    done = run_here("run", "--data", data, "--case", "diopiMm[float32-odd]", *arguments)
+    _, shown = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
+    assert [line for line in done.stdout.splitlines() if line in shown] == shown
 
 
 def test_the_page_lists_every_declaration_that_ships() -> None:

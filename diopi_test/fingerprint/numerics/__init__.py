@@ -6,7 +6,7 @@
 - `contradictions` compares a measured declaration with the declaration of a run.
 """
 
-from diopi_test.fingerprint.numerics.contradictions import Contradiction, find_contradictions
-from diopi_test.fingerprint.numerics.measured import MeasuredNumerics, measure_numerics
+from diopi_test.fingerprint.numerics.contradictions import find_contradictions
+from diopi_test.fingerprint.numerics.measured import MeasuredNumerics, measure_numerics, measure_on_device
 
-__all__ = ["Contradiction", "MeasuredNumerics", "find_contradictions", "measure_numerics"]
+__all__ = ["MeasuredNumerics", "find_contradictions", "measure_numerics", "measure_on_device"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
 
 from diopi_impl.numerics import ErrorBound, Numerics
 from diopi_impl.numerics.declaration import Products
@@ -12,6 +10,7 @@ from diopi_test.fingerprint.numerics.error_ranges import MEASURES, ErrorRange
 from diopi_test.fingerprint.numerics.errors import FunctionErrors
 from diopi_test.fingerprint.numerics.factors import FORMAT_OF_BITS, NAMES
 from diopi_test.fingerprint.numerics.measured import MeasuredNumerics
+from diopi_test.results.declaration_check import Contradiction
 
 UNDECLARED_ULP = 8.0
 """Errors of elementary functions up to this bound do not contradict a declaration."""
@@ -21,26 +20,6 @@ UNUSED_RATIO = 8.0
 
 _ORDER: Sequence[Products] = ("ieee", *FORMAT_OF_BITS.values())
 """The precisions of factors, the most precise first."""
-
-
-@final
-@dataclass(frozen=True)
-class Contradiction:
-    """A contradiction between a declaration and what was measured.
-
-    Attributes:
-        field: the field of the declaration.
-        is_undeclared: whether the vendor uses what it does not declare. If not, it declares what it does not use.
-        message: what was declared, and what was measured.
-    """
-
-    field: str
-    is_undeclared: bool
-    message: str
-
-    def __str__(self) -> str:
-        kind = "used, but not declared" if self.is_undeclared else "declared, but not used"
-        return f"{kind}: {self.message}"
 
 
 def find_contradictions(measured: MeasuredNumerics, declared: Numerics) -> list[Contradiction]:

@@ -17,7 +17,7 @@ from diopi_test.fingerprint.numerics.operators import Operators
 from diopi_test.fingerprint.numerics.repetition import measure_repetition
 from diopi_test.fingerprint.numerics.small_numbers import measure_float64, measure_signed_zeros, measure_subnormals
 from diopi_test.fingerprint.probe import ProbeFailedError
-from lib_rt import Context
+from lib_rt import Context, Device
 
 EMULATED_BITS = 44
 """Pairs of float32 numbers have 48 significant bits, of which products and quotients lose some."""
@@ -197,12 +197,22 @@ def measure_numerics(
     Returns:
         What was measured.
     """
-    findings = Findings()
     with vendor.open_device() as device:
-        for name in fields:
-            progress(name)
-            with Context(device) as context:
-                MEASUREMENTS[name](Operators(vendor, context), findings)
+        return measure_on_device(vendor, device, fields, progress)
+
+
+def measure_on_device(
+    vendor: BaseVendor,
+    device: Device,
+    fields: Sequence[str] = tuple(MEASUREMENTS),
+    progress: Callable[[str], None] = lambda name: None,
+) -> MeasuredNumerics:
+    """Measure a vendor's arithmetic on a device that is open, with the arguments of `measure_numerics`."""
+    findings = Findings()
+    for name in fields:
+        progress(name)
+        with Context(device) as context:
+            MEASUREMENTS[name](Operators(vendor, context), findings)
     numerics = Numerics(name="measured", **findings.fields)
     if numerics.is_ieee:
         numerics = Numerics(**findings.fields)

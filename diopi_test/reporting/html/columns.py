@@ -40,6 +40,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
 
     - `report`: the report without its cases
     - `facts`: what identifies the run
+    - `declaration`: contradictions of the declared arithmetic, as pairs of a key and a text
     - `cases`: a column for each property that all cases have, with one entry per case
     - `tables`: the values to which the numbers in columns refer
     - `messages`, `bases`, `waived`, `timings`, `details`: properties that only some cases have, by the case's number;
@@ -59,6 +60,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
     return {
         "report": _frame(report),
         "facts": [[name, text] for name, text in describe_run(report) if text],
+        "declaration": list(map(list, report.declaration_check.findings)) if report.declaration_check else [],
         "unsuccessful": sorted(UNSUCCESSFUL),
         "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
         "minor": [number for number, case in enumerate(cases) if case.id in minor],

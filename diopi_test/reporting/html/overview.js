@@ -159,6 +159,7 @@ function verdictLine() {
 function warnings() {
   const { incomplete, not_run, reason, first_not_run } = REPORT.summary;
   const told = REPORT.errors.map((error) => h("li", {}, said(error)));
+  told.push(...DATA.declaration.map(([key, text]) => h("li", {}, t(`declaration-${key}`), " ", said(text))));
   if (incomplete)
     told.unshift(
       h(

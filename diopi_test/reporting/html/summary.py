@@ -70,10 +70,12 @@ def _headline(report: Report, failed: int, texts: Texts) -> Markup:
 
 
 def _warnings(report: Report, texts: Texts) -> Content:
-    """Render the errors of the run, and whether it is incomplete."""
+    """Render the errors of the run, whether it is incomplete, and contradictions of the declared arithmetic."""
     lines = list(report.errors)
     if report.summary.incomplete:
         lines.insert(0, f"{texts('incomplete', number=report.summary.not_run)} {report.summary.reason}")
+    if check := report.declaration_check:
+        lines += [f"{texts(f'declaration-{key}')} {text}" for key, text in check.findings]
     return tag("ul", [tag("li", line) for line in lines], class_="warnings") if lines else None
 
 

@@ -16,6 +16,7 @@ from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import OutcomeChange, compare
 from diopi_test.results.causes.severity import Severity
+from diopi_test.results.declaration_check import FINDING_TEXTS
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import VendorInfo, WaiverState
 
@@ -89,6 +90,7 @@ def test_every_text_exists_and_is_used() -> None:
         *(f"fact-{name}" for name, _ in describe_run(shown_report())),
         *("element-types", "guarantee", "forms", "gradient", "no-script"),
         *(f"severity-{item}" for item in Severity),
+        *(f"declaration-{key}" for key in FINDING_TEXTS),
         *("causes-left-out", "cases-left-out"),
     }
     assert asked | keys == set(TEXTS)

@@ -1,0 +1,96 @@
+"""The comparison of a declared arithmetic with measurements at the end of a run.
+
+Each field of the declaration is measured in a worker, like a case: with the time limit of a case, and in a process
+whose end does not affect the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from diopi_impl import BaseVendor, Numerics
+from diopi_impl.numerics.digest import LABELS
+from diopi_impl.numerics.validation import deviating_fields
+from diopi_test.cases.case import CaseClass
+from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
+from diopi_test.results.declaration_check import Contradiction, DeclarationCheck, UnmeasuredField
+from diopi_test.run.case_executor import CaseExecutor
+from diopi_test.run.collection import Collected
+from diopi_test.run.isolation.executor import ScheduledCase
+from lib_rt import Device
+
+NUMERICS = "numerics"
+"""The name that stands for a function in the tasks that measure a field of a declaration."""
+
+
+_MEASURED_WITH = {"convolution_products": "float32_products"}
+"""Fields that the measurement of another field includes."""
+
+
+def select_fields(declared: Numerics) -> list[str]:
+    """Return the fields to measure: all fields, except for those about which a declaration makes no statement."""
+    names = [entry.name for entry in fields(Numerics) if entry.name not in {*LABELS, *_MEASURED_WITH}]
+    return [name for name in names if getattr(declared, name) is not None]
+
+
+def measure_field(vendor: BaseVendor, device: Device, declared: Numerics, name: str) -> Outcome:
+    """Measure a field of the declared arithmetic in this process.
+
+    Args:
+        vendor: The vendor.
+        device: An open device of the vendor.
+        declared: The declaration.
+        name: The field.
+
+    Returns:
+        A check result per contradiction; it has passed unless the vendor uses what it does not declare. A field without
+        contradictions has one check result without a message, and a field that was not measured has none.
+    """
+    from diopi_test.fingerprint.numerics import find_contradictions, measure_on_device
+
+    measured = measure_on_device(vendor, device, [name])
+    if name in measured.not_measured:
+        return Outcome(verdict=Verdict.passed, message="the vendor lacks the functions, or their calls fail")
+    results = [
+        CheckResult(check=entry.field, passed=not entry.is_undeclared, message=entry.message)
+        for entry in find_contradictions(measured, declared)
+    ]
+    return Outcome(verdict=Verdict.passed, check_results=results or [CheckResult(check=name, passed=True)])
+
+
+def check_declaration(executor: CaseExecutor, declared: Numerics) -> DeclarationCheck:
+    """Compare a declaration with measurements of the vendor.
+
+    Args:
+        executor: The executor of the run, whose workers measure.
+        declared: The declared arithmetic of the run.
+
+    Returns:
+        The comparison. Measurements that fail, or during which the vendor crashes, are in it with the reason.
+    """
+    names = select_fields(declared)
+    outcomes: dict[str, Outcome] = {}
+
+    def report(case: Collected, outcome: Outcome, seconds: float) -> None:
+        outcomes[case.label] = outcome
+
+    tasks = [Collected(function=NUMERICS, label=name, case_class=CaseClass.open) for name in names]
+    executor.run(([ScheduledCase(Path(), task)] for task in tasks), report)
+    return _combine(declared, [(name, outcomes[name]) for name in names])
+
+
+def _combine(declared: Numerics, outcomes: Sequence[tuple[str, Outcome]]) -> DeclarationCheck:
+    """Return the comparison from the outcome of each field."""
+    found = [result for _, outcome in outcomes for result in outcome.check_results if result.message]
+    deviating = {_MEASURED_WITH.get(name, name) for name in deviating_fields(declared)}
+    return DeclarationCheck(
+        measured=tuple(name for name, outcome in outcomes if outcome.check_results),
+        contradictions=tuple(Contradiction(entry.check, not entry.passed, entry.message) for entry in found),
+        unmeasured=tuple(
+            UnmeasuredField(name, outcome.message)
+            for name, outcome in outcomes
+            if outcome.verdict is not Verdict.passed or (not outcome.check_results and name in deviating)
+        ),
+    )
