@@ -164,11 +164,32 @@ def make_elementary_rules(bounds: Bounds, signs: Signs) -> dict[Operation, Rule]
         The rules; none if nothing is declared.
     """
     errors = DeclaredErrors(bounds)
-    return {
+    rules: dict[Operation, Rule] = {
         (ufunc, "__call__"): partial(_move_result, errors, bound, signs)
         for ufunc, (names, bound) in BOUNDS.items()
         if errors.declares(*names)
     }
+    if errors.declares("sqrt", "rsqrt", "pow"):
+        rules[np.linalg.norm, ""] = partial(_move_norm, errors, signs)
+    return rules
+
+
+def _move_norm(
+    errors: DeclaredErrors, signs: Signs, function: Callable[..., Any], operands: list[Any], keywords: dict[str, Any]
+) -> Any:
+    """Return a norm, moved by the error of its root and its powers; NotImplemented if it needs neither."""
+    x, order = (*operands, 2)[:2]
+    if order in (0, 1) or np.isinf(order):
+        return NotImplemented
+    result = np.asarray(function(*operands, **keywords))
+    with np.errstate(all="ignore"):
+        if order == 2:
+            size = _sqrt(errors, (result**2,), result)
+        else:
+            powers = errors.relative_error("pow", np.abs(x), np.abs(x) ** order)
+            root = errors.relative_error("pow", result**order, result)
+            size = np.abs(result) * (powers.max(initial=0.0) / abs(order) + root)
+        return result + signs.draw(result.shape) * np.where(np.isfinite(size), size, 0.0)
 
 
 def _move_result(

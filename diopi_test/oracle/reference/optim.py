@@ -126,7 +126,7 @@ def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, wei
 @reference("diopiClipGradNorm")
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
     """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
-    total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
+    total = _norm(np.stack([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
     if error_if_nonfinite and not np.isfinite(total):
         raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")
     factor = np.minimum(1, max_norm / (total + 1e-6))

@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from assembled_arrays import CREATORS, AssembledArray, recording
 
+from diopi_impl.numerics import ErrorBound
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.arithmetic import array as arithmetic_arrays
 from diopi_test.oracle.arithmetic.array import Arithmetic, DeclaredArray
 from diopi_test.oracle.arithmetic.change import carry_arrays
 from diopi_test.oracle.arithmetic.declared_case import describe_call
-from diopi_test.oracle.arithmetic.elementary import BOUNDS
+from diopi_test.oracle.arithmetic.elementary import BOUNDS, make_elementary_rules
+from diopi_test.oracle.arithmetic.signs import Signs
 from diopi_test.oracle.evaluation import Evaluation, draw_case_with_zeros
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference import find_reference
@@ -42,6 +46,8 @@ TERMS = (
     "return WithTerms(sliding.add_windows(windows), sliding.add_windows(np.",
     "norms = np.linalg.norm(a, axis=-2, keepdims=True) * np.sqrt((1 + 2 * r",
     "return WithTerms(gradient, accumulation_terms(counts, np.sqrt(counts *",
+    "return np.sqrt(q_squares / DIRECTIONS), np.sqrt(r_squares / DIRECTIONS)",
+    "np.maximum(1, repetition / HARMLESS_REPETITION) * (n + 1) * (squares /",
 )
 """Lines of references that compute terms, which are no results, from plain numbers."""
 
@@ -53,6 +59,10 @@ def list_cases(family: str) -> Iterator[BaselineCase]:
             selected = (case for case in select_cases(name, "smoke") if case.dtype is Dtype.float32)
             computed = (draw_case_with_zeros(prototype, case) for case in islice(selected, CASES))
             yield from (case for case in computed if not case.draws)
+
+
+OPERATIONS = frozenset({(ufunc, "__call__") for ufunc in (*BOUNDS, np.matmul)} | {(np.einsum, ""), (np.dot, "")})
+"""Operations that a declared arithmetic changes, also if an operator such as `/`, `**` or `@` calls them."""
 
 
 class ObservedModule:
@@ -94,6 +104,61 @@ def test_elementary_functions_get_arrays_that_carry_the_arithmetic(
     for case in cases:
         evaluate(case, carried=True)
     assert {line for line in lines if not any(terms in line for terms in TERMS)} == set()
+
+
+class CreatingModule:
+    """NumPy for references, with recording arrays in place of new arrays without an arithmetic."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._creators = {name: recording(getattr(np, name), OPERATIONS, report) for name in CREATORS}
+
+    def __getattr__(self, name: str) -> Any:
+        return self._creators.get(name) or getattr(np, name)
+
+
+def strip_all(value: Any) -> Any:
+    """Return a value with plain arrays in place of arrays that carry an arithmetic, and of recording arrays."""
+    if type(value) in (tuple, list):
+        return type(value)(map(strip_all, value))
+    return value.view(np.ndarray) if isinstance(value, DeclaredArray | AssembledArray) else value
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_results_that_are_assembled_in_new_arrays_do_not_lose_the_arithmetic(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = list(list_cases(family))
+    load_families(REFERENCES)
+    lines: set[str] = set()
+    monkeypatch.setattr(arithmetic_arrays, "strip_arithmetic", strip_all)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(REFERENCES) and hasattr(module, "np"):
+            monkeypatch.setattr(module, "np", CreatingModule(lines.add))
+    for case in cases:
+        evaluate(case, carried=True)
+    assert {line for line in lines if not any(terms in line for terms in TERMS)} == set()
+
+
+def test_a_quotient_of_results_assembled_in_a_new_array_is_reported() -> None:
+    lines: list[str] = []
+    total = recording(np.zeros, OPERATIONS, lines.append)(2)
+    total[0] = 1.0
+    np.testing.assert_array_equal(total / 2, [0.5, 0])
+    assert not lines
+    total[1] = carry_arrays(np.ones(1), Arithmetic({}), "f")[0]
+    np.testing.assert_array_equal(total / 2 + total**0.5, [1.5, 1.5])
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize(("order", "name"), [(2, "sqrt"), (3, "pow")])
+def test_a_norm_has_the_errors_of_its_root(order: int, name: str) -> None:
+    bounds = {name: (ErrorBound(relative=1e-3),)}
+    rules = make_elementary_rules(bounds, Signs(np.random.default_rng(0), 0))
+    carried = carry_arrays(np.array([3.0, 4.0]), Arithmetic(rules), "f")
+    exact = np.linalg.norm([3.0, 4.0], order)
+    change = abs(float(np.linalg.norm(carried, order)) / exact - 1)
+    assert 0.9e-3 < change < 1.5e-3
+    assert float(np.linalg.norm(carried, 1)) == 7
 
 
 @pytest.mark.parametrize("family", FAMILIES)
