@@ -27,6 +27,7 @@ from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.limits import TIMEOUT, CaseOptions, Limits
+from diopi_test.run.pooled_errors import PooledErrors
 from diopi_test.waivers.rules import Waivers
 from diopi_test.waivers.tables import TableError
 
@@ -85,6 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
         strict=config.getoption("diopi_strict"),
         waivers=_read_waivers([config.invocation_params.dir / path for path in config.getoption("waivers")]),
     )
+    config.pluginmanager.register(PooledErrors(PROPERTY, lambda: config.stash[_policy_key]), "diopi_pooled_errors")
     config.stash[_numerics_key] = _find_numerics(config.getoption("numerics"), config.invocation_params.dir)
     if (seed_text := config.getoption("shuffle")) is not None:
         config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _parse_seed(seed_text))

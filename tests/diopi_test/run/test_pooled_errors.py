@@ -1,0 +1,60 @@
+"""A run of pytest fails if the errors of a function are too large together, as a run of `diopi-test run` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from case_records import case_record
+
+from diopi_impl import Waiver
+from diopi_proto.types import Dtype
+from diopi_test.baseline.codec import to_json
+from diopi_test.execution.verdict import CheckResult, RoundingErrors
+from diopi_test.run.failure_policy import FailurePolicy
+from diopi_test.run.pooled_errors import PooledErrors
+from diopi_test.waivers.rules import Waivers
+
+PROPERTY = "record"
+
+
+def passed(label: str, rms: float) -> Any:
+    """Return the test report of a case that passed, with 12 elements that have errors."""
+    errors = RoundingErrors(dtype=Dtype.float16, elements=12, rms=rms)
+    result = CheckResult(check="values", passed=True, errors=(errors,))
+    record = case_record(f"diopiMm[{label}]", "passed", "", result)
+    return SimpleNamespace(when="call", user_properties=[(PROPERTY, to_json(record))])
+
+
+def finish(*errors: float, nodes: Sequence[Any] = ()) -> tuple[int, list[str]]:
+    """Return the exit status of a session with these cases, and the lines at its end."""
+    lines: list[str] = []
+    plugin = PooledErrors(PROPERTY, FailurePolicy)
+    for number, rms in enumerate(errors):
+        plugin.pytest_runtest_logreport(passed(f"float16-{number}", rms))
+    for node in nodes:
+        plugin.pytest_testnodedown(node)
+    session: Any = SimpleNamespace(config=SimpleNamespace(), exitstatus=0)
+    plugin.pytest_sessionfinish(session, pytest.ExitCode.OK)
+    terminal: Any = SimpleNamespace(write_line=lines.append)
+    plugin.pytest_terminal_summary(terminal)
+    return session.exitstatus, lines
+
+
+def test_a_session_fails_if_errors_are_too_large_together() -> None:
+    status, (line,) = finish(1.2, 1.3)
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert line.startswith("FAILED diopiMm[pooled_values-float16] - pooled_values: the errors of 24 elements in 2 ")
+    assert finish(0.3, 1.3) == (pytest.ExitCode.OK, [])
+
+
+def test_the_waivers_of_the_vendor_apply_also_if_only_workers_know_them() -> None:
+    waivers = Waivers.from_vendor("small", (Waiver("diopiMm[pooled_values-*]", "half accumulation"),))
+    worker = PooledErrors(PROPERTY, lambda: replace(FailurePolicy(), waivers=waivers))
+    node: Any = SimpleNamespace(workeroutput={})
+    session: Any = SimpleNamespace(config=node, exitstatus=0)
+    worker.pytest_sessionfinish(session, pytest.ExitCode.OK)
+    assert finish(1.2, 1.3, nodes=[node]) == (pytest.ExitCode.OK, [])
