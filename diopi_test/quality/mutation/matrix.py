@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from diopi_impl import IEEE, Numerics
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution import aliased, in_flight
 from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.quality.mutation.aliasing import aliasing_mutants, derive_aliased_cases
@@ -143,6 +145,18 @@ def count_killing_checks(results: Iterable[MutantResult]) -> Counter[str]:
     return Counter(checks[0] if checks else "an error" for checks in found)
 
 
+MIN_KILLED_IF_DECLARED = 0.95
+"""The least share of the mutants that cases must kill with the budgets of a declared arithmetic."""
+
+
+def suffices(reports: Sequence[MutationReport], numerics: Numerics) -> bool:
+    """Return whether the cases kill every mutant, or the required share of them for a declared arithmetic."""
+    applicable = sum(len(report.applicable) for report in reports)
+    survivors = sum(len(report.survivors) for report in reports)
+    permitted = 0.0 if numerics.is_ieee else 1 - MIN_KILLED_IF_DECLARED
+    return survivors <= permitted * applicable
+
+
 def format_score(reports: Sequence[MutationReport]) -> str:
     """Return a sentence with the number of killed mutants and of mutants that changed a result."""
     applicable = sum(len(report.applicable) for report in reports)
@@ -151,7 +165,7 @@ def format_score(reports: Sequence[MutationReport]) -> str:
     return f"{applicable - survivors} of {applicable} mutants in {functions} killed"
 
 
-def run_mutation_tests(function: str, level: str = "full") -> MutationReport:
+def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = IEEE) -> MutationReport:
     """Run every mutant of a function against its cases.
 
     A level with generated inputs runs only the mutants that depend on the size; the small cases cover all others. The
@@ -161,6 +175,7 @@ def run_mutation_tests(function: str, level: str = "full") -> MutationReport:
     Args:
         function: the name of the function.
         level: the name of the level.
+        numerics: the declared arithmetic for which the cases are evaluated. The mutants are those of a correct vendor.
 
     Returns:
         The result of every mutant.
@@ -169,7 +184,8 @@ def run_mutation_tests(function: str, level: str = "full") -> MutationReport:
         MutationTestError: if a case fails its own expected results.
     """
     prototype = lookup(function)
-    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge]
+    computed = (compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge)
+    cases = [derive_declared_case(case, numerics) for case in computed]
     _check_without_mutation(function, cases)
     basic = [case for case in cases if case.smoke]
     remaining = [case for case in cases if not case.smoke]

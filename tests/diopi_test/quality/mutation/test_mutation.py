@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from diopi_impl import find_numerics
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
@@ -12,7 +13,7 @@ from diopi_test.cases.domains import choice, normal, uniform
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
-from diopi_test.quality.mutation import MutationTestError, matrix, run_mutation_tests
+from diopi_test.quality.mutation import MutationTestError, matrix, run_mutation_tests, suffices
 from diopi_test.quality.mutation.arguments import argument_mutants
 from diopi_test.quality.mutation.matrix import MutantResult, MutationReport, generate_mutants, run_mutant
 from diopi_test.quality.mutation.memory import memory_mutants
@@ -239,3 +240,28 @@ def test_signs_are_unique_for_any_number_of_kinds() -> None:
     assert (found["0"], found["25"], found["26"], found["82"]) == ("1a", "1z", "2a", "4e")
     assert len(set(found.values())) == 83
     assert [len(block) for block in matrix_row(report, found).split()] == [26, 26, 26, 5]
+
+
+def test_a_mutant_survives_if_the_declared_arithmetic_permits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_cases(monkeypatch, *(case for case in select_cases("diopiMm", "full") if case.dtype is Dtype.float32))
+    rounding = [mutant for mutant in precision_mutants() if mutant.name.startswith("inputs rounded to")]
+    monkeypatch.setattr(matrix, "generate_mutants", lambda function, cases: rounding)
+    monkeypatch.setattr(matrix, "run_derived_mutants", lambda function, cases: ())
+    survivors = {
+        name: {result.mutant for result in run_mutation_tests("diopiMm", numerics=find_numerics(name)).survivors}
+        for name in ("ieee", "tf32")
+    }
+    # float16 has as many significant bits as TF32
+    assert survivors == {"ieee": set(), "tf32": {"inputs rounded to float16"}}
+
+
+def test_a_declared_arithmetic_requires_a_share_of_the_mutants() -> None:
+    killed, survivor = (
+        MutantResult(mutant="m", kind="m", parameter=None, effects={Effect.changed: 1}, killed_by=killed_by)
+        for killed_by in (("case", ("values",)), None)
+    )
+    ieee, tf32 = find_numerics("ieee"), find_numerics("tf32")
+    assert suffices([MutationReport("diopiMm", [killed])], ieee)
+    assert not suffices([MutationReport("diopiMm", [killed] * 19 + [survivor])], ieee)
+    assert suffices([MutationReport("diopiMm", [killed] * 19 + [survivor])], tf32)
+    assert not suffices([MutationReport("diopiMm", [killed] * 18 + [survivor])], tf32)
