@@ -99,10 +99,8 @@ def make_convolution_rules(algorithm: Convolution, stored: Format, signs: Signs)
     else:
         convolve = partial(_convolve_by_winograd, WINOGRAD[algorithm], stored, signs)
     accepts = _has_unit_steps if algorithm == "fft" else _is_three_by_three
-    return {
-        (SlidingKernel.result, ""): partial(_compute_result, convolve, accepts),
-        (SlidingKernel.image_of, ""): partial(_compute_image, convolve, accepts),
-    }
+    computed = {SlidingKernel.result: _compute_result, SlidingKernel.image_of: _compute_image}
+    return {(method, ""): partial(_compute_accepted, partial(f, convolve), accepts) for method, f in computed.items()}
 
 
 Convolve = Callable[[Array, Array], Array]
@@ -119,40 +117,36 @@ def _is_three_by_three(sliding: SlidingKernel) -> bool:
     return tuple(sliding.kernel) == (3, 3) and _has_unit_steps(sliding)
 
 
-def _compute_result(
-    convolve: Convolve,
+def _compute_accepted(
+    compute: Callable[[SlidingKernel, Array, Array], Array],
     accepts: Callable[[SlidingKernel], bool],
     function: Callable[..., Any],
     operands: list[Any],
     keywords: dict[str, Any],
 ) -> Any:
-    """Return the results of a sliding kernel; NotImplemented if the algorithm does not compute them."""
-    sliding, x, w = operands
-    if not accepts(sliding) or not (x.size and w.size):
+    """Return what the algorithm computes from a sliding kernel; NotImplemented if it does not compute it."""
+    sliding, numbers, w = operands
+    if not accepts(sliding) or not (numbers.size and w.size):
         return NotImplemented
+    return compute(sliding, numbers, w)
+
+
+def _compute_result(convolve: Convolve, sliding: SlidingKernel, x: Array, w: Array) -> Array:
+    """Return the results of a sliding kernel."""
     margins = [(0, 0)] * (x.ndim - len(sliding.kernel)) + [(size, size) for size in sliding.padding]
     images = np.pad(x, margins, constant_values=sliding.margin)
     return _convolve_groups(convolve, images, w.reshape(sliding.groups, -1, *w.shape[1:]), sliding)
 
 
-def _compute_image(
-    convolve: Convolve,
-    accepts: Callable[[SlidingKernel], bool],
-    function: Callable[..., Any],
-    operands: list[Any],
-    keywords: dict[str, Any],
-) -> Any:
-    """Return the image of results of a sliding kernel; NotImplemented if the algorithm does not compute it."""
-    sliding, y, w = operands
-    if not accepts(sliding) or not (y.size and w.size):
-        return NotImplemented
+def _compute_image(convolve: Convolve, sliding: SlidingKernel, y: Array, w: Array) -> Array:
+    """Return the image of results of a sliding kernel."""
     rank = len(sliding.kernel)
     padded = np.pad(y, [(0, 0)] * (y.ndim - rank) + [(size - 1, size - 1) for size in sliding.kernel])
     flipped = np.flip(w.reshape(sliding.groups, -1, *w.shape[1:]), tuple(range(-rank, 0)))
     image = _convolve_groups(convolve, padded, np.swapaxes(flipped, 1, 2), sliding)
     sizes = zip(sliding.padding, sliding.image, strict=True)
     inside: tuple[Any, ...] = (..., *(slice(pad, pad + size) for pad, size in sizes))
-    return image[inside]
+    return np.asarray(image[inside])
 
 
 def _convolve_groups(convolve: Convolve, images: Array, kernels: Array, sliding: SlidingKernel) -> Array:
