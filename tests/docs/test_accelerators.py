@@ -70,8 +70,8 @@ def test_the_shown_contradictions_are_those_of_torch_cpu(tmp_path: Path) -> None
     data = make_level(tmp_path / "smoke", "diopiMm").parent
     arguments = ("--vendor", "torch_cpu", "--numerics", "tf32", "-n", 1, "--log", tmp_path / "log")
     done = run_here("run", "--data", data, "--case", "diopiMm[float32-odd]", *arguments)
-    _, shown = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
-    assert [line for line in done.stdout.splitlines() if line in shown] == shown
+    _, example = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
+    assert [line for line in done.stdout.splitlines() if line in example] == example
 
 
 def test_the_page_lists_every_declaration_that_ships() -> None:

@@ -14,6 +14,9 @@ pytest.importorskip("torch", reason="the vendors change torch_cpu, which needs P
         ("bf16", "diopiMm", "factors of float32 products are rounded to the 8 significant bits of bfloat16"),
         ("bf16x3", "diopiMm", "float32 products are sums of products of bfloat16 numbers"),
         ("winograd_f4", "diopiConvolution2d", "convolutions with kernels of 3 × 3 use the algorithm of Winograd"),
+        ("fft", "diopiConvolution2d", "convolutions use Fourier transforms"),
+        ("fast_math", "diopiTanh", "tanh is approximated with about 11 correct bits"),
+        ("fast_math", "diopiExp", "exp, log or another elementary function is approximated with too few digits"),
         ("changing_order", "diopiMm", "sums are added in an order that changes from call to call"),
         (
             "half_accumulation",
