@@ -43,7 +43,7 @@ def run_calls(vendor: BaseVendor) -> Mapping[str, Array]:
 
 
 CHANGED = {
-    **dict.fromkeys(("tf32", "hf32", "bf16x3", "bf16"), frozenset({"products", "convolutions"})),
+    **dict.fromkeys(("tf32", "tf32-truncated", "hf32", "bf16x3", "bf16"), frozenset({"products", "convolutions"})),
     "half-accumulation": {"half products", "half sums"},
     **dict.fromkeys(("winograd-f2", "winograd-f4", "fft"), frozenset({"convolutions"})),
     **dict.fromkeys(("two-ulp", "four-ulp"), frozenset({"tanh", "softmax"})),

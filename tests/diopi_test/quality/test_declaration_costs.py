@@ -13,9 +13,9 @@ from declared_vendors import EMULATED
 PRODUCTS = ("diopiMm", "diopiBmm", "diopiLinear", "diopiMatmul", "diopiBaddbmm", "diopiConvolution2d")
 ELEMENTARY = ("diopiTanh", "diopiExp", "diopiSigmoid", "diopiErf", "diopiSin", "diopiSoftmax", "diopiGelu")
 
-DECLARED = [(name, function) for name in ("tf32", "hf32", "bf16x3", "bf16") for function in PRODUCTS] + [
-    ("fast-math", function) for function in ("diopiTanh", "diopiExp", "diopiSin", "diopiSigmoid")
-]
+DECLARED = [
+    (name, function) for name in ("tf32", "tf32-truncated", "hf32", "bf16x3", "bf16") for function in PRODUCTS
+] + [("fast-math", function) for function in ("diopiTanh", "diopiExp", "diopiSin", "diopiSigmoid")]
 
 
 @pytest.mark.parametrize(("name", "function"), sampled(DECLARED, 3))

@@ -19,6 +19,7 @@ from declared_vendors.products import (
     multiply_in_changing_order,
     multiply_in_three_parts,
     multiply_rounded,
+    multiply_truncated,
     product_replacements,
 )
 from declared_vendors.sums import sum_in_changing_order, sum_in_half, sum_replacements
@@ -42,6 +43,11 @@ def _with_errors(name: str, bounds: dict[str, tuple[ErrorBound, ...]]) -> Emulat
 
 
 tf32 = _with_products("tf32", partial(multiply_rounded, SIGNIFICANT_BITS["tf32"]))
+tf32_truncated = EmulatedVendor(
+    "TF32 by truncation",
+    Numerics(name="tf32-truncated", float32_products="tf32"),
+    product_replacements(partial(multiply_truncated, SIGNIFICANT_BITS["tf32"]), SINGLE),
+)
 hf32 = _with_products("hf32", partial(multiply_rounded, SIGNIFICANT_BITS["hf32"]))
 bf16 = _with_products("bf16", partial(multiply_rounded, SIGNIFICANT_BITS["bf16"]))
 bf16x3 = _with_products("bf16x3", multiply_in_three_parts)
@@ -96,6 +102,7 @@ EMULATED = {
     vendor.emulated.name: vendor
     for vendor in (
         tf32,
+        tf32_truncated,
         hf32,
         bf16x3,
         bf16,

@@ -143,6 +143,21 @@ def round_significand(x: Tensor, bits: int) -> Tensor:
     return torch.where(torch.isfinite(x), rounded, x)
 
 
+def truncate_significand(x: Tensor, bits: int) -> Tensor:
+    """Return float32 or complex64 numbers truncated to a number of significant bits."""
+    if x.dtype is torch.complex64:
+        return torch.view_as_complex(truncate_significand(torch.view_as_real(x.resolve_conj()), bits))
+    if x.dtype is not torch.float32:
+        return x
+    truncated = (x.resolve_neg().contiguous().view(torch.int32) & -(1 << 24 - bits)).view(torch.float32)
+    return torch.where(torch.isfinite(x), truncated, x)
+
+
+def multiply_truncated(bits: int, product: Product) -> Tensor:
+    """Truncate both factors to a number of significant bits."""
+    return product.apply(truncate_significand(product.first, bits), truncate_significand(product.second, bits))
+
+
 def multiply_rounded(bits: int, product: Product) -> Tensor:
     """Round both factors to a number of significant bits."""
     return product.apply(round_significand(product.first, bits), round_significand(product.second, bits))

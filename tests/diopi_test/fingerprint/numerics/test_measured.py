@@ -17,7 +17,7 @@ from diopi_proto.types import RoundMode
 from diopi_test.fingerprint.numerics import MeasuredNumerics, measure_numerics
 
 BY_FIELD = {
-    "float32_products": ("tf32", "hf32", "bf16x3", "bf16"),
+    "float32_products": ("tf32", "tf32-truncated", "hf32", "bf16x3", "bf16"),
     "half_accumulation": ("half-accumulation",),
     "convolutions": ("winograd-f2", "winograd-f4", "fft"),
     "subnormals": ("flush-results", "flush-inputs", "fast-math"),
