@@ -84,7 +84,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def project_imports(path: Path) -> Iterator[str]:
-    """Return the modules of diopi_test that a file imports, as dotted names without the package's."""
+    """Yield the modules and names of diopi_test that a file imports, as dotted names without that of the package."""
     for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "diopi_test":
             below = node.module.split(".")[1:]
@@ -118,7 +118,7 @@ def module_name(path: Path) -> str:
 
 
 def imported_modules(path: Path, known: set[str]) -> Iterator[str]:
-    """Return the modules among `known` that `path` imports, also for type checking and within functions."""
+    """Yield the modules among `known` that `path` imports, also for type checking and within functions."""
     for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)

@@ -78,7 +78,7 @@ def assert_same(actual: BaselineTensor, expected: BaselineTensor) -> None:
     if not is_inexact(actual.dtype):
         assert np.array_equal(actual.values, expected.values)
         return
-    mine, theirs = (widen(tensor.values, tensor.dtype) for tensor in (actual, expected))
-    finite = np.isfinite(mine)
-    assert np.array_equal(mine[~finite], theirs[~finite], equal_nan=True)
-    assert (np.abs(mine[finite] - theirs[finite]) <= ulp(mine[finite], actual.dtype)).all()
+    found, wanted = (widen(tensor.values, tensor.dtype) for tensor in (actual, expected))
+    finite = np.isfinite(found)
+    assert np.array_equal(found[~finite], wanted[~finite], equal_nan=True)
+    assert (np.abs(found[finite] - wanted[finite]) <= ulp(found[finite], actual.dtype)).all()

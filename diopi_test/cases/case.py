@@ -189,7 +189,7 @@ class Case:
 CaseMaker = Callable[[Prototype], Iterable[Case]]
 
 _Reasons = Mapping[str, str]
-"""_Reasons why cases do not discriminate, by a regular expression.
+"""Reasons why cases do not discriminate, by a regular expression.
 
 The expression matches labels without the element type, up to a dash or the end.
 """
@@ -202,7 +202,7 @@ def cases_for(*names: str, non_discriminating: _Reasons | None = None) -> Callab
 
     Args:
         names: The functions.
-        non_discriminating: _Reasons for cases that have no reason of their own.
+        non_discriminating: Reasons for cases that have no reason of their own.
 
     Returns:
         A decorator for a function that takes the prototype of a function or form and yields cases for its parameters.
@@ -221,21 +221,21 @@ def cases_for(*names: str, non_discriminating: _Reasons | None = None) -> Callab
     return register
 
 
-def _none(prototype: Prototype) -> Iterable[Case]:
+def _no_cases(prototype: Prototype) -> Iterable[Case]:
     """Return no cases; the default of functions without a case maker."""
     return ()
 
 
 def registered_cases(prototype: Prototype, *, large: bool = False) -> tuple[Case, ...]:
     """Return the large, or all other, cases that a function's registered maker yields; none without a maker."""
-    maker, _ = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
+    maker, _ = _makers.get(prototype.name) or _makers.get(prototype.base) or (_no_cases, {})
     return _cases_of(maker, prototype)[large]
 
 
 @cache
 def _cases_of(maker: CaseMaker, prototype: Prototype) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
     """Return the cases that a function's maker yields: those that are not large, and the large ones."""
-    _, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
+    _, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_no_cases, {})
     cases = [_with_reason(case, reasons) for case in maker(prototype)]
     return tuple(case for case in cases if not case.large), tuple(case for case in cases if case.large)
 

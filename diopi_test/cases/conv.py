@@ -300,7 +300,7 @@ def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convoluti
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
-def _more(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
+def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
     """Yield templates with further attributes for convolutions and their gradients."""
     yield from (*windowed(_is_transposed(prototype)), *GROUPED)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
@@ -310,12 +310,12 @@ def _more(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions(prototype: Prototype) -> Iterator[Case]:
     growing = from_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
-    templates = [*_common(prototype, "input"), growing, *_more(prototype)]
+    templates = [*_common(prototype, "input"), growing, *_further_templates(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_convolution, addends=("bias",))
 
 
-def without(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
+def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
     """Return the template without the gradients that the caller does not request."""
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, results=dict.fromkeys(absent), smoke=False)
@@ -331,16 +331,16 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
     growing = GROWING.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common(prototype, "grad_output"),
-        *(without(IN_ALL_DTYPES[1], name) for name in GRADIENTS),
+        *(without_gradients(IN_ALL_DTYPES[1], name) for name in GRADIENTS),
         *(from_domain(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
         *(
-            without(IN_ALL_DTYPES[0], *(name for name in GRADIENTS if name != wanted)).replace(
+            without_gradients(IN_ALL_DTYPES[0], *(name for name in GRADIENTS if name != wanted)).replace(
                 dtypes=DtypeSelection.leading
             )
             for wanted in GRADIENTS
         ),
         *(() if _is_transposed(prototype) else ALIKE),
-        *_more(prototype),
+        *_further_templates(prototype),
     ]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_gradients)

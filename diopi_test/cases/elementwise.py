@@ -309,7 +309,7 @@ class Elementwise:
         """Yield templates in which the first tensor has one element type and the others another type.
 
         Args:
-            domains: Mapping[str, Domain] by argument name.
+            domains: The domains of the tensors, by argument name.
             arguments: Other arguments by name.
             pairs: Pairs of element types; None for the defaults.
             include_bool: Whether the first tensor may be bool.

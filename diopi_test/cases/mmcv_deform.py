@@ -1,6 +1,6 @@
 """MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
 
-Samples are kept away from cells, where their derivatives jump, but in exact cases, of which many lie on cells.
+Samples keep away from the positions of cells, where derivatives jump. In exact cases, many samples are there.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Grid:
     deterministic: bool = True
 
     def cells_along(self, axis: int) -> Domain:
-        """Draw cells along an axis, each inside three times as likely as each outside."""
+        """Return a domain of cells along an axis, in which cells of the grid occur three times as often as others."""
         count = self.cells[axis]
         outside = (*range(-self.margin, 0), *range(count, count + self.margin))
         return choice((*range(count),) * 3 + outside)

@@ -1,7 +1,7 @@
 """Optimizer steps, a call being one update in place, and gradient clipping.
 
-The numbers of most cases are such that every element type represents them, lest the budget allow for their rounding;
-rates and eps are large, lest an update drown in the parameter's own rounding.
+Every element type represents the numbers of most cases, so that the budget does not allow for their rounding. Rates and
+eps are large, so that the rounding of the parameter does not hide an update.
 """
 
 from __future__ import annotations

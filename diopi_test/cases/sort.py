@@ -319,7 +319,7 @@ register(
 
 
 def few_slices(shape: Shape, dim: int, different: int) -> Domain:
-    """Draw small numbers with so many `different` slices across axis `dim`; some differ in a single element."""
+    """Return a domain of small numbers with `different` distinct slices across axis `dim`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         elements_per_slice = int(np.prod(shape)) // shape[dim]
@@ -357,7 +357,7 @@ def different(
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or usual})
 
 
-def lying(layout: Layout) -> dict[str, Any]:
+def in_layout(layout: Layout) -> dict[str, Any]:
     """Return the fields of a template in every element type, with this layout of the input and of the indices."""
     return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": DtypeSelection.all}
 
@@ -367,9 +367,9 @@ UNMAPPED: Mapping[str, Any] = {"results": {"indices": None}}
 UNIQUE = (
     different("matrix", (4, 5), **SMOKE_IN_ALL_DTYPES),
     different("rows", (7, 3), 0, **SMOKE_IN_ALL_DTYPES),
-    different("inner", (2, 6, 3), -2, **lying(strided)),
-    different("columns", (4, 6), 1, False, **lying(transposed)),
-    different("any-order", (4, 5), None, False, **lying(transposed)),
+    different("inner", (2, 6, 3), -2, **in_layout(strided)),
+    different("columns", (4, 6), 1, False, **in_layout(transposed)),
+    different("any-order", (4, 5), None, False, **in_layout(transposed)),
     different("not-counted", (4, 5), counted=False),
     different("not-mapped", (4, 5), **UNMAPPED),
     different("values-alone", (4, 5), counted=False, **UNMAPPED),

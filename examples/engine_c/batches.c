@@ -1,6 +1,6 @@
-/* Runs an engine with one input and one output, of floats, in batches of several sizes: `batches ENGINE INPUT OUTPUT
-   BATCH ...`. INPUT has the samples of the largest batch; each batch takes the first of them. OUTPUT.BATCH gets what
-   comes of it, and the shortest time of an execution is printed. */
+/* `batches ENGINE INPUT OUTPUT BATCH ...` executes an engine with one input and one output of floats in batches of
+   these sizes. The file INPUT has the samples of the largest batch, of which each batch uses the first ones. The results are
+   written to the files OUTPUT.BATCH, and the shortest time of three executions is printed. */
 #include "common.h"
 #include <time.h>
 
@@ -23,10 +23,10 @@ static void write_file(const char* name, int batch, const float* elements, size_
 }
 
 static void run(hgEngine engine, hgExecutionContext context, float* input, int batch, const char* output) {
-    size_t count = floats(engine, 1) * (size_t)batch;
-    float* results = (float*)allocated(count * sizeof *results);
+    size_t count = sample_floats(engine, 1) * (size_t)batch;
+    float* results = (float*)allocate(count * sizeof *results);
     void* bindings[] = {input, results};
-    CHECK(hgExecutionContextExecute(context, batch, bindings, NULL)); /* compiles what has not been run yet */
+    CHECK(hgExecutionContextExecute(context, batch, bindings, NULL)); /* the first execution may compile */
     double best = 0;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         double start = milliseconds();
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     CHECK(hgEngineCreateExecutionContext(engine, &context, HG_CORE_ALLOC_MINIMUM, 0));
     for (int n = 4; n < argc; n++) {
         int batch = atoi(argv[n]);
-        if (batch < 1 || size / sizeof(float) / floats(engine, 0) < (size_t)batch) {
+        if (batch < 1 || size / sizeof(float) / sample_floats(engine, 0) < (size_t)batch) {
             fprintf(stderr, "%s has no %s samples\n", argv[2], argv[n]);
             return 1;
         }

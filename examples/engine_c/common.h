@@ -1,4 +1,4 @@
-/* What the programs here share: checked calls, memory, files, an engine with its context. */
+/* Functions of the example programs: checked calls, allocation, files and engines. They exit if they fail. */
 #ifndef ENGINE_C_COMMON_H
 #define ENGINE_C_COMMON_H
 
@@ -16,7 +16,7 @@ static inline void check(hgResult result, const char* call) {
 }
 #define CHECK(call) check(call, #call)
 
-static inline void* allocated(size_t size) {
+static inline void* allocate(size_t size) {
     void* memory = malloc(size > 0 ? size : 1);
     if (memory == NULL) exit(1);
     return memory;
@@ -30,7 +30,7 @@ static inline char* read_file(const char* path, size_t* size) {
     }
     *size = (size_t)ftell(file);
     rewind(file);
-    char* bytes = (char*)allocated(*size);
+    char* bytes = (char*)allocate(*size);
     if (fread(bytes, 1, *size, file) != *size) exit(1);
     fclose(file);
     return bytes;
@@ -45,8 +45,8 @@ static inline hgEngine read_engine(const char* path) {
     return engine;
 }
 
-/* How many floats a sample of a binding has. */
-static inline size_t floats(hgEngine engine, int binding) {
+/* Return the number of floats in a sample of a binding. */
+static inline size_t sample_floats(hgEngine engine, int binding) {
     int size;
     CHECK(hgEngineGetBindingAttribute(engine, binding, HG_BINDING_ATTR_SAMPLE_SIZE, &size));
     return (size_t)size / sizeof(float);

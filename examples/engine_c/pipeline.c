@@ -1,52 +1,53 @@
-/* Finds objects in pictures and says what each is, by two engines of a group: `pipeline DETECTOR CLASSIFIER PICTURES
-   THRESHOLD ...`. `pipeline.py` makes the files. The detector gives boxes and scores; of those above a threshold the
-   host keeps what does not overlap a better one, cuts it out, and has the classifier say what it is, in batches of
-   however many there are. A line is printed for each: picture, corners, score, class. */
+/* `pipeline DETECTOR CLASSIFIER PICTURES THRESHOLD ...` finds objects in pictures and classifies them with two engines
+   of a group. `pipeline.py` creates the files. The detector returns boxes and scores. For each threshold, the host
+   selects the boxes with larger scores, drops those that overlap a box with a larger score, and crops the others from
+   the pictures. The classifier processes the crops in batches of any size. A line is printed for each object: picture,
+   corners, score, class. */
 #include "common.h"
 #include <math.h>
 
-enum { MOST_CANDIDATES = 1024 };
-static const float OVERLAP = 0.3f; /* of two boxes, relative to what both cover, from which they are one object */
+enum { MAX_CANDIDATES = 1024 };
+static const float OVERLAP = 0.3f; /* two boxes with a larger ratio of intersection and union are the same object */
 
 struct network {
     hgEngine engine;
     hgExecutionContext context;
-    int most; /* largest batch */
+    int max_batch; /* the largest batch size */
 };
 
-/* An object: where its picture is, its box there, in parts of the picture, and how sure the detector is. */
+/* An object: the number of its picture, its corners as fractions of the picture's size, and the detector's score. */
 struct object {
     int picture;
     float box[4], score;
 };
 
-static struct network opened(const char* path) {
-    struct network made;
-    made.engine = read_engine(path);
-    CHECK(hgEngineGetMaxBatchSize(made.engine, 0, &made.most));
-    CHECK(hgEngineCreateExecutionContext(made.engine, &made.context, HG_CORE_ALLOC_MINIMUM, 0));
-    return made;
+static struct network open_network(const char* path) {
+    struct network network;
+    network.engine = read_engine(path);
+    CHECK(hgEngineGetMaxBatchSize(network.engine, 0, &network.max_batch));
+    CHECK(hgEngineCreateExecutionContext(network.engine, &network.context, HG_CORE_ALLOC_MINIMUM, 0));
+    return network;
 }
 
-static void closed(struct network network) {
+static void close_network(struct network network) {
     CHECK(hgExecutionContextDestroy(network.context));
     CHECK(hgEngineDestroy(network.engine));
 }
 
-/* Size of a binding along an axis. */
+/* Return the size of a binding along an axis. */
 static int length(hgEngine engine, int binding, int axis) {
     hgDims dims;
     CHECK(hgEngineGetBindingDimensions(engine, binding, &dims));
     return (int)dims.d[axis];
 }
 
-/* Executes a network of one input on any number of samples, none included. */
+/* Execute a network with one input on any number of samples, which may be 0. */
 static void execute(struct network network, float* input, int count, float* outputs[], int outputs_count) {
-    for (int start = 0; start < count; start += network.most) {
-        int batch = count - start < network.most ? count - start : network.most;
-        void* bindings[3] = {input + floats(network.engine, 0) * (size_t)start};
+    for (int start = 0; start < count; start += network.max_batch) {
+        int batch = count - start < network.max_batch ? count - start : network.max_batch;
+        void* bindings[3] = {input + sample_floats(network.engine, 0) * (size_t)start};
         for (int n = 0; n < outputs_count; n++) {
-            bindings[n + 1] = outputs[n] + floats(network.engine, n + 1) * (size_t)start;
+            bindings[n + 1] = outputs[n] + sample_floats(network.engine, n + 1) * (size_t)start;
         }
         CHECK(hgExecutionContextExecute(network.context, batch, bindings, NULL));
     }
@@ -54,42 +55,42 @@ static void execute(struct network network, float* input, int count, float* outp
 
 static float area(const float* box) { return (box[2] - box[0]) * (box[3] - box[1]); }
 
-static int is_same(const float* one, const float* other) {
-    float width = fminf(one[2], other[2]) - fmaxf(one[0], other[0]);
-    float height = fminf(one[3], other[3]) - fmaxf(one[1], other[1]);
+static int is_same_object(const float* a, const float* b) {
+    float width = fminf(a[2], b[2]) - fmaxf(a[0], b[0]);
+    float height = fminf(a[3], b[3]) - fmaxf(a[1], b[1]);
     float common = fmaxf(width, 0) * fmaxf(height, 0);
-    return common > OVERLAP * (area(one) + area(other) - common);
+    return common > OVERLAP * (area(a) + area(b) - common);
 }
 
-static int is_better(const void* one, const void* other) {
-    float difference = ((const struct object*)other)->score - ((const struct object*)one)->score;
+static int compare_scores(const void* a, const void* b) {
+    float difference = ((const struct object*)b)->score - ((const struct object*)a)->score;
     return (difference > 0) - (difference < 0);
 }
 
-/* The objects of a picture, the surest first; how many. */
-static int choose(int picture, const float* boxes, const float* scores, int cells, float threshold,
+/* Write the objects of a picture to `objects` in descending order of their scores, and return their number. */
+static int select_objects(int picture, const float* boxes, const float* scores, int cells, float threshold,
                   struct object* objects) {
-    struct object candidates[MOST_CANDIDATES];
-    int count = 0, kept = 0;
-    for (int cell = 0; cell < cells && count < MOST_CANDIDATES; cell++) {
+    struct object candidates[MAX_CANDIDATES];
+    int count = 0, selected = 0;
+    for (int cell = 0; cell < cells && count < MAX_CANDIDATES; cell++) {
         if (!(scores[cell] > threshold)) continue;
-        struct object one = {picture, {0}, scores[cell]};
-        for (int n = 0; n < 4; n++) one.box[n] = boxes[cell * 4 + n];
-        candidates[count++] = one;
+        struct object object = {picture, {0}, scores[cell]};
+        for (int n = 0; n < 4; n++) object.box[n] = boxes[cell * 4 + n];
+        candidates[count++] = object;
     }
-    qsort(candidates, (size_t)count, sizeof *candidates, is_better);
+    qsort(candidates, (size_t)count, sizeof *candidates, compare_scores);
     for (int n = 0; n < count; n++) {
         int is_new = 1;
-        for (int k = 0; k < kept && is_new; k++) is_new = !is_same(candidates[n].box, objects[k].box);
-        if (is_new) objects[kept++] = candidates[n];
+        for (int k = 0; k < selected && is_new; k++) is_new = !is_same_object(candidates[n].box, objects[k].box);
+        if (is_new) objects[selected++] = candidates[n];
     }
-    return kept;
+    return selected;
 }
 
-/* The pixel of a picture that the n-th of so many along an edge of a box is. */
+/* Return the pixel of a picture for the n-th of `count` samples along an edge of a box. */
 static int pixel(float from, float to, int n, int count, int size) {
-    float place = (from + (to - from) * ((float)n + 0.5f) / (float)count) * (float)size;
-    return place < 0 ? 0 : place >= (float)size ? size - 1 : (int)place;
+    float position = (from + (to - from) * ((float)n + 0.5f) / (float)count) * (float)size;
+    return position < 0 ? 0 : position >= (float)size ? size - 1 : (int)position;
 }
 
 static void crop(const float* picture, int size, const float* box, int crop_size, float* out) {
@@ -104,7 +105,7 @@ static void crop(const float* picture, int size, const float* box, int crop_size
     }
 }
 
-static int best(const float* values, int count) {
+static int largest_index(const float* values, int count) {
     int found = 0;
     for (int n = 1; n < count; n++) found = values[n] > values[found] ? n : found;
     return found;
@@ -117,39 +118,40 @@ static void print_cores(void) {
     printf("cores in use: %d\n", cores - free_cores);
 }
 
-/* Has the detector look at pictures; the objects in all of them, which the caller frees, and how many. */
+/* Return the objects in all pictures, which the caller frees, and their number. */
 static struct object* detect(struct network detector, float* pictures, int count, float threshold, int* found) {
     int cells = length(detector.engine, 1, 1);
-    float* boxes = (float*)allocated((size_t)(count * cells * 4) * sizeof(float));
-    float* scores = (float*)allocated((size_t)(count * cells) * sizeof(float));
-    struct object* objects = (struct object*)allocated((size_t)(count * cells) * sizeof *objects);
+    float* boxes = (float*)allocate((size_t)(count * cells * 4) * sizeof(float));
+    float* scores = (float*)allocate((size_t)(count * cells) * sizeof(float));
+    struct object* objects = (struct object*)allocate((size_t)(count * cells) * sizeof *objects);
     float* outputs[] = {boxes, scores};
     execute(detector, pictures, count, outputs, 2);
     *found = 0;
     for (int n = 0; n < count; n++) {
-        *found += choose(n, boxes + n * cells * 4, scores + n * cells, cells, threshold, objects + *found);
+        *found += select_objects(n, boxes + n * cells * 4, scores + n * cells, cells, threshold, objects + *found);
     }
     free(scores);
     free(boxes);
     return objects;
 }
 
-/* Has the classifier look at objects, and prints them. */
+/* Classify objects, and print them. */
 static void classify(struct network classifier, const float* pictures, int size, const struct object* objects,
                      int count) {
     int classes = length(classifier.engine, 1, 1), crop_size = length(classifier.engine, 0, 2);
-    size_t sample = floats(classifier.engine, 0);
-    float* crops = (float*)allocated((size_t)count * sample * sizeof(float));
-    float* logits = (float*)allocated((size_t)(count * classes) * sizeof(float));
+    size_t sample = sample_floats(classifier.engine, 0);
+    float* crops = (float*)allocate((size_t)count * sample * sizeof(float));
+    float* logits = (float*)allocate((size_t)(count * classes) * sizeof(float));
     for (int n = 0; n < count; n++) {
         const float* picture = pictures + (size_t)objects[n].picture * (size_t)(3 * size * size);
         crop(picture, size, objects[n].box, crop_size, crops + (size_t)n * sample);
     }
     execute(classifier, crops, count, &logits, 1);
     for (int n = 0; n < count; n++) {
-        const struct object* one = &objects[n];
-        printf("picture %d: %.6f %.6f %.6f %.6f, score %.6f, class %d\n", one->picture, one->box[0], one->box[1],
-               one->box[2], one->box[3], one->score, best(logits + n * classes, classes));
+        const struct object* object = &objects[n];
+        const float* box = object->box;
+        printf("picture %d: %.6f %.6f %.6f %.6f, score %.6f, class %d\n", object->picture, box[0], box[1], box[2],
+               box[3], object->score, largest_index(logits + n * classes, classes));
     }
     free(logits);
     free(crops);
@@ -160,20 +162,20 @@ int main(int argc, char** argv) {
         fprintf(stderr, "usage: pipeline DETECTOR CLASSIFIER PICTURES THRESHOLD ...\n");
         return 2;
     }
-    struct network detector = opened(argv[1]), classifier = opened(argv[2]);
+    struct network detector = open_network(argv[1]), classifier = open_network(argv[2]);
     print_cores();
     size_t size;
     float* pictures = (float*)(void*)read_file(argv[3], &size);
-    int count = (int)(size / sizeof(float) / floats(detector.engine, 0));
+    int count = (int)(size / sizeof(float) / sample_floats(detector.engine, 0));
     for (int n = 4; n < argc; n++) {
         int found;
         struct object* objects = detect(detector, pictures, count, (float)atof(argv[n]), &found);
-        printf("objects in %d pictures: %d, batches of up to %d\n", count, found, classifier.most);
+        printf("objects in %d pictures: %d, batches of up to %d\n", count, found, classifier.max_batch);
         classify(classifier, pictures, length(detector.engine, 0, 2), objects, found);
         free(objects);
     }
     free(pictures);
-    closed(classifier);
-    closed(detector);
+    close_network(classifier);
+    close_network(detector);
     return 0;
 }

@@ -205,7 +205,7 @@ print(library.diopiGetLastErrorString().decode())
 
 
 def other_pythons() -> Iterator[str]:
-    """Return Python interpreters of other versions, from the PATH and from pyenv."""
+    """Yield Python interpreters of other versions, from pyenv and from /usr/bin and /usr/local/bin."""
     ours = sysconfig.get_python_version()
     versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     for minor in range(8, 20):

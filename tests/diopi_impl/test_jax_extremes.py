@@ -1,4 +1,4 @@
-"""Comparisons in jax_cpu: extremes propagate NaN at every length, and subnormal numbers are ordered."""
+"""Maxima and minima in jax_cpu: they propagate NaN at every length, and subnormal numbers are ordered."""
 
 from itertools import product
 from typing import Any

@@ -22,7 +22,7 @@ def numbers(*shape: int, seed: int = 0) -> Any:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
 
 
-def there(named: dict[str, Any]) -> dict[str, Any]:
+def to_device(named: dict[str, Any]) -> dict[str, Any]:
     return {name: value.to("diopi") if isinstance(value, torch.Tensor) else value for name, value in named.items()}
 
 
@@ -41,7 +41,7 @@ def test_encoder_layers_in_evaluation_mode_equal_the_cpu(vendor: Altered, masks:
     layer = torch.nn.TransformerEncoderLayer(16, 4, 8, norm_first=norm_first, batch_first=True).eval()
     x = numbers(2, 5, 16)
     with torch.inference_mode():
-        found = copy.deepcopy(layer).to("diopi")(x.to("diopi"), **there(masks))
+        found = copy.deepcopy(layer).to("diopi")(x.to("diopi"), **to_device(masks))
         torch.testing.assert_close(found.cpu(), layer(x, **masks))
     assert "diopiSoftmax" in vendor.called
     assert diopi_torch.fallbacks() == {}
@@ -52,7 +52,7 @@ def test_attention_in_evaluation_returns_the_requested_weights(vendor: Altered, 
     layer = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval()
     x, options = numbers(2, 5, 16), {**options, "key_padding_mask": PADDING}
     with torch.inference_mode():
-        found = copy.deepcopy(layer).to("diopi")(*[x.to("diopi")] * 3, **there(options))
+        found = copy.deepcopy(layer).to("diopi")(*[x.to("diopi")] * 3, **to_device(options))
         torch.testing.assert_close(
             [tensor if tensor is None else tensor.cpu() for tensor in found], list(layer(x, x, x, **options))
         )
@@ -65,10 +65,10 @@ def test_encoders_pad_because_there_are_no_nested_tensors(vendor: Altered) -> No
     x, masks = numbers(2, 5, 16), {"src_key_padding_mask": PADDING}
     with torch.inference_mode():
         on_device, unchecked = (torch.nn.TransformerEncoder(layer, 1, mask_check=check) for check in (True, False))
-        found = on_device.eval().to("diopi")(x.to("diopi"), **there(masks))
+        found = on_device.eval().to("diopi")(x.to("diopi"), **to_device(masks))
         torch.testing.assert_close(found.cpu()[~PADDING], encoder(x, **masks)[~PADDING])
         with pytest.raises(NotImplementedError, match="_nested_tensor_from_mask"):
-            unchecked.eval().to("diopi")(x.to("diopi"), **there(masks))
+            unchecked.eval().to("diopi")(x.to("diopi"), **to_device(masks))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_scaled_dot_products_equal_the_cpu(vendor: Altered, queries: Any, keys: 
     found = []
     for device in ("cpu", "diopi"):
         tensors = [numbers(*shape).to(device).requires_grad_() for shape in (queries, keys, keys)]
-        result = attention(*tensors, **(options if device == "cpu" else there(options)))
+        result = attention(*tensors, **(options if device == "cpu" else to_device(options)))
         gradients = torch.autograd.grad(result.square().sum(), tensors)
         found.append([tensor.detach().cpu() for tensor in (result, *gradients)])
     torch.testing.assert_close(found[1], found[0])
@@ -150,7 +150,7 @@ def test_attention_reads_and_writes_heads_without_copies(vendor: Altered) -> Non
     ids=["float64", "causal", "mask"],
 )
 def test_unsupported_attention_is_composed_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
-    found = _trained("diopi", dtype, there(options), keys)
+    found = _trained("diopi", dtype, to_device(options), keys)
     torch.testing.assert_close(found, _trained("cpu", dtype, options, keys))
     assert not set(FUNCTIONS) & set(altered.called)
 

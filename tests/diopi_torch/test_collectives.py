@@ -21,7 +21,7 @@ APART = [f"{name} apart" for name in two_ranks.ON_MEMORY_APART]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None]]:
-    """Return the failures of each trial, by process."""
+    """Return for each process the traceback of each trial, or None if it passed."""
     store = tmp_path_factory.mktemp("ranks") / "store"
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "GLOO_SOCKET_IFNAME": "lo"}
     processes = [

@@ -29,11 +29,11 @@ B = X > 0
 IMAGE, KERNEL = numbers(2, 3, 6, 6), numbers(4, 3, 3, 3, seed=1)
 
 
-def there(value: Any) -> Any:
+def to_device(value: Any) -> Any:
     """Return a value with its tensors on the device."""
     if isinstance(value, torch.Tensor):
         return value.to("diopi")
-    return type(value)(map(there, value)) if isinstance(value, list | tuple) else value
+    return type(value)(map(to_device, value)) if isinstance(value, list | tuple) else value
 
 
 def assert_agree(found: Any, expected: Any) -> None:
@@ -121,15 +121,17 @@ CALLS = [
 def test_results_equal_those_of_the_cpu(
     vendor: Altered, function: Callable[..., Any], arguments: Any, called: str | None
 ) -> None:
-    assert_agree(function(*there(arguments)) if called else function(*arguments, device="diopi"), function(*arguments))
+    assert_agree(
+        function(*to_device(arguments)) if called else function(*arguments, device="diopi"), function(*arguments)
+    )
     assert called is None or called in vendor.called
     assert diopi_torch.fallbacks() == {}
 
 
 def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
     places, mask = torch.tensor([2, 0]), torch.tensor([True, False, True])
-    x = there(X)
-    assert_agree([x[places], x[mask], x[places, there(places)]], [X[places], X[mask], X[places, places]])
+    x = to_device(X)
+    assert_agree([x[places], x[mask], x[places, to_device(places)]], [X[places], X[mask], X[places, places]])
     x[places], x[:, places] = 3, 4
     expected = X.clone()
     expected[places], expected[:, places] = 3, 4
@@ -139,7 +141,7 @@ def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
 
 def test_complex_numbers_run_on_the_cpu(vendor: Altered) -> None:
     z = torch.tensor([1 + 2j])
-    assert_agree(there(z) * 2j, z * 2j)
+    assert_agree(to_device(z) * 2j, z * 2j)
     assert set(diopi_torch.fallbacks()) <= {"mul.Tensor", "mul.Scalar"} and diopi_torch.fallbacks()
 
 

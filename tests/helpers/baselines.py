@@ -34,7 +34,7 @@ def enter(folder: Path, *functions: str) -> None:
 
 
 def petabyte(path: Path) -> None:
-    """Create a sparse file of 1 PiB, or of the largest size that the file system supports."""
+    """Create a sparse file of 1 PiB, or of 8 TiB or 1 GiB if the file system has a lower limit."""
     with path.open("wb") as file:
         for exponent in (50, 43, 30):  # a file system may have a limit below 1 PiB
             try:

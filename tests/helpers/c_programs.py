@@ -15,7 +15,7 @@ SOURCES = Path(__file__).parents[2] / "examples" / "engine_c"
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
-def built(name: str, library: Path, folder: Path) -> Path:
+def build_program(name: str, library: Path, folder: Path) -> Path:
     """Build a program and return its path; skip the test if there is no C compiler."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")

@@ -31,7 +31,17 @@ class LocalCluster:
 def local_cluster(
     folder: Path, workers: int, words: Sequence[str] = DEVICE, **environment: str
 ) -> Iterator[LocalCluster]:
-    """Start a cluster with `count` workers and these options, and stop it afterwards; its files are in `folder`."""
+    """Start a cluster with a number of workers, and stop it afterwards.
+
+    Args:
+        folder: the working directory of its processes, in which each has a log.
+        workers: the number of workers.
+        words: options of the workers.
+        environment: variables of all processes.
+
+    Yields:
+        The cluster, with which all workers are registered.
+    """
     path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
     variables = {**os.environ, "PYTHONPATH": path, **environment}
     processes: list[subprocess.Popen[bytes]] = []
@@ -68,7 +78,7 @@ def address_in(log: Path) -> str:
 
 
 def until(condition: Callable[[], T], seconds: float = 120) -> T:
-    """Wait until `condition` returns a true value, and return the value."""
+    """Wait until `condition` returns a true value, and return the value; AssertionError after some seconds."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, "this takes too long"

@@ -115,7 +115,7 @@ HEADINGS = (
 
 
 def baseline_cases(function: str, level: str) -> list[BaselineCase]:
-    """Return the cases of a function that count and fit in memory."""
+    """Return the cases of a function that all vendors must pass, without the huge ones."""
     cases = [case for case in select_cases(function, level) if not case.is_huge]
     computed = (compute_baseline_case(lookup(function), case) for case in cases)
     return [case for case in computed if case.case_class.is_demanded]
@@ -181,7 +181,17 @@ def survivors(function: str, cases: Sequence[BaselineCase], declared: Sequence[B
 
 
 def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) -> Row:
-    """Return the results of a vendor for the first affected functions, or all of them if the sample is 0."""
+    """Return the results of a vendor for functions that its declaration affects or that fail without it.
+
+    Args:
+        vendor: the vendor.
+        functions: the functions that are tried, in order.
+        options: the first `options.sample` of such functions are measured, or all of them if `options.sample` is 0 or
+            `options.functions` lists functions.
+
+    Returns:
+        The row of the table, without the fields that the fingerprint finds.
+    """
     numerics, row, start = vendor.emulated, Row(name=vendor.emulated.name), time.monotonic()
     declaring = copy(vendor)
     declaring.numerics = numerics

@@ -97,7 +97,7 @@ def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter
         return run_case(vendor, device, compute_baseline_case(lookup(name), case))
 
 
-def assert_refused(outcome: Outcome, words: str) -> None:
+def assert_fails_with(outcome: Outcome, words: str) -> None:
     """Assert that the case failed with a message that contains `words`."""
     assert outcome.verdict is Verdict.failed
     assert words in outcome.message

@@ -25,7 +25,22 @@ def wrong_values(
     check: str = "values",
     **fields: Any,
 ) -> CaseRecord:
-    """Return the record of a case that a check of values fails, with the deviation in the log."""
+    """Return the record of a case that fails a check of values because of elements of these kinds.
+
+    Args:
+        case_id: the ID of the case.
+        kinds: the number of wrong elements of each kind.
+        relation: the relation of the wrong elements to the expected ones.
+        regions: the regions of inputs to which the wrong elements are limited.
+        patterns: the patterns of their positions.
+        arguments: descriptions of the arguments of the call.
+        total: the number of elements.
+        check: the name of the check.
+        fields: other fields of the deviation.
+
+    Returns:
+        The record, whose only difference is in the tensor `out`.
+    """
     count = sum(kinds.values())
     deviation = Deviation(kinds=kinds, relation=relation, regions=regions, **fields)
     difference = Difference(

@@ -50,7 +50,7 @@ def _poke(address: int) -> None:
 
 
 def element_off_by_ulps(ulps: int) -> Corruption:
-    """Move the last element of the result by several ulps."""
+    """Return a corruption that moves the last element of the result up by a number of ulps."""
 
     def corrupt(arguments: dict[str, Any]) -> None:
         view = _result(arguments).view()
@@ -99,7 +99,7 @@ def row_by_row(arguments: dict[str, Any]) -> None:
 
 
 def in_eight_bytes(arguments: dict[str, Any]) -> None:
-    """Write every position in eight bytes, as far as the storage allows."""
+    """Write the result as 64-bit integers, of which as many fit into its memory as it has bytes for."""
     out = _result(arguments)
     values = out.view().astype(np.int64)
     ctypes.memmove(out.data_ptr, values.ctypes.data, out.numel * out.element_size)
@@ -131,7 +131,10 @@ def hangs(arguments: dict[str, Any]) -> None:
 
 
 def keeps_plans() -> Corruption:
-    """Use the plan of the first call with a shape for all later calls; a plan for integers gives integer results."""
+    """Return a corruption that uses the plan of the first call with a shape for all later calls with it.
+
+    A plan for integers truncates floating-point results.
+    """
     plans: dict[tuple[int, ...], bool] = {}
 
     def corrupt(arguments: dict[str, Any]) -> None:
@@ -145,7 +148,7 @@ def keeps_plans() -> Corruption:
 
 
 def accepts_one_shape() -> Corruption:
-    """Fail for every input whose shape or element type differs from those of the first call in the process."""
+    """Return a corruption that fails if the shape or element type of the input differs from those of the first call."""
     first: list[tuple[tuple[int, ...], str]] = []
 
     def corrupt(arguments: dict[str, Any]) -> Error | None:

@@ -48,7 +48,7 @@ def cause(name: str, cases: int) -> CauseEntry:
 
 
 def add_runs(path: Path) -> None:
-    """Add four runs. The latest run is less accurate and slower, is on two devices, and has a new cause."""
+    """Add four runs, the third on another device. The latest run is less accurate and slower and has a new cause."""
     with History.opened(path, create=True) as history:
         for day, ratio, seconds, device in (
             (1, 0.2, 1e-4, "chip"),

@@ -65,7 +65,7 @@ def compute_results(case: BaselineCase, rule: Rule) -> list[Array]:
 
 
 def find_failures(case: BaselineCase, results: Sequence[Array]) -> list[str]:
-    """Return the results of a case that a run would find wrong."""
+    """Return a message for each result of a case that a run would find wrong."""
     expected = [entry for value in case.expected.values() for entry in expected_arrays(value)]
     problems = []
     for entry, actual in zip(expected, results, strict=True):
@@ -76,7 +76,7 @@ def find_failures(case: BaselineCase, results: Sequence[Array]) -> list[str]:
 
 
 def cases_of(function: str, dtype: str, level: str = "full") -> list[BaselineCase]:
-    """Return the cases of a function in an element type that have one valid result."""
+    """Return the cases of a function in an element type, except those that draw random numbers."""
     selected = (case for case in select_cases(function, level) if case.dtype.name == dtype)
     computed = (compute_baseline_case(lookup(function), case) for case in selected)
     return [case for case in computed if not case.draws]

@@ -100,7 +100,7 @@ def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
 
 
 def processes(folder: Path) -> Iterator[int]:
-    """Return the living processes of the run with this folder."""
+    """Yield the numbers of the living processes of the run with this folder."""
     marker = f"DIOPI_TEST_FOLDER={folder}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # it ended, or is another user's
@@ -161,7 +161,7 @@ def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault
         yield f"{fault.name}: {case['verdict']} instead of {fault.verdicts}: {case['message'][:300]!r}"
     if not re.search(fault.words, case["message"]):
         yield f"{fault.name}: no {fault.words!r} in {case['message'][:300]!r}"
-    for neighbour in (case for case in cases.values() if case["function"] == function and case is not case):
+    for neighbour in (entry for entry in cases.values() if entry["function"] == function and entry is not case):
         if neighbour["verdict"] not in fault.neighbours.split():
             message = neighbour["message"][:300]
             yield f"{fault.name}: its neighbour {neighbour['id']} {neighbour['verdict']}: {message!r}"
@@ -175,9 +175,9 @@ def _miscounts(run: Run) -> Iterator[str]:
         yield f"incomplete: {summary['reason']!r}, {summary['total']} of {summary['collected']}"
     if counted := {name: n for name, n in verdicts.items() if summary[name] != n}:
         yield f"the summary has other numbers than {counted}"
-    program_output = 0 if set(verdicts) == {"passed"} else 1
-    if run.status != program_output:
-        yield f"status {run.status} instead of {program_output}: {run.errors[-300:]!r}"
+    expected_status = 0 if set(verdicts) == {"passed"} else 1
+    if run.status != expected_status:
+        yield f"status {run.status} instead of {expected_status}: {run.errors[-300:]!r}"
     program_output = " ".join(f"{run.output} {run.errors}".split())
     for case in run.cases.values():  # a message may quote the stack of the vendor's process
         program_output = program_output.replace(" ".join(case["message"].split()), "")

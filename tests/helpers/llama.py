@@ -71,7 +71,7 @@ def _normed(x: Array, scale: Array) -> Array:
     return x / np.sqrt((x**2).mean() + EPS) * scale
 
 
-def _turned(x: Array, position: int) -> Array:
+def _rotate(x: Array, position: int) -> Array:
     """Return pairs of numbers, as complex numbers, rotated by the angles of the position."""
     angles = position * THETA ** (-np.arange(0, SIZE, 2) / SIZE)
     pairs = (x[0::2] + 1j * x[1::2]) * np.exp(1j * angles)
@@ -86,8 +86,8 @@ def _attention(rows: Array, weights: dict[int, Array]) -> Array:
     for time in range(len(rows)):
         for h in range(HEADS):
             key = HEADS + h // (HEADS // KEYS)
-            query = _turned(heads[time, h], time)
-            scores = np.array([query @ _turned(heads[t, key], t) for t in range(time + 1)]) / np.sqrt(SIZE)
+            query = _rotate(heads[time, h], time)
+            scores = np.array([query @ _rotate(heads[t, key], t) for t in range(time + 1)]) / np.sqrt(SIZE)
             shares = np.exp(scores - scores.max())
             result[time, h] = shares @ heads[: time + 1, key + KEYS] / (shares.sum() + 1e-6)
     return result.reshape(len(rows), -1)
@@ -117,7 +117,11 @@ def _processed(raw: Array, tokens: list[int]) -> Array:
 
 
 def _sample_token(row: Array, number: float, way: str) -> int:
-    """Return the first token by falling probability at which the cumulative sum reaches its share of the total."""
+    """Return the most probable token, or the first one at which the sum of probabilities reaches `number` · top-p.
+
+    The probabilities are added in descending order. With top-k, they are those among the k most probable tokens. With
+    top-p, the most probable token is always returned if its probability is at least top-p.
+    """
     order = np.argsort(-row)
     shares = np.exp(row[order] - row[order[0]])
     if way == "top-k":

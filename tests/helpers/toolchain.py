@@ -20,7 +20,7 @@ _COMPILERS = {"c": ("cc", "-std=c11", "-xc"), "c++": ("c++", "-std=c++17", "-xc+
 
 
 def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> Path:
-    """Compile and link `sources` into `target`, a library if its suffix says so; skip the test without a compiler."""
+    """Compile and link `sources` into `target`: a library if its suffix is .so; skip the test without a compiler."""
     compiler, standard, kind = _COMPILERS[language]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no compiler {compiler} here")

@@ -42,7 +42,7 @@ def trial(function: Callable[[int], None]) -> Callable[[int], None]:
     return function
 
 
-def apart() -> None:
+def use_remote_memory() -> None:
     """Replace the device by one whose memory the host can't address."""
     vendor = copy.copy(torch_cpu)
     vendor.open_device = lambda: Device(HostRuntime().functions(), host_addressable=False)  # type: ignore[method-assign]  # of this copy alone
@@ -203,7 +203,7 @@ def batch(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> list[torch.Tensor]:
-    """Make two steps and return the mean loss over these batches."""
+    """Make two training steps, and return for each step the mean loss over these batches."""
     optimizer, losses = torch.optim.AdamW(model.parameters(), 0.01, eps=1e-3), []
     for _ in range(2):
         optimizer.zero_grad()
@@ -216,13 +216,13 @@ def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> li
 
 
 def agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> None:
-    """Assert that the mean losses of both processes and the parameters are as accurate as on the CPU."""
+    """Assert that the mean losses of both processes and the parameters are about as accurate as those of the CPU."""
     exact, cpu = network().double(), network()
     wanted = [*trained(exact, batch(0), batch(1)), *exact.state_dict().values()]
-    here = [*trained(cpu, batch(0), batch(1)), *cpu.state_dict().values()]
+    cpu_values = [*trained(cpu, batch(0), batch(1)), *cpu.state_dict().values()]
     for loss in losses:
         dist.all_reduce(loss, op=dist.ReduceOp.AVG)
-    for true, near, found in zip(wanted, here, [*losses, *parameters.values()], strict=True):
+    for true, near, found in zip(wanted, cpu_values, [*losses, *parameters.values()], strict=True):
         ulp = torch.finfo(torch.float32).eps * true.abs().max()
         error = (found.cpu().double() - true).abs().max()
         assert error <= FACTOR * max((near - true).abs().max(), ulp), (error, true.shape)
@@ -268,7 +268,7 @@ def main(rank: int, store: str) -> None:
     last = "a_rank_that_dies"
     for name in [name for name in TRIALS if name != last]:
         report(name, rank)
-    apart()
+    use_remote_memory()
     for name in ON_MEMORY_APART:
         report(name, rank, " apart")
     report(last, rank)

@@ -11,7 +11,7 @@ from lib_rt import Context, Device, Tensor
 THREADS, ROUNDS = 8, 150
 
 
-def together(work: Callable[[int], None]) -> None:
+def run_in_threads(work: Callable[[int], None]) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(work, range(THREADS)))
 
@@ -26,7 +26,7 @@ def exercise(context: Context, seed: int) -> None:
 
 
 def test_threads_can_share_a_context(device: Device, context: Context) -> None:
-    together(lambda seed: exercise(context, seed))
+    run_in_threads(lambda seed: exercise(context, seed))
     assert (device.live_blocks, device.live_bytes) == (0, 0)
 
 
@@ -35,7 +35,7 @@ def test_threads_can_have_a_context_each(device: Device, host: HostRuntime) -> N
         with Context(device) as context:
             exercise(context, seed)
 
-    together(work)
+    run_in_threads(work)
     assert (device.live_blocks, host.memory) == (0, {})
 
 
@@ -46,4 +46,4 @@ def test_threads_can_have_a_device_each() -> None:
             exercise(context, seed)
         assert host.memory == {}
 
-    together(work)
+    run_in_threads(work)

@@ -49,8 +49,8 @@ def just_off(domain: Domain) -> Domain:
     return draw
 
 
-def three(ones: int) -> Domain:
-    """Return a domain of two or three numbers; 1 occurs `ones` times as often as others, and whenever it is alone."""
+def few_numbers(ones: int) -> Domain:
+    """Return a domain of a few numbers, in which 1 occurs `ones` times as often as others; a single number is 1."""
     other_values: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
     return by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
 
@@ -86,7 +86,7 @@ TO_NUMBER = (
 def comparison(prototype: Prototype) -> Iterator[Case]:
     # of the two truth values, none is greater than 1, none less than 0
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))
-    few_values = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
+    few_values = few_numbers(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
     domains = {"input": few_values, "other": truths_or(bool(truth), few_values)}
     templates = [
         *Elementwise(prototype).distribute(domains, {"other": by_category(truth, 1, 1.0)}),

@@ -26,7 +26,7 @@ def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
     return lambda values: np.eye(rows)[:, np.newaxis]
 
 
-def core(template: CaseTemplate[Heads], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
+def queries_keys_values(template: CaseTemplate[Heads], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
     """Return queries, keys, values and the gradient `g`; with dropout, the last two show which weights are dropped."""
     layout = template.layout
     if not 0 < template.argument("p_dropout", 0) < 1:
@@ -99,8 +99,8 @@ def begins(lengths: Sequence[int], dtype: Dtype) -> Any:
     return literal(np.array([0, *accumulate(lengths)]), dtype)
 
 
-def longest(lengths: Sequence[int]) -> int:
-    """Return a bound of the lengths that is greater than every sequence's length."""
+def length_bound(lengths: Sequence[int]) -> int:
+    """Return the length_bound length plus 1, which a call may pass as a bound of the lengths."""
     return max(lengths, default=0) + 1
 
 

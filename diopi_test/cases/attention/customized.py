@@ -12,10 +12,10 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
     WITHOUT_DROPOUT,
-    core,
-    longest,
+    length_bound,
     numbers,
     packed_shapes_of,
+    queries_keys_values,
     register_both,
     slopes,
 )
@@ -116,7 +116,7 @@ def of_customized(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, A
     """Derive the arguments of `diopiCustomizedFlashAttention` and its gradient from the sizes of a template."""
     sizes = template.sizes
     q = _in_layout(sizes, sizes.queries, sizes.heads)
-    tensors = core(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
+    tensors = queries_keys_values(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
     statistics = sizes.batch, sizes.heads, sizes.queries
     return {
         "grad_output": tensors.pop("g"),
@@ -133,8 +133,8 @@ def of_customized(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, A
 def of_customized_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the customized attention of packed sequences and its gradient."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
-    tensors = core(template, q, k)
-    max_lengths = longest(sizes.queries), longest(sizes.keys)
+    tensors = queries_keys_values(template, q, k)
+    max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
     return {
         "grad_output": tensors.pop("g"),
         **tensors,

@@ -8,10 +8,10 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
     begins,
-    core,
-    longest,
+    length_bound,
     numbers,
     packed_shapes_of,
+    queries_keys_values,
     register_both,
     saved_results,
     shapes_of,
@@ -47,7 +47,7 @@ from diopi_test.cases.template import CaseTemplate
 def of_flash(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiFlashAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
-    tensors = core(template, q, k)
+    tensors = queries_keys_values(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
     return {
         "grad_output": tensors.pop("g"),
@@ -61,8 +61,8 @@ def of_flash(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
 def of_flash_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiFlashAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
-    tensors = core(template, q, k)
-    max_lengths = longest(sizes.queries), longest(sizes.keys)
+    tensors = queries_keys_values(template, q, k)
+    max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
     lse = len(sizes.queries), sizes.heads, max_lengths[0]
     return {
         "grad_output": tensors.pop("g"),

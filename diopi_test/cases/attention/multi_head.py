@@ -8,10 +8,10 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
     begins,
-    core,
-    longest,
+    length_bound,
     numbers,
     packed_shapes_of,
+    queries_keys_values,
     register_both,
     saved_results,
     shapes_of,
@@ -45,7 +45,7 @@ LACKING = ("window_size_left", "window_size_right")
 def of_multi_head(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
-    tensors = core(template, q, k)
+    tensors = queries_keys_values(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
     return {
         "grad_out": tensors.pop("g"),
@@ -59,8 +59,8 @@ def of_multi_head(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, A
 def of_multi_head_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
-    tensors = core(template, q, k)
-    max_lengths = longest(sizes.queries), longest(sizes.keys)
+    tensors = queries_keys_values(template, q, k)
+    max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
     lse = len(sizes.queries), sizes.heads, max_lengths[0]
     of_index = Dtype.int64 if sizes.batch else Dtype.int32
     return {

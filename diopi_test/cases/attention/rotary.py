@@ -18,20 +18,22 @@ ANGLES = uniform(-1, 1)
 
 
 @dataclass(frozen=True)
-class Turned:
+class Rotation:
     """The shapes of the rotated tensor and of cosines and sines."""
 
     shape: Shape
     angles: Shape
 
 
-def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any) -> CaseTemplate[Turned]:
+def rotation(
+    label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any
+) -> CaseTemplate[Rotation]:
     """Return a template that rotates `x` of this shape; `angles` is the shape of cos and sin."""
     conj = fields.pop("conj", False)
-    return CaseTemplate(label, Turned(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
+    return CaseTemplate(label, Rotation(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
-def of_turned(template: CaseTemplate[Turned], dtype: Dtype) -> Mapping[str, Any]:
+def of_rotation(template: CaseTemplate[Rotation], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbedding` from the sizes of a template."""
     angles = tensor(*template.sizes.angles, domain=ANGLES, layout=template.layout)
     return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
@@ -42,34 +44,36 @@ HEADS = (2, 5, 3, 8)
 register(
     "diopiRotaryEmbedding",
     templates=(
-        turned("", HEADS, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
-        turned("conj", HEADS, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
-        turned("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
-        turned("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
-        turned("vector", (12,), 6),
-        turned("pair", (7, 2), 7, 1),
-        turned("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
-        turned("packed", (6, 3, 16), 6, 1, 8, dtypes=(F16, F32)),
-        turned("row-of-angles", (4, 3, 6), 3),
-        turned("angles-of-each", (2, 3, 4), 2, 3, 2),
-        turned("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
-        turned("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
-        turned("transposed", HEADS, 5, 1, 4, **same_layout(transposed)),
-        turned("strided", HEADS, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
-        turned("no-rows", (0, 3, 8), 1, 4),
-        turned("special", (19, 6), 1, 3, domains={"x": special_except()}),
-        turned("special-angles", (6, 38), 1, 19, domains={"cos": special_except()}),
-        turned("exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), integer_values(-8, 8)), exact=True),
+        rotation("", HEADS, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
+        rotation("conj", HEADS, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
+        rotation("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
+        rotation("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
+        rotation("vector", (12,), 6),
+        rotation("pair", (7, 2), 7, 1),
+        rotation("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
+        rotation("packed", (6, 3, 16), 6, 1, 8, dtypes=(F16, F32)),
+        rotation("row-of-angles", (4, 3, 6), 3),
+        rotation("angles-of-each", (2, 3, 4), 2, 3, 2),
+        rotation("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
+        rotation("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
+        rotation("transposed", HEADS, 5, 1, 4, **same_layout(transposed)),
+        rotation("strided", HEADS, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
+        rotation("no-rows", (0, 3, 8), 1, 4),
+        rotation("special", (19, 6), 1, 3, domains={"x": special_except()}),
+        rotation("special-angles", (6, 38), 1, 19, domains={"cos": special_except()}),
+        rotation(
+            "exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), integer_values(-8, 8)), exact=True
+        ),
         *(
-            turned(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).replace(
+            rotation(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).replace(
                 arguments={name: tensor(5, 1, 4, domain=ANGLES, dtype=wide) for name in ("cos", "sin")}
             )
             for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
         ),
-        turned("rows", (3, 517, 7, 66), 517, 1, 33, large=True),
-        turned("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], large=True),
+        rotation("rows", (3, 517, 7, 66), 517, 1, 33, large=True),
+        rotation("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], large=True),
     ),
-    derive=of_turned,
+    derive=of_rotation,
 )
 
 
@@ -82,11 +86,11 @@ class QueryAndKey:
 
 
 def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[QueryAndKey]:
-    """Return a template that rotates the first `dim` channels of a query and a key of these shapes."""
+    """Return a template that rotates all heads, of size `dim`, of a query and a key of these shapes."""
     return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
-def of_both(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mapping[str, Any]:
+def of_query_and_key(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbeddingV2` from the sizes of a template."""
     sizes, dim = template.sizes, template.argument("dim")
     tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
@@ -121,5 +125,5 @@ register(
         ),
         rotated_query_and_key("tokens", (1031, 396), (1031, 132), 66, large=True),
     ),
-    derive=of_both,
+    derive=of_query_and_key,
 )

@@ -133,7 +133,7 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
 
 
 def gradients(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
-    """Return the template for gradients by the p-norm; if p = ∞, numbers are whole, so that the largest is certain."""
+    """Return the template for gradients by the p-norm; for p = 0 and p = ∞, numbers are whole and results exact."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
     non_discriminating = "how many coordinates differ has no gradient but 0" if p == 0 else ""

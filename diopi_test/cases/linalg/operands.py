@@ -35,7 +35,7 @@ TO_TRANSPOSED: Mapping[str, Any] = {
 }
 TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result_layout": strided}
 ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
-"""What many `operands` have; accumulated numbers are whole: long sums are exact in float32, not in half precision."""
+"""Fields of templates whose long sums of whole numbers are exact in float32, but not in half precision."""
 
 
 def operands(

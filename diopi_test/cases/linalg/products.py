@@ -285,7 +285,7 @@ def sums(
     unread = {"input": fixed_values([np.nan, np.inf, 1.0])}
     return (
         *(factored(template, "scaled", smoke=template.smoke) for template in basic),
-        # lest the budget of a long sum hide the input
+        # so that the budget of a long sum does not hide the input
         factored(operands("long", *long), "scaled", domains={"input": normal(64)}),
         factored(exact, "whole-factors", "exact", dtypes=half),
         factored(exact, "plain", "exact", dtypes=ALL_BUT_HALF),

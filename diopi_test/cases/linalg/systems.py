@@ -116,8 +116,8 @@ def triangular_solve(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, SOLVED, lambda template, dtype: _operands(template))
 
 
-def without(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
-    """Return the template of mixed layouts without these gradients, both as arguments and as results."""
+def without_gradients(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
+    """Return the template of mixed layouts without_gradients these gradients, both as arguments and as results."""
     template = flagged(LAYOUTS, CHOICES[4], **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
@@ -135,13 +135,13 @@ GRADIENTS = (
     ),
     *exact((2, 5, 3), (2, 5, 5)),
     *LARGE_UPPER,
-    without("grad_cloned_mat"),
-    without("grad_b"),
-    without("grad_mat"),
-    without("grad_x", "grad_b"),
+    without_gradients("grad_cloned_mat"),
+    without_gradients("grad_b"),
+    without_gradients("grad_mat"),
+    without_gradients("grad_x", "grad_b"),
     # where a gradient of 0 has no sign
-    without("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
-    without("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
+    without_gradients("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
+    without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
 )
 
 

@@ -19,20 +19,20 @@ POSITIVE = uniform(0.5, 1)
 """Sums of many such numbers show the width of the accumulator."""
 
 HIGH, LOW = uniform(0.9, 1), uniform(0.5, 0.6)
-"""Of values by turns, the mean shows how shares are divided between the one kind and the other."""
+"""Ranges of values that alternate, so that the mean shows which share of the weights each range gets."""
 
 POWERS = 4, 8, 16
-"""Lengths of sequences of which every other key has a share: these are powers of two, and means of small whole numbers
-are exact."""
+"""Lengths of sequences in which every other key has the same weight: weights are powers of two, and means of small
+whole numbers are exact."""
 
 FAR = 64.0
 """The distance of a score above others whose weights are then 0."""
 
 
 def in_pairs(places: Any, *row: int) -> TensorTemplate:
-    """Return keys of which any two neighbors have one score, far above the scores of all earlier keys.
+    """Return keys of which each two neighbors have the same score, far above the scores of all earlier keys.
 
-    A query of ones attends, of the keys up to its own position, to the last pair or to the half of one.
+    Of the keys up to its own position, a query of ones attends to the last pair, or to the first key of a pair.
 
     Args:
         places: the positions of the keys.
@@ -47,4 +47,4 @@ def in_pairs(places: Any, *row: int) -> TensorTemplate:
 
 
 ONES, SMALL = choice([1.0]), integer_values(1, 8)
-"""Positive numbers: where means were 0, shares that are next to nothing would be all that is left."""
+"""Positive numbers, so that no mean is near 0, where negligible weights would determine the result."""

@@ -63,13 +63,13 @@ class Tokens:
 
 
 def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
-    """Return a template of attention in which each sequence has these lengths."""
+    """Return a template of attention to sequences of these lengths."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
     return CaseTemplate(label, Tokens(lengths=lengths, **sizes), **fields)
 
 
 def _table(sizes: Tokens) -> NDArray[Any]:
-    """Return each sequence's slots in random order, right-aligned in its row; what precedes them is another's slot."""
+    """Return each sequence's slots in random order, right-aligned in its row; other entries name an unused slot."""
     slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slots)
     table = np.full((len(sizes.lengths), sizes.longest + sizes.spare), slots[-1])
     begins = accumulate((0, *sizes.lengths[:-1])) if sizes.lengths else []

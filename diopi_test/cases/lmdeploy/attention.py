@@ -117,7 +117,7 @@ CACHED = 64
 def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
     """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
 
-    Each new key and value is one of the numbers of a row, or its opposite.
+    Each element of a new key or value is an element of the token, or its negative, plus a bias of −1, 0 or 1.
 
     Args:
         arguments: arguments that replace the usual ones.

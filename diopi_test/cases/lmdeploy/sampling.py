@@ -20,7 +20,7 @@ from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
 BATCH = 280
-"""The number of sequences of a sample. Their seeds are even, so that a seed with one wrong bit is never another's."""
+"""The number of sequences of a sample. Their seeds are even, so that a seed whose lowest bit is wrong is no other's."""
 
 LOGGED = ("cum_log_probs", "output_log_probs")
 UPDATED = ("finished", "sequence_lengths", *LOGGED)

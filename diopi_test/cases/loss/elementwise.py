@@ -68,8 +68,8 @@ LARGE_PATTERNS = (
 HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), large=True)
 
 EXACT = (reduced_pattern("mean", MEAN, (16, 128)), reduced_pattern("sum", SUM, (9, 115)))
-"""For element losses of about 48: their sum is beyond float16 where the mean is asked for, and beyond both half types'
-precision; float32 holds it exactly."""
+"""Patterns for element losses of about 48. Float32 represents their sum exactly, and half precision does not; the sum
+of the first pattern exceeds the range of float16."""
 
 # Variants of a loss, whose tensors have shapes that depend on the input's
 

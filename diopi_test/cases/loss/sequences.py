@@ -121,7 +121,7 @@ def _labels(count: int, classes: int = 4) -> list[int]:
     return [1 + number * number // 3 % classes for number in range(count)]
 
 
-def _spelt(classes: int, blank: int, count: int) -> list[int]:
+def _doubled_labels(classes: int, blank: int, count: int) -> list[int]:
     """Return labels from the whole range of classes, each of them twice in a row."""
     return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
 
@@ -178,7 +178,7 @@ ALIGNMENTS = (
             CtcBatch(
                 steps=19,
                 classes=classes,
-                targets=[_spelt(classes, blank, 7), _spelt(classes, blank, 4)],
+                targets=[_doubled_labels(classes, blank, 7), _doubled_labels(classes, blank, 4)],
                 input_lengths=[19, 13],
             ),
             reduction,

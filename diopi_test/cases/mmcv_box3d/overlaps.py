@@ -140,12 +140,12 @@ OVERLAPS = (
 register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
 
 
-def _headed(values: Values) -> Array:
+def _with_headings(values: Values) -> Array:
     """Return the candidates as they are."""
     return np.asarray(values["_boxes"])
 
 
-def _level(values: Values) -> Array:
+def _without_headings(values: Values) -> Array:
     """Return the candidates without their headings."""
     return np.concatenate([values["_boxes"][:, :6], np.zeros((len(values["_boxes"]), 1))], -1)
 
@@ -231,5 +231,5 @@ def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
     ]
 
 
-register("diopiIou3dNms3dMmcv", templates=suppressions(_headed))
-register("diopiIou3dNms3dNormalMmcv", templates=suppressions(_level))
+register("diopiIou3dNms3dMmcv", templates=suppressions(_with_headings))
+register("diopiIou3dNms3dNormalMmcv", templates=suppressions(_without_headings))

@@ -1,4 +1,4 @@
-"""CARAFE: upsampling by kernels of each place's own."""
+"""CARAFE: upsampling with a separate kernel for each position."""
 
 from __future__ import annotations
 

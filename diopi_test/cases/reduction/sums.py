@@ -82,7 +82,7 @@ LARGE_AXES = (
     Axes.template("long-rows-added", (17, 50_021), (0,), large=True),
     Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True),
 )
-"""Calls along several axes: one has sums as long as an axis can be, another as many results as rows."""
+"""Calls with long rows, many rows or long columns, and along three of six axes."""
 
 
 def large_sums(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:

@@ -69,7 +69,7 @@ class Distances(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missin
 
 
 class Training(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
-    """A module that changes its buffers when it is called."""
+    """A module in training mode, which changes its buffers when it is called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ def test_an_engine_copies_the_weights_of_its_module(module: Any) -> None:
 
 
 class Strided(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
-    """A module that requests strides: those of the tensor, or others."""
+    """A module that views its input, a matrix of 2 × 3, with fixed strides."""
 
     def __init__(self, *strides: int) -> None:
         super().__init__()

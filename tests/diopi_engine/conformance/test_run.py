@@ -14,7 +14,7 @@ from diopi_engine.proto.hgrt import FUNCTIONS
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a library that crashes when it retains cores, hangs on a device, and can do nothing else."""
+    """Build a library that aborts in hgDeviceRetain, hangs in hgDeviceSetCurrent, and fails in all other functions."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")
     bodies = {"hgDeviceRetain": "abort();", "hgDeviceSetCurrent": "for (;;) pause();"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import SOURCES, built, environment
+from c_programs import SOURCES, build_program, environment
 
 THRESHOLDS = ("1", "0.9", "0")
 """Thresholds at which no object is found, fewer objects than a batch has, and more."""
@@ -26,7 +26,7 @@ def test_the_c_program_computes_the_same_as_python(
     spec.loader.exec_module(module)
     module.main(tmp_path)
     files = [tmp_path / name for name in ("detector.engine", "classifier.engine", "pictures")]
-    program = built("pipeline", library, tmp_path)
+    program = build_program("pipeline", library, tmp_path)
     done = subprocess.run([program, *files, *THRESHOLDS], env=environment(locks), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     cores, *lines = done.stdout.splitlines()

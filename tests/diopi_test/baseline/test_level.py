@@ -153,7 +153,7 @@ def swap(folder: Path) -> None:
 
 
 def put(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[[Path], object]:
-    """Create something else at the path of a file."""
+    """Return a function that replaces a file of a folder by what `make` creates at its path."""
 
     def replace(folder: Path) -> None:
         (folder / name).unlink()
@@ -163,12 +163,12 @@ def put(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[
 
 
 def forged(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Return a changed manifest with a correct digest."""
+    """Return a function that changes the manifest of a folder and gives it the correct digest."""
     return lambda folder: forge_manifest(folder, change)
 
 
 def of_kind(make: Callable[[Any], object]) -> Callable[[Path], object]:
-    """Create a file with the content that `make` writes instead of /data, and a matching manifest."""
+    """Return a function that replaces /data in a file by what `make` writes, and adapts the manifest."""
 
     def change(file: Any) -> None:
         del file["data"]

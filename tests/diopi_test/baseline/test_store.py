@@ -33,9 +33,9 @@ def assert_same_expected(actual: Expected, expected: Expected) -> None:
     assert (actual.dtype, actual.layout) == (expected.dtype, expected.layout)
     assert np.array_equal(actual.values.astype(expected.values.dtype), expected.values, equal_nan=True)
     units = [None if result.budget is None else result.budget.unit for result in (actual, expected)]
-    for mine, theirs, rtol in ((*units, 2.0**-23), (actual.flushed, expected.flushed, 0)):
-        assert (mine is None) == (theirs is None)
-        assert mine is None or np.allclose(mine, theirs, rtol, atol=0, equal_nan=True)
+    for actual_part, expected_part, rtol in ((*units, 2.0**-23), (actual.flushed, expected.flushed, 0)):
+        assert (actual_part is None) == (expected_part is None)
+        assert actual_part is None or np.allclose(actual_part, expected_part, rtol, atol=0, equal_nan=True)
 
 
 def test_cases_survive_the_store(path: Path) -> None:
@@ -45,10 +45,10 @@ def test_cases_survive_the_store(path: Path) -> None:
     assert list(file.labels) == [case.label for case in written]
     for case, read in zip(written, file, strict=True):
         assert (read.id, read.dtype) == (case.id, case.dtype)
-        ours, theirs = case.arguments["input"], read.arguments["input"]
-        assert (ours.dtype, ours.layout) == (theirs.dtype, theirs.layout)
-        assert ours.values.tobytes() == theirs.values.tobytes()
-        assert ours.values.dtype == theirs.values.dtype
+        ours, expected_part = case.arguments["input"], read.arguments["input"]
+        assert (ours.dtype, ours.layout) == (expected_part.dtype, expected_part.layout)
+        assert ours.values.tobytes() == expected_part.values.tobytes()
+        assert ours.values.dtype == expected_part.values.dtype
         actual, expected = case.expected["out"], read.expected["out"]
         assert isinstance(actual, Expected)
         assert isinstance(expected, Expected)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing_vendors import Array, Function, assert_refused, dropout, outcome, rng, uniform
+from drawing_vendors import Array, Function, assert_fails_with, dropout, outcome, rng, uniform
 
 from diopi_impl.functional import Adapted, Adapter, OutSpec
 from diopi_proto.prototype import Prototype
@@ -39,22 +39,22 @@ def drawing_from(change: Callable[[Array], Array]) -> Function:
         (entropy, "differs when the call is repeated"),
     ],
 )
-def test_the_state_and_nothing_else_decides(change: Callable[[Array], Array], words: str) -> None:
-    assert_refused(outcome("diopiUniformInp", drawing_from(change)), words)
+def test_numbers_that_do_not_depend_on_the_whole_state_alone_fail(change: Callable[[Array], Array], words: str) -> None:
+    assert_fails_with(outcome("diopiUniformInp", drawing_from(change)), words)
 
 
-def test_numbers_of_the_call_before_are_not_drawn_again() -> None:
+def test_numbers_that_overlap_those_of_the_previous_call_fail() -> None:
     def overlapping(from_: float, to: float, generator: Array, *, out: Any) -> Any:
         count = int(np.prod(out.shape))
         start = int(generator[1]) // 8
         stream = rng(seed_only(generator)).uniform(from_, to, start + count)
         return stream[start:].reshape(out.shape)
 
-    assert_refused(outcome("diopiUniformInp", overlapping), "depend on elements of the next call")
+    assert_fails_with(outcome("diopiUniformInp", overlapping), "depend on elements of the next call")
 
 
 def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
-    """Return an adapter that leaves another generator state."""
+    """Return an adapter that sets the generator after the call to what `after` returns for its seed and offset."""
 
     def adapt(prototype: Prototype, function: Function) -> Adapted:
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -77,12 +77,14 @@ def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
         (lambda seed, offset: (seed + 1, offset + 1), "the seed of generator changed"),
     ],
 )
-def test_the_offset_advances_and_the_seed_stays(after: Callable[[int, int], tuple[int, int]], words: str) -> None:
-    assert_refused(outcome("diopiUniformInp", uniform, adapter=leaving(after)), words)
-    assert_refused(outcome("diopiUniformInp", uniform, "float32-rank5", leaving(after)), words)
+def test_a_call_must_advance_the_offset_and_keep_the_seed(
+    after: Callable[[int, int], tuple[int, int]], words: str
+) -> None:
+    assert_fails_with(outcome("diopiUniformInp", uniform, adapter=leaving(after)), words)
+    assert_fails_with(outcome("diopiUniformInp", uniform, "float32-rank5", leaving(after)), words)
 
 
-def test_inference_draws_nothing() -> None:
+def test_dropout_in_inference_must_not_advance_the_offset() -> None:
     def adapt(prototype: Prototype, function: Function) -> Adapted:
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             arguments[-1].offset += 1
@@ -90,10 +92,10 @@ def test_inference_draws_nothing() -> None:
 
         return draw
 
-    assert_refused(outcome("diopiDropout", dropout, "float32-inference", adapt), "although train is false")
+    assert_fails_with(outcome("diopiDropout", dropout, "float32-inference", adapt), "although train is false")
 
 
-def test_a_generator_of_its_own_advances_too() -> None:
+def test_the_default_generator_must_advance() -> None:
     def always_the_same(prototype: Prototype, function: Function) -> Adapted:
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             return [function(*arguments[:-1], np.zeros(2, np.uint64), out=out[0])]
@@ -102,4 +104,4 @@ def test_a_generator_of_its_own_advances_too() -> None:
 
     assert outcome("diopiUniformInp", uniform, "float32-own-generator").verdict is Verdict.passed
     refused = outcome("diopiUniformInp", uniform, "float32-own-generator", always_the_same)
-    assert_refused(refused, "depend on elements of the next call")
+    assert_fails_with(refused, "depend on elements of the next call")

@@ -9,14 +9,14 @@ from diopi_test.checks.error_map import CELLS, make_error_map
 from diopi_test.execution.difference import ErrorMap
 
 
-def test_a_digit_an_element_of_a_small_matrix() -> None:
+def test_a_small_matrix_has_a_digit_per_element() -> None:
     errors = np.array([[0, 0.1, 0.2, 0.3], [0.9, 1.5, 5, 50], [1000, 2000, np.inf, 0]])
     assert make_error_map(errors > 1, errors, np.ones((3, 4)), (2, 2)) == ErrorMap(
         (0, 1), (3, 4), ("0123", "4567", "8990")
     )
 
 
-def test_without_a_budget_what_is_wrong_is_as_wrong_as_can_be() -> None:
+def test_wrong_elements_without_a_budget_have_the_largest_digit() -> None:
     mask = np.array([True, False, True])
     assert make_error_map(mask, np.array([1.0, 0.0, 9.0]), None, (2,)) == ErrorMap((0,), (3,), ("909",))
     assert make_error_map(mask, np.array([1.0, 0.0, 9.0]), np.array([0.0, 0.0, 9.0]), (0,)) == ErrorMap(
@@ -24,14 +24,14 @@ def test_without_a_budget_what_is_wrong_is_as_wrong_as_can_be() -> None:
     )
 
 
-def test_what_is_right_is_within_its_budget() -> None:
+def test_correct_elements_have_digits_within_the_budget() -> None:
     """Subnormal numbers may be flushed to zero, however large the error is."""
     errors = np.array([100.0, np.inf, np.nan])
     found = make_error_map(np.zeros(3, bool), errors, np.ones(3), (0,))
     assert found is not None and found.rows == ("400",)
 
 
-def test_the_slice_is_that_of_the_worst_element_and_a_block_as_bad_as_its_worst() -> None:
+def test_the_slice_contains_the_worst_element_and_a_cell_shows_its_worst() -> None:
     errors = np.zeros((3, 70, 1, 100))
     errors[1, 69, 0, 99], errors[0] = 3, 5
     found = make_error_map(errors > 1, errors, np.ones(errors.shape), (1, 69, 0, 99))
@@ -42,11 +42,11 @@ def test_the_slice_is_that_of_the_worst_element_and_a_block_as_bad_as_its_worst(
 
 
 @pytest.mark.parametrize("size", [2, 31, 32, 33, 1000, 1025])
-def test_no_side_has_too_many_cells(size: int) -> None:
+def test_the_number_of_cells_per_axis_is_limited(size: int) -> None:
     found = make_error_map(np.ones((size, 2), bool), np.ones((size, 2)), None, (0, 0))
     assert found is not None and len(found.rows) <= CELLS and set(found.rows) == {"99"}
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_a_single_element_has_no_picture(shape: tuple[int, ...]) -> None:
+def test_a_single_element_has_no_map(shape: tuple[int, ...]) -> None:
     assert make_error_map(np.ones(shape, bool), np.ones(shape), None, (0,) * len(shape)) is None

@@ -41,14 +41,14 @@ def test_a_result_in_the_wrong_order_fails(run_vendor_case: Callable[..., Outcom
     assert outcome.message == "form: out has strides (12, 4, 2, 1), expected (12, 1, 6, 3)"
 
 
-def test_a_result_in_the_order_asked_for_passes(run_vendor_case: Callable[..., Outcome]) -> None:
+def test_a_result_in_the_requested_order_passes(run_vendor_case: Callable[..., Outcome]) -> None:
     def channels_innermost(input: Array, memoryFormat: int) -> Array:
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(input, 1, -1)), -1, 1)
 
     assert run_vendor_case("diopiContiguous", "float32-channels-last", channels_innermost).verdict is Verdict.passed
 
 
-def test_elsewhere_the_order_is_the_callees_affair(run_vendor_case: Callable[..., Outcome]) -> None:
+def test_any_order_passes_if_the_caller_requests_none(run_vendor_case: Callable[..., Outcome]) -> None:
     def column_by_column(in_: Array, format: int) -> Array:
         return np.asfortranarray(in_)
 

@@ -18,7 +18,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Apart(StubVendor):
-    """A vendor whose results are off by a share of the budget: upwards in place, downwards out of place."""
+    """A vendor with one wrong element: above the expected one in place, below it out of place.
+
+    Args:
+        share: the error as a share of the budget.
+    """
 
     def __init__(self, share: float) -> None:
         super().__init__("apart", "1", HostRuntime().functions(), host_addressable=True)
@@ -34,13 +38,13 @@ class Apart(StubVendor):
         return code
 
 
-def test_results_as_far_apart_as_either_may_be_off_agree() -> None:
+def test_results_that_differ_by_less_than_the_budget_agree() -> None:
     outcome = outcome_of(Apart(0.4), "diopiSqrtInp", "float32-matrix")
     assert outcome.verdict is Verdict.passed
     assert "inplace" in [finding.check for finding in outcome.check_results]
 
 
-def test_results_further_apart_do_not() -> None:
+def test_results_that_differ_by_more_than_the_budget_fail() -> None:
     outcome = outcome_of(Apart(0.6), "diopiSqrtInp", "float32-matrix")
     assert failed_checks(outcome) == ["inplace"]
     assert "input: 1 of 35 elements differ, the first at (0, 0)" in outcome.message
@@ -49,7 +53,7 @@ def test_results_further_apart_do_not() -> None:
     assert (place.tensor, place.index, place.problem) == ("input", (0, 0), "differ")
 
 
-def test_exact_results_are_equal() -> None:
+def test_exact_results_must_be_equal() -> None:
     """Here, the results of the in-place form are correct, and those of the out-of-place form are not."""
     vendor = Vendor("two functions", "1", HostRuntime().functions(), host_addressable=True)
 
@@ -67,7 +71,7 @@ def test_exact_results_are_equal() -> None:
     assert failed_checks(outcome) == ["inplace"]
 
 
-def test_without_an_out_of_place_form_there_is_nothing_to_agree_with() -> None:
+def test_a_vendor_without_the_out_of_place_form_is_not_checked() -> None:
     vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements_raw("diopiFloorInp")
@@ -97,7 +101,7 @@ def test_the_counterpart_is_the_out_of_place_form(function: str, plain: str) -> 
     assert not found.smoke
 
 
-def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
+def test_the_counterpart_has_the_result_type_of_the_standard() -> None:
     found = derive_out_of_place_case(first_case("diopiEqInp"))
     assert found is not None
     result = found.expected["out"]
@@ -107,7 +111,7 @@ def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
 
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiAddScalar", "diopiSort"])
-def test_other_functions_have_none(function: str) -> None:
+def test_functions_that_are_not_in_place_have_no_counterpart(function: str) -> None:
     assert derive_out_of_place_case(first_case(function)) is None
 
 

@@ -12,7 +12,7 @@ from diopi_test.run.run_case import run_case
 from lib_rt import Context
 
 
-def test_memory_given_by_its_address_is_not_to_be_written() -> None:
+def test_a_write_to_memory_that_is_passed_as_an_address_fails() -> None:
     vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements_raw("diopiTensorDestructionHook")

@@ -27,19 +27,19 @@ def strides_ignored(arguments: dict[str, Any]) -> None:
         np.copyto(out.view(), np.sqrt(contents).reshape(out.shape))
 
 
-def test_strides_must_not_be_ignored() -> None:
+def test_a_vendor_that_ignores_strides_fails() -> None:
     outcome = run_corrupted(strides_ignored)
     assert failed_checks(outcome) == ["layout"]
     assert "layout: with inputs in another layout: values: out: " in outcome.message
 
 
-def test_right_results_are_the_same_for_another_layout() -> None:
+def test_a_correct_vendor_passes_with_another_layout() -> None:
     outcome = run_corrupted(lambda arguments: None)
     assert outcome.verdict is Verdict.passed
     assert "layout" in [finding.check for finding in outcome.check_results]
 
 
-def test_layouts_are_tried_in_one_element_type() -> None:
+def test_only_one_element_type_is_checked() -> None:
     outcome = run_corrupted(strides_ignored, "float16-matrix")
     assert baseline_case("diopiSqrt", "float16-matrix").smoke
     assert outcome.verdict is Verdict.passed
@@ -47,12 +47,12 @@ def test_layouts_are_tried_in_one_element_type() -> None:
 
 
 @pytest.mark.parametrize(("code", "failed"), [(Error.ErrorOccurred, ["layout"]), (Error.NoImplement, [])])
-def test_only_what_is_not_implemented_may_be_refused(code: Error, failed: list[str]) -> None:
+def test_another_layout_may_be_unimplemented_but_not_fail(code: Error, failed: list[str]) -> None:
     outcome = run_corrupted(lambda arguments: None if is_contiguous(arguments["input"]) else code)
     assert failed_checks(outcome) == failed
 
 
-def test_what_such_a_call_does_to_memory_is_told_by_the_check_of_it() -> None:
+def test_a_changed_input_fails_the_check_of_inputs() -> None:
     outcome = run_corrupted(lambda arguments: None if is_contiguous(arguments["input"]) else input_written(arguments))
     assert failed_checks(outcome) == ["inputs"]
     assert "inputs: in a call with inputs in another layout, " in outcome.message

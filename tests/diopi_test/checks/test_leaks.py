@@ -16,13 +16,13 @@ def run_corrupted(corrupt: Any) -> Any:
     return outcome_of(FaultyVendor("leaky", corrupt), "diopiSqrt", "float32-matrix")
 
 
-def test_what_belongs_to_the_call_is_released_with_it() -> None:
+def test_tensors_of_the_context_of_the_call_are_no_leak() -> None:
     outcome = run_corrupted(lambda arguments: arguments["out"].context.require_tensor((3,), Dtype.float32) and None)
     assert outcome.verdict is Verdict.passed
     assert "leaks" in [finding.check for finding in outcome.check_results]
 
 
-def test_bare_memory_of_every_call_is_a_leak() -> None:
+def test_device_memory_that_each_call_allocates_is_a_leak() -> None:
     retained = []
 
     def allocate(arguments: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def test_tensors_of_another_context_are_a_leak(place: Place) -> None:
     assert "a second call left 1 tensor" in outcome.message
 
 
-def test_what_is_kept_for_the_next_call_is_none() -> None:
+def test_memory_that_only_the_first_call_allocates_is_no_leak() -> None:
     tables: dict[Any, Tensor] = {}
 
     def look_up(arguments: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ def texts(mask: Mask, strides: tuple[int, ...] = ()) -> list[str]:
         (mask_at((1, 9, 1, 6), np.s_[:, 6:]), "exactly [:, 6:, :, :]"),
     ],
 )
-def test_exactly_these_elements_are_wrong(mask: Mask, text: str) -> None:
+def test_a_slice_of_exactly_the_wrong_elements_is_found(mask: Mask, text: str) -> None:
     assert texts(mask)[0] == text
 
 
@@ -82,7 +82,7 @@ def sample_mask(places: Mask, number: int) -> Mask:
         (mask_at(1000, 432, 440, 441, 449, 450), "all from number 432 on up to number 450"),
     ],
 )
-def test_all_wrong_elements_are_among_these(mask: Mask, text: str) -> None:
+def test_a_slice_that_contains_all_wrong_elements_is_found(mask: Mask, text: str) -> None:
     assert text in texts(mask)
 
 
@@ -96,11 +96,11 @@ def test_all_wrong_elements_are_among_these(mask: Mask, text: str) -> None:
         (mask_at(1000, 432, 440, 441, 449, 450), PatternKind.range),
     ],
 )
-def test_ranges_up_to_the_end_have_kinds_of_their_own(mask: Mask, kind: PatternKind) -> None:
+def test_ranges_up_to_the_end_have_separate_kinds(mask: Mask, kind: PatternKind) -> None:
     assert find_patterns(mask)[0].kind is kind
 
 
-def test_memory_order_is_looked_at_where_it_is_another() -> None:
+def test_a_range_in_memory_order_is_found_if_this_order_differs() -> None:
     mask = mask_at(60, np.s_[45:]).reshape(6, 10).T
     assert texts(mask, (1, 10))[0] == "the last 15 of 60, all from number 45 on in memory order"
     assert texts(mask_at(60, np.s_[45:]).reshape(10, 6), (6, 1))[0] == "the last 15 of 60, all from number 45 on"
@@ -110,7 +110,7 @@ def test_two_neighboring_elements_in_the_middle_are_no_pattern() -> None:
     assert texts(mask_at(100, 44, 53)) == []
 
 
-def test_chance_is_no_pattern() -> None:
+def test_random_elements_rarely_have_a_pattern() -> None:
     rng = np.random.default_rng(7)
     shapes = [(400,), (20, 20), (5, 8, 10), (2, 3, 4)]
     masks = [rng.random(shapes[number % 4]) < rng.choice([0.02, 0.1, 0.5, 0.9]) for number in range(400)]
@@ -118,7 +118,7 @@ def test_chance_is_no_pattern() -> None:
     assert sum(map(bool, descriptions)) < 0.1 * len(descriptions)
 
 
-def test_the_elements_a_pattern_names_exactly_are_the_wrong_ones() -> None:
+def test_an_exact_pattern_describes_the_wrong_elements() -> None:
     """For all slices of a small tensor, the text is parsed again."""
     tried = 0
     for first, step, axis in ((f, s, a) for f in range(6) for s in range(1, 4) for a in range(3)):
@@ -166,11 +166,11 @@ def test_special_values_of_every_kind(array: Any, dtype: Dtype, word: str) -> No
     assert found.text == f"only where input is {word}, 2 of 2 such"
 
 
-def test_values_that_many_right_elements_have_too_are_no_pattern() -> None:
+def test_values_that_many_correct_elements_have_are_no_pattern() -> None:
     assert value_patterns(mask_at(40, 3), {"input": (np.where(NUMBERS < 1.5, -1, 1), Dtype.int64)}) == []
 
 
-def test_one_value_given_for_several() -> None:
+def test_equal_wrong_values_for_different_expected_values_are_a_pattern() -> None:
     mask = mask_at(40, np.s_[5:9])
     actual = np.where(mask, np.float32(0), NUMBERS)
     assert [pattern.text for pattern in constant_pattern(mask, actual, NUMBERS)] == ["all wrong elements are 0.0"]
@@ -182,6 +182,6 @@ def test_one_value_given_for_several() -> None:
     "wrong_at",
     [lambda numbers: numbers % 2 == 1, lambda numbers: numbers * 7919 % 13 < 6, lambda numbers: numbers == 5],
 )
-def test_large_tensors_have_patterns_too(wrong_at: Callable[[Any], Mask]) -> None:
+def test_large_tensors_are_examined(wrong_at: Callable[[Any], Mask]) -> None:
     mask = wrong_at(np.arange(10**6)).reshape(100, 100, 100)
     assert isinstance(find_patterns(mask, (1, 100, 10000)), list)

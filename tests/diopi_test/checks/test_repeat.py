@@ -31,7 +31,7 @@ def run_corrupted(corrupt: Corruption, function: str = "diopiSqrt", label: str =
     return outcome_of(FaultyVendor("faulty", corrupt), function, label)
 
 
-def test_equal_bits_are_a_repetition() -> None:
+def test_equal_results_pass() -> None:
     calls = Calls(off_by_an_ulp, lambda number: True)  # wrong by an ulp, which the budget allows, each time
     outcome = run_corrupted(calls)
     assert outcome.verdict is Verdict.passed
@@ -39,24 +39,24 @@ def test_equal_bits_are_a_repetition() -> None:
     assert calls.number == 3  # the third is for the check of layouts
 
 
-def test_other_bits_within_the_budget_are_none() -> None:
+def test_different_results_within_the_budget_fail() -> None:
     outcome = run_corrupted(Calls(off_by_an_ulp, lambda number: number == 2))
     assert failed_checks(outcome) == ["repeat"]
     assert "out: 1 of 35 elements have other bits, the first at (6, 4)" in outcome.message
 
 
-def test_state_that_calls_leave_behind_shows() -> None:
-    def added_up(arguments: dict[str, Any]) -> None:
+def test_a_vendor_whose_calls_depend_on_earlier_ones_fails() -> None:
+    def doubled(arguments: dict[str, Any]) -> None:
         arguments["out"].view()[...] *= 2
 
-    calls = Calls(added_up, lambda number: number > 1)
+    calls = Calls(doubled, lambda number: number > 1)
     outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["repeat"]
     assert "repeat: a second call: values: out: 35 of 35 elements are wrong" in outcome.message
     assert calls.number == 3  # the third call shows that the copies of the inputs are not the reason
 
 
-def test_a_second_call_must_not_fail() -> None:
+def test_an_error_in_the_second_call_fails() -> None:
     outcome = run_corrupted(Calls(lambda arguments: Error.ErrorOccurred, lambda number: number > 1))
     assert failed_checks(outcome) == ["repeat"]
     assert "repeat: a second call: ErrorOccurred: corrupted" in outcome.message
@@ -65,15 +65,15 @@ def test_a_second_call_must_not_fail() -> None:
 @pytest.mark.parametrize(
     ("corrupt", "check"), [(byte_after, "guards"), (input_written, "inputs"), (gap_written, "gaps")]
 )
-def test_what_a_second_call_does_to_memory_is_told_by_the_check_of_it(corrupt: Corruption, check: str) -> None:
+def test_a_write_to_memory_in_the_second_call_fails_the_check_for_it(corrupt: Corruption, check: str) -> None:
     outcome = run_corrupted(Calls(corrupt, lambda number: number > 1))
     assert failed_checks(outcome) == [check]
     assert f"{check}: in a second call, " in outcome.message
 
 
-def test_where_tensors_lie_must_not_matter() -> None:
+def test_a_vendor_that_depends_on_storage_offsets_fails() -> None:
     def start_of_storage(arguments: dict[str, Any]) -> None:
-        """The input is taken from where its storage starts, which in most tensors is where the first element lies."""
+        """Read the input from the start of its storage, where the first element of most tensors is."""
         out, input = arguments["out"], arguments["input"]
         contents = input.storage().view(np.float32)[: input.numel]
         with np.errstate(invalid="ignore"):
@@ -83,7 +83,7 @@ def test_where_tensors_lie_must_not_matter() -> None:
     assert failed_checks(outcome) == ["repeat"]
 
 
-def test_where_several_answers_are_right_a_second_one_may_differ() -> None:
+def test_a_second_call_may_return_another_valid_result() -> None:
     """Equal elements may have any order, and another order in each call."""
     calls = Calls(_equal_neighbours_swapped, lambda number: number == 2)
     assert run_corrupted(calls, "diopiSort", "bool-rows").verdict is Verdict.passed
@@ -101,7 +101,7 @@ def _equal_neighbours_swapped(arguments: dict[str, Any]) -> None:
     positions[pair] = positions[pair][::-1].copy()
 
 
-def test_a_call_that_went_wrong_is_not_repeated() -> None:
+def test_a_failed_call_is_not_repeated() -> None:
     calls = Calls(element_off_by_ulps(100), lambda number: True)
     outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["values"]

@@ -56,12 +56,12 @@ def outcome_of(case: BaselineCase, **results: Any) -> Outcome:
         return run_case(vendor, device, case)
 
 
-def assert_right(case: BaselineCase, **results: Any) -> None:
+def assert_accepted(case: BaselineCase, **results: Any) -> None:
     outcome = outcome_of(case, **results)
     assert outcome.verdict is Verdict.passed, outcome.message
 
 
-def assert_wrong(case: BaselineCase, words: str, **results: Any) -> None:
+def assert_rejected(case: BaselineCase, words: str, **results: Any) -> None:
     outcome = outcome_of(case, **results)
     assert outcome.verdict is Verdict.failed
     assert words in outcome.message
@@ -74,17 +74,17 @@ def sort(values: Any = TIES, descending: bool = False, stable: bool | None = Non
     return case_of("diopiSort", input=literal(values), dim=0, descending=descending, pStable=stable)
 
 
-def test_only_ties_leave_a_choice() -> None:
+def test_only_sorts_with_ties_need_the_validator() -> None:
     assert results_needing_validator(sort()) == ["values", "indices"]
     assert results_needing_validator(sort(stable=True)) == results_needing_validator(sort([3.0, 1.0, nan, 2.0])) == []
 
 
-def test_equal_elements_come_in_any_order() -> None:
-    assert_right(sort(), indices=[1, 4, 5, 0, 2, 3])
-    assert_right(sort(), indices=[4, 1, 5, 2, 0, 3])
-    assert_right(sort(descending=True), indices=[3, 2, 0, 5, 4, 1])
-    assert_right(sort([nan, 1.0, nan]), indices=[1, 2, 0])
-    assert_wrong(sort(stable=True), "values: indices", indices=[4, 1, 5, 0, 2, 3])
+def test_equal_elements_may_have_any_order() -> None:
+    assert_accepted(sort(), indices=[1, 4, 5, 0, 2, 3])
+    assert_accepted(sort(), indices=[4, 1, 5, 2, 0, 3])
+    assert_accepted(sort(descending=True), indices=[3, 2, 0, 5, 4, 1])
+    assert_accepted(sort([nan, 1.0, nan]), indices=[1, 2, 0])
+    assert_rejected(sort(stable=True), "values: indices", indices=[4, 1, 5, 0, 2, 3])
 
 
 WRONG_SORTS: list[tuple[str, Results]] = [
@@ -100,57 +100,57 @@ WRONG_SORTS: list[tuple[str, Results]] = [
 
 
 @pytest.mark.parametrize(("words", "results"), WRONG_SORTS)
-def test_wrong_sorts_are_refused(words: str, results: Results) -> None:
-    assert_wrong(sort(), words, **results)
+def test_wrong_sorts_are_rejected(words: str, results: Results) -> None:
+    assert_rejected(sort(), words, **results)
 
 
-def test_zeros_of_either_sign_are_equal_and_stay_what_they_are() -> None:
+def test_zeros_of_both_signs_may_have_any_order_but_keep_their_signs() -> None:
     case = sort([0.0, -1.0, -0.0])
-    assert_right(case, values=[-1.0, -0.0, 0.0], indices=[1, 2, 0])
-    assert_wrong(case, "at the positions in indices", values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
+    assert_accepted(case, values=[-1.0, -0.0, 0.0], indices=[1, 2, 0])
+    assert_rejected(case, "at the positions in indices", values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
 
 
 def test_sorts_of_a_matrix_are_validated_row_by_row() -> None:
     case = case_of("diopiSort", input=literal([[2, 2], [1, 2], [2, 1]]), dim=-2, descending=False, pStable=False)
-    assert_right(case, indices=[[1, 2], [2, 1], [0, 0]])
-    assert_wrong(case, "occurs more than once along axis -2", indices=[[1, 2], [2, 1], [2, 0]])
+    assert_accepted(case, indices=[[1, 2], [2, 1], [0, 0]])
+    assert_rejected(case, "occurs more than once along axis -2", indices=[[1, 2], [2, 1], [2, 0]])
 
 
 def argsort(stable: bool = False) -> BaselineCase:
     return case_of("diopiArgsort", input=literal([2.0, 1.0, 2.0]), stable=stable, dim=None, descending=True)
 
 
-def test_positions_alone() -> None:
-    assert_right(argsort(), out=[2, 0, 1])
-    assert_right(argsort(), out=[0, 2, 1])
-    assert_wrong(argsort(), "not in order", out=[2, 1, 0])
-    assert_wrong(argsort(), "occurs more than once", out=[0, 0, 1])
-    assert_wrong(argsort(stable=True), "values", out=[2, 0, 1])
+def test_argsort_may_return_equal_elements_in_any_order() -> None:
+    assert_accepted(argsort(), out=[2, 0, 1])
+    assert_accepted(argsort(), out=[0, 2, 1])
+    assert_rejected(argsort(), "not in order", out=[2, 1, 0])
+    assert_rejected(argsort(), "occurs more than once", out=[0, 0, 1])
+    assert_rejected(argsort(stable=True), "values", out=[2, 0, 1])
 
 
 def topk(k: int, sorted: bool = True, largest: bool = True, values: Any = TIES) -> BaselineCase:
     return case_of("diopiTopk", input=literal(values), k=k, dim=0, largest=largest, sorted=sorted)
 
 
-def test_any_of_equal_elements_may_be_taken() -> None:
+def test_topk_may_select_any_of_equal_elements() -> None:
     case = topk(2)
-    assert_right(case, indices=[3, 0])
-    assert_right(case, indices=[3, 2])
-    assert_wrong(case, "the elements along axis 0 differ", values=[nan, 2], indices=[3, 5])
-    assert_wrong(case, "not in order", values=[3, nan], indices=[0, 3])
-    assert_wrong(case, "not the elements of input at the positions in indices", indices=[3, 4])
-    assert_wrong(topk(3), "occurs more than once", values=[nan, 3, 3], indices=[3, 0, 0])
+    assert_accepted(case, indices=[3, 0])
+    assert_accepted(case, indices=[3, 2])
+    assert_rejected(case, "the elements along axis 0 differ", values=[nan, 2], indices=[3, 5])
+    assert_rejected(case, "not in order", values=[3, nan], indices=[0, 3])
+    assert_rejected(case, "not the elements of input at the positions in indices", indices=[3, 4])
+    assert_rejected(topk(3), "occurs more than once", values=[nan, 3, 3], indices=[3, 0, 0])
 
 
-def test_an_order_that_is_not_wanted_is_free() -> None:
+def test_an_unsorted_topk_may_have_any_order() -> None:
     distinct = [3.0, 1.0, 2.0, 5.0]
     case = topk(2, sorted=False, values=distinct)
-    assert_right(case, values=[5, 3], indices=[3, 0])
-    assert_right(case, values=[3, 5], indices=[0, 3])
-    assert_wrong(case, "differ", values=[2, 5], indices=[2, 3])
+    assert_accepted(case, values=[5, 3], indices=[3, 0])
+    assert_accepted(case, values=[3, 5], indices=[0, 3])
+    assert_rejected(case, "differ", values=[2, 5], indices=[2, 3])
     smallest = topk(2, sorted=False, largest=False, values=distinct)
-    assert_right(smallest, values=[2, 1], indices=[2, 1])
-    assert_wrong(topk(2, values=distinct), "values: values", values=[3, 5], indices=[0, 3])
+    assert_accepted(smallest, values=[2, 1], indices=[2, 1])
+    assert_rejected(topk(2, values=distinct), "values: values", values=[3, 5], indices=[0, 3])
 
 
 def unique(values: Any, dim: int | None = None) -> BaselineCase:
@@ -158,23 +158,23 @@ def unique(values: Any, dim: int | None = None) -> BaselineCase:
     return case_of("diopiUnique", **arguments)
 
 
-def test_any_zero_stands_for_all() -> None:
+def test_unique_may_return_a_zero_of_either_sign() -> None:
     case = unique([0.0, 2.0, -0.0])
     assert results_needing_validator(case) == ["out"]
-    assert_right(case, out=[0.0, 2.0])
-    assert_right(case, out=[-0.0, 2.0])
-    assert_wrong(case, "not the distinct values in order", out=[2.0, 0.0])
-    assert_wrong(case, "not the distinct values in order", out=[0.0, 2.5])
-    assert_wrong(case, "values: counts", counts=[1, 2])
-    assert_wrong(case, "values: indices", indices=[0, 1, 1])
+    assert_accepted(case, out=[0.0, 2.0])
+    assert_accepted(case, out=[-0.0, 2.0])
+    assert_rejected(case, "not the distinct values in order", out=[2.0, 0.0])
+    assert_rejected(case, "not the distinct values in order", out=[0.0, 2.5])
+    assert_rejected(case, "values: counts", counts=[1, 2])
+    assert_rejected(case, "values: indices", indices=[0, 1, 1])
     assert results_needing_validator(unique([-0.0, 2.0, -0.0])) == []
 
 
 def test_distinct_slices_are_slices_of_the_input() -> None:
     case = unique([[0.0, -0.0], [1.0, 2.0], [-0.0, 0.0]], 0)
-    assert_right(case, out=[[0.0, -0.0], [1.0, 2.0]])
-    assert_right(case, out=[[-0.0, 0.0], [1.0, 2.0]])
-    assert_wrong(case, "not elements of the input", out=[[0.0, 0.0], [1.0, 2.0]])
+    assert_accepted(case, out=[[0.0, -0.0], [1.0, 2.0]])
+    assert_accepted(case, out=[[-0.0, 0.0], [1.0, 2.0]])
+    assert_rejected(case, "not elements of the input", out=[[0.0, 0.0], [1.0, 2.0]])
 
 
 def index_put(index: Any) -> BaselineCase:
@@ -182,12 +182,12 @@ def index_put(index: Any) -> BaselineCase:
     return case_of("diopiIndexPut", input=literal([7.0] * 4), values=values, indices=indices, accumulate=False)
 
 
-def test_any_of_several_values_for_a_place_may_stay() -> None:
+def test_any_of_several_values_for_a_position_may_be_written_last() -> None:
     case = index_put([2, 0, -2])
-    assert_right(case, out=[2, 7, 1, 7])
-    assert_right(case, out=[2, 7, 3, 7])
+    assert_accepted(case, out=[2, 7, 1, 7])
+    assert_accepted(case, out=[2, 7, 3, 7])
     for invalid in ([2, 7, 2, 7], [2, 7, 7, 7], [7, 7, 1, 7], [2, 1, 1, 7], [2, 7, 4, 7]):
-        assert_wrong(case, "one of the values written there", out=invalid)
+        assert_rejected(case, "one of the values written there", out=invalid)
     assert results_needing_validator(index_put([2, 0, 1])) == []
 
 
@@ -195,10 +195,10 @@ def test_derived_functions_share_the_validator_of_their_base() -> None:
     index, src = literal([[0, 0, 1]], Dtype.int64), literal([[1.0, 2.0, 3.0, 4.0]])
     arguments = {"input": literal([[7.0, 8.0, 9.0]]), "dim": 1, "src": src, "index": index, "reduce": None}
     case = case_of("diopiScatterInp", **arguments)
-    assert_right(case, input=[[1, 3, 9]])
-    assert_right(case, input=[[2, 3, 9]])
+    assert_accepted(case, input=[[1, 3, 9]])
+    assert_accepted(case, input=[[2, 3, 9]])
     for invalid in ([[3, 3, 9]], [[1, 3, 4]], [[7, 3, 9]]):
-        assert_wrong(case, "one of the values written there", input=invalid)
+        assert_rejected(case, "one of the values written there", input=invalid)
 
 
 def test_validator_ignores_results_with_only_one_valid_value() -> None:
@@ -224,7 +224,7 @@ class Idle(StubVendor):
 
 
 @pytest.mark.parametrize("case", [sort(), sort(descending=True), argsort(), topk(2), index_put([2, 0, 2])])
-def test_what_was_not_written_is_refused(case: BaselineCase) -> None:
+def test_unwritten_results_are_rejected(case: BaselineCase) -> None:
     vendor = Idle("idle", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device:
         assert run_case(vendor, device, case).verdict is Verdict.failed

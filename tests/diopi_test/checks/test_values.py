@@ -27,7 +27,7 @@ def wrong_elements(actual: Any, expected: Expected) -> list[bool]:
     return compare(np.asarray(actual, to_numpy(expected.dtype)), expected).is_wrong.tolist()
 
 
-def test_the_budget_is_k_units() -> None:
+def test_errors_up_to_k_units_are_accepted() -> None:
     unity, step = np.float32(1), np.spacing(np.float32(1))
     actual = [unity, unity + 7 * step, unity + 9 * step]
     assert wrong_elements(actual, rounded([1.0, 1.0, 1.0])) == [False, False, True]
@@ -94,7 +94,9 @@ def test_large_results_are_sampled_unless_their_errors_are_large() -> None:
         ([1.0], rounded([1.0]), 0.0),
     ],
 )
-def test_nothing_wrong_is_within_a_multiple_of_the_budget(actual: Any, expected: Expected, ratio: float | None) -> None:
+def test_the_ratio_is_infinite_without_a_budget_and_for_another_shape(
+    actual: Any, expected: Expected, ratio: float | None
+) -> None:
     result = SimpleNamespace(name="out", actual=np.asarray(actual, to_numpy(expected.dtype)), expected=expected)
     slightly_off = SimpleNamespace(name="other", actual=np.float32(1 + 2**-20), expected=rounded(1.0))
     run = SimpleNamespace(
@@ -123,7 +125,7 @@ def test_results_with_several_valid_values_are_left_to_the_validator(needs_valid
     assert check(run).passed is needs_validator
 
 
-def test_exact_results_admit_no_error() -> None:
+def test_exact_results_must_be_equal() -> None:
     expected = Expected(values=np.array([1.0, np.nan, np.inf]), dtype=Dtype.float32)
     assert wrong_elements([1.0, np.nan, np.inf], expected) == [False] * 3
     assert wrong_elements([np.nextafter(np.float32(1), 2), 0.0, -np.inf], expected) == [True] * 3
@@ -142,13 +144,13 @@ def test_the_sign_of_a_cancelled_zero_does_not_count() -> None:
     assert wrong_elements([-0.0, 0.0], expected) == [False, False]
 
 
-def test_nan_and_infinity_must_be_themselves() -> None:
+def test_nan_and_infinity_must_be_equal() -> None:
     expected = rounded([np.nan, np.inf, -np.inf, 1.0])
     assert wrong_elements([np.nan, np.inf, -np.inf, 1.0], expected) == [False] * 4
     assert wrong_elements([1.0, np.nan, np.inf, np.nan], expected) == [True] * 4
 
 
-def test_what_rounds_to_infinity_may_be_infinite() -> None:
+def test_a_result_that_rounds_to_infinity_may_be_infinite() -> None:
     largest = float(np.finfo(np.float16).max)
     assert wrong_elements([np.inf, np.inf], rounded([largest, largest / 2], Dtype.float16)) == [False, True]
     assert wrong_elements([-np.inf], rounded([largest], Dtype.float16)) == [True]
@@ -195,7 +197,7 @@ def complex_numbers(values: Any) -> Expected:
     return Expected(values=values, dtype=Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))
 
 
-def test_beside_an_infinite_part_the_other_has_its_budget() -> None:
+def test_the_part_beside_an_infinite_part_has_its_own_budget() -> None:
     expected, step = complex_numbers([complex(np.inf, 5.0)]), float(np.spacing(np.float32(5)))
     assert wrong_elements([complex(np.inf, 5 + step)], expected) == [False]
     assert wrong_elements([complex(np.inf, 5 + 9 * step)], expected) == [True]

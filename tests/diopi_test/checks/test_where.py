@@ -33,7 +33,7 @@ def odd_columns(view: Any) -> None:
     view[2, 3] *= np.float32(2)
 
 
-def test_the_worst_element_with_its_inputs_and_the_whole_call() -> None:
+def test_the_difference_has_the_worst_element_its_inputs_and_the_call() -> None:
     (place,) = failed(outcome(odd_columns))["values"].differences
     assert (place.tensor, place.problem, place.wrong_count, place.total) == ("out", "are wrong", 8, 20)
     assert place.index == (2, 3)
@@ -60,7 +60,7 @@ def test_the_message_names_the_worst_element_and_the_pattern() -> None:
     assert " (exactly [:, 1::2]); " in message
 
 
-def test_what_is_not_finite_is_the_worst() -> None:
+def test_an_element_that_is_not_finite_is_the_worst() -> None:
     def change(view: Any) -> None:
         view[0, 0] = 1e30
         view[3, 1] = np.nan
@@ -69,7 +69,7 @@ def test_what_is_not_finite_is_the_worst() -> None:
     assert (place.index, place.error) == ((3, 1), np.inf)
 
 
-def test_integers_are_measured_too() -> None:
+def test_the_worst_integer_has_the_largest_error() -> None:
     def change(view: Any) -> None:
         view[1, 1] += 1
         view[1, 4] += 9
@@ -86,7 +86,7 @@ def test_special_inputs_are_named() -> None:
     assert "only where expected is NaN" in place.pattern_suffix
 
 
-def test_too_large_a_mean_has_a_place() -> None:
+def test_too_large_a_root_mean_square_is_located() -> None:
     def change(view: Any) -> None:
         view[...] = view.astype("bfloat16").astype(np.float16)
 
@@ -110,7 +110,7 @@ def test_a_second_call_is_named_and_its_offsets_shown() -> None:
     assert place.arguments["input"] == "float32 (4, 5), strides (5, 1), offset 64"
 
 
-def test_other_bits_in_the_second_call_have_a_place() -> None:
+def test_different_bits_in_the_second_call_are_located() -> None:
     calls = []
 
     def change(view: Any) -> None:
@@ -122,7 +122,7 @@ def test_other_bits_in_the_second_call_have_a_place() -> None:
     assert (place.problem, place.index, place.call) == ("have other bits", (3, 4), "a second call")
 
 
-def test_inputs_and_unwritten_results_have_a_place() -> None:
+def test_changed_inputs_and_unwritten_results_are_located() -> None:
     written = outcome_of(FaultyVendor("faulty", faulty.input_written), "diopiSqrt", "float32-matrix")
     (place,) = failed(written)["inputs"].differences
     assert (place.tensor, place.problem, place.index, place.inputs) == ("input", "changed", (0, 0), {})
@@ -131,7 +131,7 @@ def test_inputs_and_unwritten_results_have_a_place() -> None:
     assert (place.problem, place.index, place.actual) == ("were not written", (6, 4), "nan")
 
 
-def test_arrays_of_tensors_name_the_entry_and_no_more_than_a_few() -> None:
+def test_at_most_three_entries_of_an_array_of_tensors_are_listed() -> None:
     def change(arguments: dict[str, Any]) -> None:
         for tensor in arguments["outs"]:
             tensor.view()[...] += 1
@@ -142,12 +142,12 @@ def test_arrays_of_tensors_name_the_entry_and_no_more_than_a_few() -> None:
     assert [place.tensor for place in places] == [f"outs.{number}" for number in range(len(places))]
 
 
-def test_a_place_is_json_and_back() -> None:
+def test_a_difference_survives_a_round_trip_through_json() -> None:
     for place in failed(outcome(odd_columns))["values"].differences:
         assert from_json(Difference, to_json(place)) == place
 
 
-def test_details_say_what_the_message_does_not() -> None:
+def test_details_describe_the_element_its_inputs_and_the_call() -> None:
     found = outcome(odd_columns)
     element, inputs, call = details(found.check_results)
     assert element.startswith("out[2, 3]: ") and element.endswith(" times the budget")

@@ -119,7 +119,7 @@ class Overlapping(HostRuntime):
         return self.shared[nbytes]
 
     def free(self, address: int) -> None:
-        """Others may use it."""
+        """Do nothing: another block may share this memory."""
 
 
 class Leaking(HostRuntime):

@@ -41,7 +41,7 @@ BROADCAST = call(
     conj=False,
     interleaved=False,
 )
-"""Arguments that become invalid if x is longer: there is one number per cosine, for two elements."""
+"""Arguments that become invalid if x is longer, because each cosine is for two elements."""
 BROADCAST = replace(BROADCAST, arguments={**BROADCAST.arguments, "x": TensorSpec((1, 4), Dtype.float32)})
 
 POINTS = {"pooled_features": (1, 1, 1, 1), "xyz": (1, 20, 3), "boxes3d": (1, 1, 7), "pts_feature": (1, 20, 1)}

@@ -38,7 +38,7 @@ def literal(*values: float) -> Domain:
 
 
 def observe(rule: str, *cases: ExaminedCase) -> list[str]:
-    """Return what a rule observes in these cases of case function."""
+    """Return the observations of a rule about these cases of one function."""
     return [text for _, text in rules.RULES[rule]([case for case in cases if case.is_examined])]
 
 

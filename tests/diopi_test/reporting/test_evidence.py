@@ -89,7 +89,7 @@ def change(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], No
 
 
 def relisted(parts: dict[str, bytes]) -> None:
-    """Return the members with correct digests."""
+    """Correct the digests and sizes of the members in the index."""
     index: Any = json.loads(parts[INDEX])
     for name in index["members"]:
         index["members"][name] = {"sha256": hashlib.sha256(parts[name]).hexdigest(), "size": len(parts[name])}

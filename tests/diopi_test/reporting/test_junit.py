@@ -20,7 +20,7 @@ def document(cases: Sequence[CaseRecord]) -> ElementTree.Element:
 
 
 def outcome(case: CaseRecord) -> ElementTree.Element | None:
-    """Return the elements of a case in the document, without its properties."""
+    """Return the first element of a case in the document other than its properties; None if there is none."""
     found = document([case_record("diopiAdd[float32-right]", "passed"), case])
     elements = found.findall("testsuite/testcase")[1]
     return next((element for element in elements if element.tag != "properties"), None)

@@ -83,7 +83,7 @@ def is_alive(process: int) -> bool:
 
 
 class Reports(list[tuple[str, Outcome]]):
-    """A receiver of reports that stores the outcomes of cases by ID."""
+    """A receiver of reports that lists the ID and the outcome of each reported case."""
 
     def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         self.append((case.id, outcome))

@@ -69,13 +69,13 @@ def _by_fft(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _convolution(
-    convolve: Convolve, is_served: Callable[[Tensor], bool], func: Any, x: Tensor, w: Tensor, *attributes: Any
+    convolve: Convolve, is_supported: Callable[[Tensor], bool], func: Any, x: Tensor, w: Tensor, *attributes: Any
 ) -> Any:
     """Replace convolutions of float32 images with stride and dilation 1; others remain direct."""
     exact = func(x, w, *attributes)  # rejects invalid arguments
     bias, stride, padding, dilation, is_transposed, _, groups = attributes
     is_dense = x.ndim == 4 and not is_transposed and {*stride, *dilation} == {1} and x.dtype is torch.float32
-    if not (is_dense and is_served(w) and x.numel() and w.numel() and torch.isfinite(x).all()):
+    if not (is_dense and is_supported(w) and x.numel() and w.numel() and torch.isfinite(x).all()):
         return exact
     padded = pad(x, [padding[-1], padding[-1], padding[0], padding[0]])
     parts = zip(padded.chunk(groups, 1), w.chunk(groups), strict=True)
@@ -86,10 +86,10 @@ def _convolution(
 def winograd_replacements(size: int) -> dict[str, Callable[..., Any]]:
     """Return the replacements by which convolutions with kernels of 3 × 3 use F(size × size, 3 × 3)."""
 
-    def is_served(w: Tensor) -> bool:
+    def is_supported(w: Tensor) -> bool:
         return tuple(w.shape[-2:]) == (3, 3)
 
-    return {"convolution": partial(_convolution, partial(_by_winograd, size), is_served)}
+    return {"convolution": partial(_convolution, partial(_by_winograd, size), is_supported)}
 
 
 def fft_replacements() -> dict[str, Callable[..., Any]]:

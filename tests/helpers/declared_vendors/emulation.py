@@ -70,8 +70,8 @@ class EmulatedVendor(BaseVendor):
         replacements: Replacements,
         decompositions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        self._honest = find_vendor("torch_cpu")
-        super().__init__(name, self._honest.version, waivers=self._honest.waivers)
+        self._torch_cpu = find_vendor("torch_cpu")
+        super().__init__(name, self._torch_cpu.version, waivers=self._torch_cpu.waivers)
         self.emulated = emulated
         self._replacements = replacements
         self._decompositions = decompositions or {}
@@ -79,21 +79,21 @@ class EmulatedVendor(BaseVendor):
     @property
     def source_modules(self) -> Mapping[str, str]:
         """The modules of torch_cpu."""
-        return self._honest.source_modules
+        return self._torch_cpu.source_modules
 
     def has(self, name: str) -> bool:
         """Return whether torch_cpu implements a function."""
-        return self._honest.has(name)
+        return self._torch_cpu.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         """Call a function of torch_cpu with the replacements."""
         with sdpa_kernel([SDPBackend.MATH]), EmulationMode(self._replacements, self._decompositions):
-            return self._honest.call(name, context, *arguments)
+            return self._torch_cpu.call(name, context, *arguments)
 
     def last_error(self) -> str:
         """Return the message of the latest failed call."""
-        return self._honest.last_error()
+        return self._torch_cpu.last_error()
 
     def open_device(self) -> Device:
         """Open a device of torch_cpu."""
-        return self._honest.open_device()
+        return self._torch_cpu.open_device()

@@ -129,7 +129,10 @@ def product_replacements(multiply: Multiply, dtypes: Sequence[torch.dtype]) -> d
 
 
 def round_significand(x: Tensor, bits: int) -> Tensor:
-    """Return float32 or complex64 numbers rounded to a number of significant bits; finite numbers stay finite."""
+    """Return float32 or complex64 numbers rounded to a number of significant bits; other types are unchanged.
+
+    Finite numbers that would round to infinity are truncated.
+    """
     if x.dtype is torch.complex64:
         return torch.view_as_complex(round_significand(torch.view_as_real(x.resolve_conj()), bits))
     if x.dtype is not torch.float32:

@@ -16,13 +16,13 @@ struct queue {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct copy *first, *last; /* the first is being done */
+    struct copy *first, *last; /* the thread executes the first */
     bool ended;
 };
 
 static atomic_int count;
 
-int given(void) { return count; }
+int live_count(void) { return count; }
 
 static void* work(void* argument) {
     struct queue* queue = argument;
@@ -90,12 +90,12 @@ static void release(void* memory) {
 
 static int32_t copy(diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes) {
     struct queue* queue = stream;
-    struct copy* made = fault() ? NULL : malloc(sizeof *made);
-    if (made == NULL) return 1;
-    *made = (struct copy){NULL, dst, src, bytes};
+    struct copy* new_copy = fault() ? NULL : malloc(sizeof *new_copy);
+    if (new_copy == NULL) return 1;
+    *new_copy = (struct copy){NULL, dst, src, bytes};
     pthread_mutex_lock(&queue->lock);
-    *(queue->first != NULL ? &queue->last->next : &queue->first) = made;
-    queue->last = made;
+    *(queue->first != NULL ? &queue->last->next : &queue->first) = new_copy;
+    queue->last = new_copy;
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->lock);
     return 0;

@@ -1,12 +1,12 @@
-/* Everything the runtime asks for is denied once: each allocation, each handle, each service of the vendor. The call
- * says so, nothing is lost, and whatever follows works.
+/* Each allocation, each handle and each service of the vendor that the runtime requests fails once. The call then
+ * returns an error, no memory leaks, and later calls work.
  *
  * Linked with --wrap for the functions below. */
 #include <string.h>
 
 #include "program.h"
 
-static _Thread_local int countdown; /* to what is denied; 0: nothing */
+static _Thread_local int countdown; /* number of the request that fails, counted down; 0: none */
 
 bool fault(void) { return countdown > 0 && --countdown == 0; }
 
@@ -24,7 +24,7 @@ DENIABLE(handle_new, (int kind), (kind))
 
 static int failures;
 
-static bool done(diopiError_t code) {
+static bool succeeded(diopiError_t code) {
     CHECK(code == diopiSuccess || code == diopiErrorOccurred);
     CHECK(code == diopiSuccess || diopirt_last_error()[0] != '\0');
     failures += code != diopiSuccess;
@@ -34,31 +34,31 @@ static bool done(diopiError_t code) {
 static const int64_t rows_and_columns[] = {3, 4}, column_major[] = {1, 3};
 static const diopiSize_t shape = {rows_and_columns, 2}, strides = {column_major, 2};
 
-static diopiTensorHandle_t make_tensor(diopiContextHandle_t context, diopiDevice_t where) {
+static diopiTensorHandle_t make_tensor(diopiContextHandle_t context, diopiDevice_t memory_kind) {
     static const int32_t values[20] = {1, 2, 3};
-    diopiTensorHandle_t made = NULL;
-    done(diopirt_tensor_create(context, &shape, &strides, diopi_dtype_int32, where, 2, 20, values, &made));
-    return made;
+    diopiTensorHandle_t tensor = NULL;
+    succeeded(diopirt_tensor_create(context, &shape, &strides, diopi_dtype_int32, memory_kind, 2, 20, values, &tensor));
+    return tensor;
 }
 
-static void use_tensor(diopiContextHandle_t context, diopiDevice_t where) {
-    diopiTensorHandle_t tensor = make_tensor(context, where), clone = NULL;
+static void use_tensor(diopiContextHandle_t context, diopiDevice_t memory_kind) {
+    diopiTensorHandle_t tensor = make_tensor(context, memory_kind), clone = NULL;
     int32_t values[20] = {0};
     if (tensor == NULL) return;
-    if (done(diopirt_tensor_read(tensor, 0, sizeof values, values))) CHECK(values[2] == 3);
-    done(diopirt_tensor_write(tensor, 0, sizeof values, values));
-    done(diopirt_tensor_check(tensor, NULL));
-    if (done(diopirt_tensor_clone(tensor, &clone))) {
-        done(diopirt_tensor_destroy(clone, NULL));
+    if (succeeded(diopirt_tensor_read(tensor, 0, sizeof values, values))) CHECK(values[2] == 3);
+    succeeded(diopirt_tensor_write(tensor, 0, sizeof values, values));
+    succeeded(diopirt_tensor_check(tensor, NULL));
+    if (succeeded(diopirt_tensor_clone(tensor, &clone))) {
+        succeeded(diopirt_tensor_destroy(clone, NULL));
     } else {
         CHECK(clone == NULL);
     }
-    done(diopirt_tensor_destroy(tensor, NULL));
+    succeeded(diopirt_tensor_destroy(tensor, NULL));
 }
 
 static void leave_tensors(diopiContextHandle_t context) {
     diopiTensorHandle_t required = NULL, csr = NULL, parts[3];
-    if (!done(diopiRequireTensor(context, &required, &shape, NULL, diopi_dtype_float64, diopi_device))) {
+    if (!succeeded(diopiRequireTensor(context, &required, &shape, NULL, diopi_dtype_float64, diopi_device))) {
         CHECK(required == NULL);
     }
     bool complete = true;
@@ -66,17 +66,19 @@ static void leave_tensors(diopiContextHandle_t context) {
         parts[i] = make_tensor(context, i == 0 ? diopi_host : diopi_device);
         complete = complete && parts[i] != NULL;
     }
-    if (complete && done(diopirt_tensor_sparse_csr(context, &shape, parts[0], parts[1], parts[2], &csr))) {
-        done(diopirt_tensor_destroy(csr, NULL));
+    if (complete && succeeded(diopirt_tensor_sparse_csr(context, &shape, parts[0], parts[1], parts[2], &csr))) {
+        succeeded(diopirt_tensor_destroy(csr, NULL));
     }
 }
 
 static void use_generator(diopiContextHandle_t context) {
     diopiGeneratorHandle_t generator;
     diopiTensorHandle_t state = NULL;
-    if (!done(diopirt_generator_create(7, 0, &generator))) return;
-    if (done(diopiGeneratorGetState(context, generator, &state))) done(diopiGeneratorSetState(generator, state));
-    done(diopirt_generator_destroy(generator));
+    if (!succeeded(diopirt_generator_create(7, 0, &generator))) return;
+    if (succeeded(diopiGeneratorGetState(context, generator, &state))) {
+        succeeded(diopiGeneratorSetState(generator, state));
+    }
+    succeeded(diopirt_generator_destroy(generator));
 }
 
 enum { RECORDS = 70 }; /* more than the log has room for at first */
@@ -86,7 +88,7 @@ static void use_records(void) {
     diopirt_record_log(true);
     for (int i = 0; i < RECORDS; i++) {
         void* record = NULL;
-        if (done(diopiRecordStart("a span", &record))) done(diopiRecordEnd(&record));
+        if (succeeded(diopiRecordStart("a span", &record))) succeeded(diopiRecordEnd(&record));
         CHECK(record == NULL);
     }
     CHECK(diopirt_record_count() == RECORDS - (failures - before));
@@ -102,29 +104,29 @@ static void use_records(void) {
 
 static void use_context(diopirt_stream_t stream) {
     diopiContextHandle_t context;
-    if (!done(diopirt_context_create(stream, &context))) return;
+    if (!succeeded(diopirt_context_create(stream, &context))) return;
     use_tensor(context, diopi_device);
     use_tensor(context, diopi_host);
     use_generator(context);
     leave_tensors(context);
-    done(diopirt_context_destroy(context, NULL));
+    succeeded(diopirt_context_destroy(context, NULL));
 }
 
-/* A context on a stream of its own, which it keeps or is relieved of. */
+/* Open and destroy a context that creates its stream, which `take` removes from it to destroy it afterwards. */
 static void open_context(diopirt_device_t device, bool take) {
     struct diopirt_layout layout = {&shape, &strides, diopi_dtype_int32, diopi_device, 2, 20};
     diopirt_stream_t stream = NULL;
     diopiContextHandle_t context = diopirt_context_open(device);
-    done(context == NULL ? diopirt_last_code() : diopiSuccess);
+    succeeded(context == NULL ? diopirt_last_code() : diopiSuccess);
     if (context == NULL) return;
     if (take) CHECK(diopirt_context_take_stream(context, &stream) == diopiSuccess);
-    if (diopirt_tensor_open(context, &layout, NULL) == NULL) done(diopirt_last_code());
-    done(diopirt_context_synchronize(context));
-    done(diopirt_context_destroy(context, NULL));
-    if (take) done(diopirt_stream_destroy(stream));
+    if (diopirt_tensor_open(context, &layout, NULL) == NULL) succeeded(diopirt_last_code());
+    succeeded(diopirt_context_synchronize(context));
+    succeeded(diopirt_context_destroy(context, NULL));
+    if (take) succeeded(diopirt_stream_destroy(stream));
 }
 
-/* Everything the runtime can do, and everything given back. */
+/* Call all functions of the runtime, and check that all memory is released. */
 static void use_all(void) {
     int64_t blocks, bytes, allocations;
     diopirt_stream_t stream;
@@ -134,15 +136,15 @@ static void use_all(void) {
         failures++;
         return;
     }
-    if (done(diopirt_stream_create(device, &stream))) {
+    if (succeeded(diopirt_stream_create(device, &stream))) {
         use_context(stream);
-        done(diopirt_stream_destroy(stream));
+        succeeded(diopirt_stream_destroy(stream));
     }
     open_context(device, false);
     open_context(device, true);
     CHECK(diopirt_device_live(device, &blocks, &bytes) == diopiSuccess && blocks == 0 && bytes == 0);
     CHECK(diopirt_device_allocations(device, &allocations) == diopiSuccess && allocations == 0);
-    CHECK(given() == 0);
+    CHECK(live_count() == 0);
     CHECK(diopirt_device_destroy(device) == diopiSuccess);
 }
 

@@ -15,13 +15,13 @@
         }                                                                                                         \
     } while (0)
 
-/* A device with all services; NULL if it can't be made. */
+/* Return a device with all services; NULL if it can't be created. */
 diopirt_device_t open_device(void);
 
-/* Whether the service that is called is to fail; each program has its own answer. */
+/* Whether the service that is called must fail. Each program defines it. */
 bool fault(void);
 
-/* Number of streams and pieces of memory the vendor has given and not got back. */
-int given(void);
+/* Number of streams and blocks of memory that the vendor has created and that were not released. */
+int live_count(void);
 
 #endif /* PROGRAM_H_ */

@@ -1,4 +1,4 @@
-/* Eight threads do everything at once: on devices, streams and contexts of their own and on one they share. */
+/* Eight threads call all functions concurrently, on separate and on shared devices, streams and contexts. */
 #include <pthread.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void use_tensors(diopiContextHandle_t context, int32_t seed) {
     DO(diopirt_tensor_check(tensor, NULL));
     DO(diopirt_tensor_destroy(tensor, NULL));
     DO(diopirt_tensor_destroy(clone, NULL));
-    diopiGeneratorHandle_t dead = (diopiGeneratorHandle_t)(void*)tensor; /* or another's by now, but no generator */
+    diopiGeneratorHandle_t dead = (diopiGeneratorHandle_t)(void*)tensor; /* may be another thread's tensor by now */
     CHECK(diopirt_generator_destroy(dead) != diopiSuccess);
     DO(diopiRequireTensor(context, &tensor, &shape, NULL, diopi_dtype_int8, diopi_host));
     DO(diopiGetTensorNumel(tensor, &numel));
@@ -46,10 +46,10 @@ static void use_required(diopiContextHandle_t context) {
     CHECK(count > 0 && tensors[0] != NULL);
 }
 
-static void use_own_context(diopirt_device_t where, int32_t seed) {
+static void use_own_context(diopirt_device_t used_device, int32_t seed) {
     diopirt_stream_t stream;
     diopiContextHandle_t context;
-    DO(diopirt_stream_create(where, &stream));
+    DO(diopirt_stream_create(used_device, &stream));
     DO(diopirt_context_create(stream, &context));
     use_tensors(context, seed);
     use_required(context);
@@ -57,8 +57,8 @@ static void use_own_context(diopirt_device_t where, int32_t seed) {
     DO(diopirt_stream_destroy(stream));
 }
 
-static void use_opened_context(diopirt_device_t where, int32_t seed) {
-    diopiContextHandle_t context = diopirt_context_open(where);
+static void use_opened_context(diopirt_device_t used_device, int32_t seed) {
+    diopiContextHandle_t context = diopirt_context_open(used_device);
     CHECK(context != NULL);
     use_tensors(context, seed);
     DO(diopirt_context_synchronize(context));
@@ -90,7 +90,7 @@ static void use_records(void) {
     DO(diopiRecordEnd(&outer));
 }
 
-/* The log has one reader, who begins and ends it: what it reads lives until then. */
+/* Only one thread starts, reads and ends the log, because its records live until the log ends. */
 static void read_log(void) {
     diopirt_record_log(true);
     for (int i = 0; i < 100; i++) use_records();
@@ -110,7 +110,7 @@ static void use_errors(int seed) {
     snprintf(expected, sizeof expected, "there is no service %d", 1000 + seed);
     CHECK(diopirt_device_exchange(device, 1000 + seed, NULL, NULL) != diopiSuccess);
     CHECK(strstr(diopirt_last_error(), expected) != NULL);
-    diopiError_t code = diopirt_device_last_error(device, &text); /* which somebody else may have taken away */
+    diopiError_t code = diopirt_device_last_error(device, &text); /* another thread may have removed the service */
     CHECK(code == diopiSuccess || code == diopiNoRegisteredGetLastErrorFunction);
 }
 
@@ -167,7 +167,7 @@ int main(void) {
     DO(diopirt_generator_destroy(generator));
     DO(diopirt_context_destroy(shared, NULL));
     DO(diopirt_stream_destroy(stream));
-    CHECK(given() == 0);
+    CHECK(live_count() == 0);
     DO(diopirt_device_destroy(device));
     return 0;
 }

@@ -1,4 +1,4 @@
-/* A device in host memory whose work is done at once, registered with the runtime when the library starts. */
+/* A device in host memory that works synchronously and is registered with the runtime when the library starts. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

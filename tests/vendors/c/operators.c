@@ -34,7 +34,7 @@ static diopiError_t float_view(diopiConstTensorHandle_t tensor, View* view) {
     return fail(diopiDtypeNotSupported, "element type %d is neither float32 nor float64", (int)view->dtype);
 }
 
-/* Position in memory of the element that comes `index`-th in row-major order of `shape`, which `view` is expanded to. */
+/* Return the position in memory of the `index`-th element, in row-major order, of `view` expanded to `shape`. */
 static int64_t place(const View* view, const diopiSize_t* shape, int64_t index) {
     int64_t position = 0;
     for (int64_t axis = shape->len - 1; axis >= 0; axis--) {
@@ -163,7 +163,7 @@ diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
     return diopiSuccess;
 }
 
-/* Position along an axis of `size` elements, `step` apart in row-major order, of the largest; NaN is larger than all. */
+/* Return the position of the largest of `size` elements that are `step` apart; NaN is larger than all numbers. */
 static int64_t largest(const View* view, int64_t first, int64_t size, int64_t step) {
     int64_t best = 0;
     for (int64_t i = 1; i < size; i++) {

@@ -1,4 +1,4 @@
-// A device in host memory whose work is done at once, under the well-known names.
+// A device in host memory that works synchronously, with the well-known names.
 #include <diopi/conform_test.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What the two files of the example vendor share.
+// Definitions that both files of the example vendor use.
 #pragma once
 
 #include <diopi/functions.h>
@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <string>
 
-// An operator's failure: the code it returns, and the reason for diopiGetLastErrorString.
+// The failure of an operator: its error code, and the reason for diopiGetLastErrorString.
 struct Failure : std::runtime_error {
     Failure(diopiError_t code, const std::string& reason) : std::runtime_error(reason), code(code) {}
     diopiError_t code;
 };
 
-// Runs `body`; what it throws becomes an error code and the last error.
+// Run `body`, and convert an exception to an error code and the last error.
 diopiError_t noteFailure(const char* function, diopiError_t code, const std::string& reason);
 
 template <typename Body>

@@ -1,4 +1,4 @@
-// Operators on every real element type but the half-precision ones, which are not supported.
+// Operators on all real element types except half precision.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -40,7 +40,7 @@ struct View {
         return dim < 0 ? dim + rank() : dim;
     }
 
-    // Position of the element that comes `index`-th in row-major order of `expanded`, to which the view is expanded.
+    // Return the position of the `index`-th element, in row-major order, of `expanded`, to which the view is expanded.
     int64_t place(const Sizes& expanded, int64_t index) const {
         int64_t position = 0, missing = static_cast<int64_t>(expanded.size()) - rank();
         for (int64_t i = static_cast<int64_t>(expanded.size()) - 1; i >= 0; index /= expanded[i--]) {
@@ -57,7 +57,7 @@ struct View {
     }
 };
 
-// Calls `body` with a value of the C++ type of `dtype`.
+// Call `body` with a value of the C++ type of `dtype`.
 template <typename Body>
 auto dispatch(diopiDtype_t dtype, Body body) {
     switch (dtype) {
@@ -225,7 +225,7 @@ static diopiTensorHandle_t required(diopiContextHandle_t ctx, const Sizes& shape
     return made;
 }
 
-// Copies element `from(i)` of `input` to element i of `out`, both in row-major order, for all i.
+// Copy element `from(i)` of `input` to element i of `out`, both in row-major order, for all i.
 template <typename From>
 void gather(const View& out, const View& input, From from) {
     dispatch(out.dtype, [&](auto type) {
@@ -293,7 +293,7 @@ diopiError_t diopiMeshGrid(diopiContextHandle_t, diopiTensorHandle_t* outs, diop
     });
 }
 
-// Of advanced indexing, what one integer tensor along one axis asks for.
+// Advanced indexing only with one integer tensor along one axis.
 diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                         diopiConstTensorHandle_t* indices, int64_t nums) {
     return guarded(__func__, [&] {
@@ -344,7 +344,7 @@ diopiError_t diopiPad(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstT
     });
 }
 
-// The largest whole number `random` draws when no bound is given; all up to 2^53 are exact in a double.
+// The largest integer that `random` draws without a bound. All integers up to 2^53 are exact in a double.
 template <typename T>
 double largest() {
     return std::is_floating_point_v<T> ? std::ldexp(1, std::numeric_limits<T>::digits)
@@ -361,7 +361,7 @@ diopiError_t diopiRandomInp(diopiContextHandle_t, diopiTensorHandle_t inout, int
         dispatch(result.dtype, [&](auto type) {
             using T = decltype(type);
             double count = (to != nullptr ? static_cast<double>(*to) : largest<T>() + 1) - static_cast<double>(from);
-            const bool wide = std::is_same_v<T, int64_t> && count > 0x1p53;  // a double does not tell these apart
+            const bool wide = std::is_same_v<T, int64_t> && count > 0x1p53;  // a double can't represent all of these
             const uint64_t end = to != nullptr ? static_cast<uint64_t>(*to) : uint64_t{1} << 63;
             for (int64_t i = 0; i < result.numel; i++) {
                 uint64_t z = seed + (offset + i + 1) * 0x9E3779B97F4A7C15u;  // Steele, Lea, Flood (2014)
@@ -381,7 +381,7 @@ diopiError_t diopiRandomInp(diopiContextHandle_t, diopiTensorHandle_t inout, int
     });
 }
 
-// Strides of a dense tensor whose axes vary in `order`, the slowest first.
+// Return the strides of a dense tensor whose axes vary in `order`, the slowest first.
 static Sizes denseStrides(const Sizes& shape, const Sizes& order) {
     Sizes strides(shape.size());
     int64_t stride = 1;

@@ -1,4 +1,4 @@
-/* A device in host memory. Each of its functions, and what a library does when it comes and goes, is a place of faults. */
+/* A device in host memory. Faults can occur in each of its functions and when the library is loaded or unloaded. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What may go wrong, each in one way, and which of it the environment asks for. */
+/* The faults, and their selection by the environment. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
@@ -23,20 +23,20 @@
 
 enum {
     SOON = 20 * 1000 * 1000, /* nanoseconds */
-    LONG = 120,              /* seconds: longer than any test waits, and an end even if nobody looks after us */
+    LONG = 120,              /* seconds, longer than any test waits, after which a process that nobody ended ends */
     MEBIBYTE = 1 << 20,
     MANY = 20 * MEBIBYTE,
     MUCH = 4096, /* mebibytes */
 };
 
-/* The result, and where the call happens. */
+/* The operator or function of the device in which a fault occurs, and the memory of its result. */
 typedef struct {
     const char* place;
     char* memory;
     uint64_t bytes;
 } Call;
 
-static bool others_were_called; /* operators with other faults or none, in this process */
+static bool others_were_called; /* whether this process has called operators with other faults or none */
 
 /* The end of the process. */
 
@@ -108,7 +108,7 @@ static diopiError_t throw_bad_alloc(const Call* call) {
 }
 #endif
 
-/* No end. */
+/* Faults that never return. */
 
 static diopiError_t hang(const Call* call) {
     (void)call;
@@ -128,7 +128,7 @@ static diopiError_t stop(const Call* call) {
     return diopiSuccess;
 }
 
-/* Ends only by SIGKILL. */
+/* Only SIGKILL ends the process. */
 static diopiError_t deaf_hang(const Call* call) {
     sigset_t all;
     sigfillset(&all);
@@ -160,12 +160,12 @@ static diopiError_t leak(const Call* call) {
 }
 
 static diopiError_t overrun(const Call* call) {
-    memset(call->memory + call->bytes, 0x42, 16); /* all of it within the guard */
+    memset(call->memory + call->bytes, 0x42, 16); /* only bytes of the guard */
     return diopiSuccess;
 }
 
 static diopiError_t flood(const Call* call) {
-    memset(call->memory + call->bytes, 0x42, 4096); /* the guard, and whatever is behind it */
+    memset(call->memory + call->bytes, 0x42, 4096); /* the guard and memory behind it */
     return diopiSuccess;
 }
 
@@ -262,7 +262,7 @@ static diopiError_t close_descriptors(const Call* call) {
     return diopiSuccess;
 }
 
-/* As if each of them were open for this: the first bytes are those of a large number, for whoever reads a length. */
+/* Write to all file descriptors. A reader that expects a length reads a large number. */
 static diopiError_t write_to_descriptors(const Call* call) {
     static const char foreign[] = {0, 0x10, 0, 0, 'n', 'o', 't', ' ', 'm', 'i', 'n', 'e'};
     (void)call;
@@ -315,7 +315,7 @@ static diopiError_t report_failure(const Call* call) {
 }
 
 static diopiError_t spoil(const Call* call) {
-    if (call->bytes > 0) call->memory[call->bytes - 1] += 0x40; /* twice is not undone */
+    if (call->bytes > 0) call->memory[call->bytes - 1] += 0x40; /* a second change does not restore the value */
     return diopiSuccess;
 }
 
@@ -326,7 +326,7 @@ static diopiError_t spoil_every_second(const Call* call) {
     return calls++ % 2 ? spoil(call) : diopiSuccess;
 }
 
-/* In one call only, whatever the number of processes: a file in DIOPI_TEST_FOLDER tells the others. */
+/* Spoil the result only in the first call of all processes, which creates a file in DIOPI_TEST_FOLDER. */
 static diopiError_t spoil_once(const Call* call) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", getenv("DIOPI_TEST_FOLDER"), call->place);
@@ -395,7 +395,7 @@ static diopiError_t happen(const char* name, size_t length, const Call* call) {
     exit(98);
 }
 
-/* What the environment has for a place, up to the next comma or the end; NULL if it has nothing. */
+/* Return the fault that the environment specifies for a place, up to the next comma or the end; NULL if none. */
 static const char* fault_at(const char* place) {
     const size_t length = strlen(place);
     for (const char* entry = getenv("DIOPI_TEST_FAULT"); entry != NULL; entry = strchr(entry, ',')) {

@@ -1,9 +1,9 @@
-/* What the parts of the faulty vendor share. Its sources are C and C++ alike: compiled as C++ they can throw, too.
+/* Functions of the faulty vendor. Its sources compile as C and as C++, in which they can throw exceptions.
  *
- * DIOPI_TEST_FAULT says what goes wrong and where, as "diopiSin=segfault,diopiCos=hang*,malloc=fail": a place and one of
- * the faults in faults.c. A place is an operator, where the fault comes with an input that holds a NaN (the case
- * float32-special of every operator, and no other), or with a star in every call; or it is one of device.c, where the
- * fault always comes. Without the variable nothing goes wrong. */
+ * DIOPI_TEST_FAULT specifies faults, for example "diopiSin=segfault,diopiCos=hang*,malloc=fail": each entry is a place
+ * and one of the faults in faults.c. In an operator, the fault occurs if an input has a NaN, which is only in the case
+ * float32-special of each operator, or with a star in every call. In a function of device.c, it always occurs. Without
+ * the variable, no fault occurs. */
 #ifndef FAULTY_H
 #define FAULTY_H
 
@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* Note an error's text for diopiGetLastErrorString, and return its code. */
+/* Store the text of an error for diopiGetLastErrorString, and return its code. */
 diopiError_t fail(diopiError_t code, const char* reason);
 
-/* Let what DIOPI_TEST_FAULT has for `place` happen to the `bytes` of `memory` that were just written, if any. */
+/* Execute the fault that DIOPI_TEST_FAULT specifies for `place`, if any, after `bytes` of `memory` were written. */
 diopiError_t go_wrong(const char* place, bool is_special, char* memory, uint64_t bytes);
 
 #ifdef __cplusplus

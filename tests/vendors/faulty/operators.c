@@ -1,4 +1,4 @@
-/* Element-wise operators on float32, correct for every layout and negative test until a defect is switched on. */
+/* Element-wise operators on float32, which are correct for every layout and negative test unless a fault occurs. */
 #include <math.h>
 
 #include "faulty.h"
@@ -24,7 +24,7 @@ static diopiError_t view(diopiConstTensorHandle_t tensor, View* view) {
     return diopiSuccess;
 }
 
-/* Size of `view` along `axis` of a shape of `rank` axes, to which it is broadcast. */
+/* Return the size of `view` along `axis` of a shape of `rank` axes to which it is broadcast. */
 static int64_t size(const View* view, int64_t rank, int64_t axis) {
     int64_t own = axis - (rank - view->shape.len);
     return own < 0 ? 1 : view->shape.data[own];
@@ -40,7 +40,7 @@ static bool is_broadcast(const View* out, const View* one, const View* two) {
     return true;
 }
 
-/* The element of `view` that the one of `shape` which comes `index`-th in row-major order is made of. */
+/* Return the element of `view` for the `index`-th element, in row-major order, of `shape`, to which it is broadcast. */
 static float* element(const View* view, const diopiSize_t* shape, int64_t index) {
     float* place = view->data;
     for (int64_t axis = shape->len - 1; axis >= 0; axis--) {

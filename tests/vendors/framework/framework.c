@@ -1,10 +1,10 @@
-/* A small framework, C and C++ alike: a runtime of its own, and a program that calls a vendor library linked to it.
+/* A small framework in C and C++: a separate runtime, and a program that calls the vendor library linked to it.
  *
- *   framework results     every function once; a line each: name, error code, the bytes of its results
- *   framework registered  the same with the device functions the library registers, not those with well-known names
- *   framework threads     the same from eight threads at once, compared with one another; a line a function
- *   framework failures    calls that fail: the error code, the last error, and whether results stayed as they were
- *   framework first       one call, as the first thing eight threads do
+ *   framework results     calls each function once; prints lines of name, error code, and the bytes of the results
+ *   framework registered  the same with the device functions that the library registers instead of the well-known names
+ *   framework threads     the same from eight threads concurrently, whose results are compared
+ *   framework failures    calls that fail; prints the error code, the last error, and whether results are unchanged
+ *   framework first       eight threads that begin with the same call
  *   framework forked      one call after a fork
  */
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include "runtime.h"
 
-/* The program: what a call leaves in tensors, as text. */
+/* The program: calls, and their results as text. */
 
 static diopiTensorHandle_t tensor(Session* session, diopiDtype_t dtype, int64_t rows, int64_t columns,
                                   const void* values) {
@@ -50,7 +50,7 @@ static void tell_tensor(Session* session, diopiTensorHandle_t result) {
     tell_bytes(session, bytes, count);
 }
 
-/* Begins the line of a function; false if the library lacks it. */
+/* Call a function and begin its line; false if the library does not have it. */
 #define TRY(session, name, ...) \
     (name != NULL && (TELL(session, "\n" #name " %d", (int)name(&(session)->context, __VA_ARGS__)), 1))
 
@@ -142,7 +142,7 @@ static void* in_thread(void* session) {
     return NULL;
 }
 
-/* One call, from the very start; its text is the error code and the last error, or the result. */
+/* Make the first call of a session; its text becomes the result, the error code, and the last error if it failed. */
 static void* one_call(void* session) {
     Session* own = (Session*)session;
     int code = device.create(&own->context.stream);
@@ -157,7 +157,7 @@ static void* one_call(void* session) {
 
 enum { THREADS = 8 };
 
-/* Run `work` in all threads at once and print what it told, which is everywhere the same. */
+/* Run `work` in all threads concurrently, check that their texts are equal, and print the text. */
 static int at_once(void* (*work)(void*)) {
     static Session sessions[THREADS];
     pthread_t running[THREADS];

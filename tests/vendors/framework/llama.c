@@ -59,7 +59,7 @@ static void read_back(diopiTensorHandle_t from, void* to) {
     CHECK(device.synchronize(session.context.stream) == 0);
 }
 
-/* Numbers in mean +- scale that a tensor's number and their places decide. */
+/* Return numbers in mean +- scale that depend on the number of the tensor and their positions. */
 static diopiTensorHandle_t weights(uint32_t number, int64_t rows, int64_t columns, float scale, float mean) {
     static float drawn[PADDED * PROJECTED];
     float step = (float)((double)scale / 1000);
@@ -106,7 +106,7 @@ static void make_state(void) {
     lengths = same_integers(BATCH, PROMPT);
 }
 
-/* A workspace of the size that the latest query gave. */
+/* Return a workspace of the size that the latest query returned. */
 static diopiTensorHandle_t workspace(int64_t size) {
     CHECK(size >= 0);
     return floats(size + 1, 0);
@@ -225,7 +225,7 @@ int main(int count, char** arguments) {
     make_state();
     diopiTensorHandle_t prompts = same_integers(BATCH, PROMPT), gathered = integers(BATCH, TIMES, NULL);
     CALL(diopiUpdatePaddingCount(ctx, padding, prompts, PROMPT, BATCH));
-    CALL(diopiPlusScalarInp(ctx, lengths, -1, BATCH)); /* what is drawn counts before it is cached */
+    CALL(diopiPlusScalarInp(ctx, lengths, -1, BATCH)); /* the length counts a token before the cache has it */
     for (bool stop = sample(prefill(), step, is_top_k); !stop;) {
         step++;
         stop = sample(decode(step), step, is_top_k);

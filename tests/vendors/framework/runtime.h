@@ -1,4 +1,4 @@
-/* The runtime of a small framework, C and C++ alike: tensors of up to six axes, contexts that keep them, generators. */
+/* The runtime of a small framework in C and C++: tensors of up to six axes, contexts that own them, generators. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
 
@@ -101,7 +101,7 @@ QUESTION(diopiGetTensorDtype, diopiDtype_t, th->dtype)
 QUESTION(diopiGetTensorDataConst, const void*, th->data)
 QUESTION(diopiGetTensorStorageOffset, int64_t, ((void)th, 0))
 QUESTION(diopiGetTensorDevice, diopiDevice_t, ((void)th, diopi_device))
-/* No function for sparse tensors: frameworks had none when the interface was young. */
+/* There is no function for sparse tensors, as in frameworks for the first version of the interface. */
 
 diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* stream) {
     *stream = ctx->stream;
@@ -148,7 +148,7 @@ const char* Py_GetVersion(void) { return "2.7.18 (default)"; }
 }
 #endif
 
-/* A program's tensors, and the text it prints. */
+/* The tensors of a program, and the text that it prints. */
 
 typedef struct {
     struct diopiContext context;
@@ -166,7 +166,7 @@ static void close_session(Session* session) {
     CHECK(device.destroy(session->context.stream) == 0);
 }
 
-/* A tensor of these values, of zeros if there are none. */
+/* Return a tensor with these values, or with zeros for NULL. */
 static diopiTensorHandle_t tensor_of(Session* session, diopiDtype_t dtype, const int64_t* shape, int64_t rank,
                                      const void* values) {
     diopiSize_t size = size_of(shape, rank);

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def vendor(monkeypatch: Patch) -> Iterator[None]:
-    """Return a vendor with PyTorch's own kernels."""
+    """Use torch_cpu as the device."""
     opened = backend.Backend(torch_cpu)
     monkeypatch.setattr(backend, "_backend", opened)
     yield
@@ -74,7 +74,7 @@ def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypat
 
 
 def other_weights(patch: Patch, change: Callable[[Engine], Any]) -> None:
-    """Upload the weights of an engine after `change`."""
+    """Replace the weights that an engine uploads to cores by the result of `change`."""
     make = CoreLane.__init__
 
     def changed(self: Any, engine: Engine, cores: Any) -> None:

@@ -70,7 +70,7 @@ def a_load_replaces_the_network(patch: Patch) -> None:
 
 
 def run_with(patch: Patch, change: Callable[[Any, int, list[Any]], tuple[int, list[Any]]]) -> None:
-    """Replace the batch size or the memories with which programs run."""
+    """Let programs run with the batch size and the memories that `change` returns."""
     run = Program.run
     patch.setattr(Program, "run", lambda self, batch, memories: run(self, *change(self, batch, memories)))
 

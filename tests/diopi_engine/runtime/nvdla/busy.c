@@ -1,4 +1,4 @@
-/* A device that has no time: loaded before the library, it takes the place of what that exports. */
+/* A device that is busy. If this is loaded before the library, it replaces the function that the library exports. */
 #include <nvdla.h>
 
 NvError NvDlaSubmit(void* session_handle, void* device_handle, NvDlaTask* tasks, NvU32 num_tasks) {

@@ -1,5 +1,5 @@
-/* Runs an engine file by both interfaces' libraries: `tasks FILE`. Two threads run a batch of two each through the
- * portability layer, and print the sum of the first output; nothing is freed or closed. */
+/* `tasks FILE` executes an engine file with the libraries of both interfaces. Two threads execute a batch of two each
+ * through the portability layer, and print the sum of the first output. Nothing is freed or closed. */
 #include <hgrt.h>
 #include <nvdla.h>
 #include <pthread.h>

@@ -48,7 +48,7 @@ def test_nearest_resizing_is_open_where_rounding_decides(d: int, size: int) -> N
     assert np.flatnonzero(~copies.specified[0, 0]).tolist() == sorted({*moved, *(moved - 1)})
 
 
-def test_outside_counts_as_zero_and_halfway_goes_to_the_even_element() -> None:
+def test_outside_is_zero_and_halfway_positions_select_the_even_element() -> None:
     line = np.array([[[[1.0, 2.0, 4.0, 8.0]]]])
 
     def sample(x: float, mode: str) -> float:

@@ -94,7 +94,7 @@ def test_cholesky_gradient_errors_are_within_its_terms(upper: bool) -> None:
 
 
 def _units(function: str, result: int, *arguments: Array, flags: tuple[bool, ...]) -> Array:
-    """Return the errors of a float32 result in eps times its terms."""
+    """Return the errors of a result in float32 as multiples of eps times its terms, where these are positive."""
     reference = find_reference(function)
     assert reference is not None
     exact, rounded = (

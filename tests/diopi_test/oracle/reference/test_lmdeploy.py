@@ -84,7 +84,7 @@ def decode(
     return [results[0], *results[2:]]
 
 
-def turned(x: Array, position: int) -> Array:
+def rotate_head(x: Array, position: int) -> Array:
     """Return a head's vector with its first columns rotated as complex numbers."""
     pairs = x[0:WIDTH:2] + 1j * x[1:WIDTH:2]
     turns = [complex(math.cos(angle), math.sin(angle)) for angle in angles(position)]
@@ -100,7 +100,7 @@ def vectors(arguments: dict[str, Any], row: int, position: int) -> tuple[Array, 
     """Return the rotated queries, the rotated keys and the values of one row."""
     projected = (arguments["inoutput"][row] @ arguments["qkv_weight"] + arguments["qkv_bias"][0]).reshape(-1, SIZE)
     q, k, v = projected[:HEADS], projected[HEADS : HEADS + KEYS], projected[HEADS + KEYS :]
-    return np.array([turned(x, position) for x in q]), np.array([turned(x, position) for x in k]), v
+    return np.array([rotate_head(x, position) for x in q]), np.array([rotate_head(x, position) for x in k]), v
 
 
 def mean(q: Array, keys: list[Array], values: list[Array]) -> Array:

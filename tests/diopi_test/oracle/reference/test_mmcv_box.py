@@ -25,7 +25,7 @@ def _rotated_boxes(rng: np.random.Generator, n: int) -> Array:
     return np.concatenate([rng.uniform(0, 5, (n, 2)), rng.uniform(1, 6, (n, 2)), rng.uniform(-4, 4, (n, 1))], 1)
 
 
-def _turned(row: Array) -> Polygon:
+def _rotated_polygon(row: Array) -> Polygon:
     x, y, w, h, angle = row[:5]
     return affinity.rotate(box(x - w / 2, y - h / 2, x + w / 2, y + h / 2), angle, use_radians=True)
 
@@ -73,7 +73,9 @@ def test_overlaps_of_upright_boxes(rng: np.random.Generator, mode: int, offset: 
 def test_overlaps_of_rotated_boxes(rng: np.random.Generator, mode: int) -> None:
     ones, boxes_b = _rotated_boxes(rng, 15), _rotated_boxes(rng, 12)
     actual = call("diopiBoxIouRotatedMmcv", ones, boxes_b, mode, False)
-    np.testing.assert_allclose(actual, _ratios(map(_turned, ones), [*map(_turned, boxes_b)], mode), atol=1e-13)
+    np.testing.assert_allclose(
+        actual, _ratios(map(_rotated_polygon, ones), [*map(_rotated_polygon, boxes_b)], mode), atol=1e-13
+    )
     aligned = call("diopiBoxIouRotatedMmcv", ones[:12], boxes_b, mode, True)
     np.testing.assert_array_equal(aligned, np.diag(actual[:12]))
 
@@ -107,7 +109,7 @@ def test_overlaps_of_rotated_boxes_do_not_depend_on_the_frame(rng: np.random.Gen
     np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", boxes_b, ones, 0, False), actual.T, atol=1e-13)
 
 
-def test_a_box_overlaps_itself_wholly_and_one_without_area_nothing(rng: np.random.Generator) -> None:
+def test_overlap_of_a_box_with_itself_is_1_and_with_an_empty_box_0(rng: np.random.Generator) -> None:
     boxes = _rotated_boxes(rng, 6)
     np.testing.assert_allclose(np.diag(call("diopiBoxIouRotatedMmcv", boxes, boxes, 0, False)), 1, atol=1e-12)
     flat = boxes * [1, 1, 0, 1, 1]
@@ -137,7 +139,7 @@ def test_suppression_of_upright_boxes(rng: np.random.Generator, threshold: float
 def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float) -> None:
     boxes, scores = _rotated_boxes(rng, 40), rng.permutation(40) / 8
     order = np.argsort(-scores)
-    expected = _kept_one_by_one([*map(_turned, boxes)], order, threshold)
+    expected = _kept_one_by_one([*map(_rotated_polygon, boxes)], order, threshold)
     actual = call("diopiNmsRotatedMmcv", boxes, scores, order, boxes[order], np.zeros(0, int), threshold, False)
     np.testing.assert_array_equal(actual, expected)
 

@@ -23,10 +23,10 @@ def _boxes(rng: np.random.Generator, n: int) -> Array:
     return np.concatenate([places, sizes, rng.uniform(-4, 4, (n, 1))], 1)
 
 
-def _from_above(row: Array, is_turned: bool = True) -> Polygon:
+def _from_above(row: Array, is_rotated: bool = True) -> Polygon:
     x, y, _, dx, dy, _, heading = row
     upright = box(x - dx / 2, y - dy / 2, x + dx / 2, y + dy / 2)
-    return affinity.rotate(upright, heading if is_turned else 0, use_radians=True)
+    return affinity.rotate(upright, heading if is_rotated else 0, use_radians=True)
 
 
 def test_overlaps_from_above(rng: np.random.Generator) -> None:

@@ -59,21 +59,21 @@ def plain_attributes(sizes: Any) -> list[int]:
     return [*(number for pair in sizes[2:6] for number in pair[::-1]), *sizes[6:], 64]
 
 
-ROOM = np.zeros(0)
+WORKSPACE = np.zeros(0)
 
 
 def convolve(sizes: Any, operands: dict[str, Array]) -> Array:
     three = operands["input"], operands["weight"], operands["offset"]
-    return np.asarray(call("diopiDeformConvMmcv", ROOM, ROOM, *three, *plain_attributes(sizes)))
+    return np.asarray(call("diopiDeformConvMmcv", WORKSPACE, WORKSPACE, *three, *plain_attributes(sizes)))
 
 
 def modulate(sizes: Any, operands: dict[str, Array], with_bias: bool = True) -> Array:
     five = (operands[name] for name in ("input", "weight", "bias", "offset", "mask"))
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], with_bias
-    return np.asarray(call("diopiModulatedDeformConvMmcv", ROOM, ROOM, *five, *attributes))
+    return np.asarray(call("diopiModulatedDeformConvMmcv", WORKSPACE, WORKSPACE, *five, *attributes))
 
 
-def written_out(sizes: Any, operands: dict[str, Array], position: tuple[int, ...]) -> float:
+def compute_element(sizes: Any, operands: dict[str, Array], position: tuple[int, ...]) -> float:
     """Compute one element of a modulated convolution without bias."""
     shape, outputs, kernel, stride, padding, dilation, groups, deform_groups = sizes
     (image, o, h, w), taps, total = position, kernel[0] * kernel[1], 0.0
@@ -87,15 +87,17 @@ def written_out(sizes: Any, operands: dict[str, Array], position: tuple[int, ...
     return total
 
 
-def test_convolution_written_out(sizes: Any) -> None:
+def test_convolution_equals_explicit_sums(sizes: Any) -> None:
     operands = tensors(sizes)
     out, unmasked = modulate(sizes, operands), {**operands, "mask": np.ones_like(operands["mask"])}
     np.testing.assert_allclose(modulate(sizes, unmasked, False), convolve(sizes, operands), atol=1e-12)
     for position in list(np.ndindex(out.shape))[::7]:
-        assert out[position] == pytest.approx(operands["bias"][position[1]] + written_out(sizes, operands, position))
+        assert out[position] == pytest.approx(
+            operands["bias"][position[1]] + compute_element(sizes, operands, position)
+        )
 
 
-def test_without_shifts_it_is_a_convolution(sizes: Any) -> None:
+def test_deformable_convolution_without_offsets_is_a_convolution(sizes: Any) -> None:
     operands = tensors(sizes)
     operands["offset"] = np.zeros_like(operands["offset"])
     options = {"stride": sizes[3], "padding": sizes[4], "dilation": sizes[5], "groups": sizes[6]}
@@ -103,14 +105,14 @@ def test_without_shifts_it_is_a_convolution(sizes: Any) -> None:
     np.testing.assert_allclose(convolve(sizes, operands), expected, atol=1e-12)
 
 
-def test_shifts_for_a_result_of_another_size(sizes: Any) -> None:
+def test_offsets_for_a_result_of_another_size_are_rejected(sizes: Any) -> None:
     operands = tensors(sizes)
     operands["offset"] = operands["offset"][:, :, :-1]
     with pytest.raises(ValueError, match="offset"):
         convolve(sizes, operands)
 
 
-def test_whole_shifts_move_the_image() -> None:
+def test_equal_integral_offsets_shift_the_image() -> None:
     """With the same integral offset everywhere, the result is the convolution of the shifted image."""
     sizes = SIZES["plain"]
     operands = tensors(sizes)
@@ -123,7 +125,7 @@ def test_whole_shifts_move_the_image() -> None:
 
 
 @pytest.mark.parametrize("name", sampled(SIZES, 1))
-def test_gradients_by_differences(name: str) -> None:
+def test_convolution_gradients_match_differences(name: str) -> None:
     sizes = SIZES[name]
     operands = tensors(sizes)
 
@@ -136,10 +138,10 @@ def test_gradients_by_differences(name: str) -> None:
         operands["input"],
         operands["weight"],
         operands["bias"],
-        ROOM,
+        WORKSPACE,
         operands["offset"],
         operands["mask"],
-        ROOM,
+        WORKSPACE,
         operands["grad"],
     )
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], True
@@ -148,18 +150,18 @@ def test_gradients_by_differences(name: str) -> None:
         np.testing.assert_allclose(gradient, expected(name, modulate), atol=1e-8)
     to_input, to_offset = call(
         "diopiDeformConvBackwardInputMmcv", zeros["input"], zeros["offset"], operands["input"], operands["offset"],
-        operands["grad"], operands["weight"], ROOM, *plain_attributes(sizes),
+        operands["grad"], operands["weight"], WORKSPACE, *plain_attributes(sizes),
     )  # fmt: skip
     np.testing.assert_allclose(to_input, expected("input", convolve), atol=1e-8)
     np.testing.assert_allclose(to_offset, expected("offset", convolve), atol=1e-8)
     to_weight = call(
         "diopiDeformConvBackwardParametersMmcv", operands["grad"], zeros["weight"],
-        operands["input"], operands["offset"], ROOM, ROOM, *plain_attributes(sizes), 0.5,
+        operands["input"], operands["offset"], WORKSPACE, WORKSPACE, *plain_attributes(sizes), 0.5,
     )  # fmt: skip
     np.testing.assert_allclose(to_weight, 0.5 * expected("weight", convolve), atol=1e-8)
 
 
-def test_without_bias_its_gradient_stays_zero() -> None:
+def test_gradient_of_an_absent_bias_is_zero() -> None:
     sizes = SIZES["plain"]
     operands = tensors(sizes)
     order = ("input", "weight", "bias", "offset", "mask")
@@ -167,10 +169,10 @@ def test_without_bias_its_gradient_stays_zero() -> None:
         operands["input"],
         operands["weight"],
         None,
-        ROOM,
+        WORKSPACE,
         operands["offset"],
         operands["mask"],
-        ROOM,
+        WORKSPACE,
         operands["grad"],
     )
     zeros = (np.zeros_like(operands[name]) for name in order)
@@ -214,7 +216,7 @@ def test_attention_is_weighted_grid_sampling(starts: tuple[int, int]) -> None:
     np.testing.assert_allclose(attend(operands, starts), expected.reshape(2, 3, 6), atol=1e-12)
 
 
-def test_attention_gradients_by_differences() -> None:
+def test_attention_gradients_match_differences() -> None:
     operands = attention(1)
     zeros = (np.zeros_like(operands[name]) for name in ("value", "locations", "weights"))
     arguments = (
@@ -232,7 +234,7 @@ def test_attention_gradients_by_differences() -> None:
         np.testing.assert_allclose(gradient, expected, atol=1e-8)
 
 
-def test_queries_are_attended_each_for_itself() -> None:
+def test_results_do_not_depend_on_other_queries() -> None:
     """A permutation of the queries permutes the results."""
     operands, order = attention(2), [2, 0, 1]
     permuted = {**operands, "locations": operands["locations"][:, order], "weights": operands["weights"][:, order]}
@@ -243,6 +245,6 @@ def test_a_slope_is_open_within_rounding_of_an_element() -> None:
     """In float32, 1 − 2e-9 is 1, and the slope before an element differs from the slope after it."""
     image, kernel, offset = np.arange(9.0).reshape(1, 1, 3, 3), np.ones((1, 1, 1, 1)), np.zeros((1, 2, 3, 3))
     offset[0, 0, 1, 1], offset[0, 1, 0, 2], offset[0, 0, 2, 2] = -2e-9, 3e-9, -0.25
-    tensors_of_call = image, offset, image, offset, image, kernel, ROOM
+    tensors_of_call = image, offset, image, offset, image, kernel, WORKSPACE
     _, to_offset = raw("diopiDeformConvBackwardInputMmcv", *tensors_of_call, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1)
     assert np.argwhere(~to_offset.specified).tolist() == [[0, 0, 1, 1], [0, 1, 0, 2]]

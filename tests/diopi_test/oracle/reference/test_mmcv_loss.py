@@ -48,14 +48,14 @@ def test_sigmoid_focal_loss_and_gradient_are_those_of_pytorch(
     np.testing.assert_allclose(gradient, x.grad, rtol=1e-11, atol=1e-14)
 
 
-def test_the_background_is_no_class(rng: np.random.Generator) -> None:
+def test_background_targets_belong_to_no_class(rng: np.random.Generator) -> None:
     logits, nothing = rng.normal(size=(3, 4)), np.zeros(0)
     background = call("diopiSigmoidFocalLossMmcv", logits, np.full(3, 4), nothing, 2.0, 0.25)
     negative = call("diopiSigmoidFocalLossMmcv", logits[:, 1:], np.zeros(3, int), nothing, 2.0, 0.25)
     np.testing.assert_array_equal(background[:, 2:], negative[:, 1:])
 
 
-def test_logarithms_stop_at_the_smallest_float32() -> None:
+def test_logarithms_are_limited_to_that_of_the_smallest_float32() -> None:
     actual = call("diopiSigmoidFocalLossMmcv", np.array([[-200.0, 200.0]]), np.array([0]), np.zeros(0), 0.0, 0.5)
     np.testing.assert_allclose(actual, [[-0.5 * np.log(MIN_ARGUMENT)] * 2])
 
@@ -90,13 +90,13 @@ def test_nearest_points_are_those_of_a_search_tree(rng: np.random.Generator) -> 
             np.testing.assert_allclose(distances[b], expected**2)
 
 
-def test_distances_do_not_depend_on_where_the_sets_are(rng: np.random.Generator) -> None:
+def test_distances_do_not_change_when_both_sets_are_shifted(rng: np.random.Generator) -> None:
     points_a, points_b, shift = rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 7, 2)), rng.normal(size=2)
-    here, there = (
+    original, shifted = (
         call("diopiChamferDistanceMmcv", points_a, points_b),
         call("diopiChamferDistanceMmcv", points_a + shift, points_b + shift),
     )
-    for expected, actual in zip(here, there, strict=True):
+    for expected, actual in zip(original, shifted, strict=True):
         np.testing.assert_allclose(actual, expected)
 
 

@@ -21,7 +21,7 @@ def _statistics(input: Array) -> tuple[Array, Array]:
     return mean, call("diopiSyncBnVarMmcv", input, mean)
 
 
-def test_the_steps_together_are_batch_norm(rng: np.random.Generator) -> None:
+def test_mean_variance_and_output_compute_batch_norm(rng: np.random.Generator) -> None:
     input, weight, bias = rng.normal(size=(3, 4, 5)), rng.normal(size=4), rng.normal(size=4)
     running = rng.normal(size=4), rng.uniform(1, 2, 4)
     expected_running = [torch.tensor(ones) for ones in running]
@@ -48,7 +48,7 @@ def test_statistics_of_two_devices_are_those_of_all_samples(rng: np.random.Gener
     np.testing.assert_allclose(np.concatenate([half[4] for half in halves]), whole[4])
 
 
-def test_one_element_has_its_own_variance() -> None:
+def test_running_variance_of_one_element_is_its_biased_variance() -> None:
     actual = call(
         "diopiSyncBnOutputMmcv",
         np.zeros(1),

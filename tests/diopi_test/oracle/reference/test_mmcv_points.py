@@ -30,7 +30,7 @@ def ball(centers: Array, points: Array, count: int, low: float, high: float) -> 
 
 
 @pytest.mark.parametrize("low", [0.0, 0.6])
-def test_balls_hold_the_first_points_a_tree_finds(low: float) -> None:
+def test_ball_query_returns_the_first_points_that_a_tree_finds(low: float) -> None:
     points, centers = cloud(2, 40), cloud(2, 9)
     rows = ball(centers, points, 5, low, 1.1)
     for batch in range(2):
@@ -41,12 +41,12 @@ def test_balls_hold_the_first_points_a_tree_finds(low: float) -> None:
             assert row.tolist() == (found + found[:1] * (5 - len(found)) if found else [0] * 5)
 
 
-def test_a_centre_that_is_a_point_is_a_hit_whatever_the_shell() -> None:
+def test_a_point_at_the_centre_is_found_for_any_minimum_radius() -> None:
     points = np.array([[[5.0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 0, 0]]])
     assert ball(points[:, 1:2], points, 3, 1.0, 2.0).tolist() == [[[1, 2, 1]]], "1 is inside the shell, 2 is not"
 
 
-def test_stacked_balls_are_balls_set_by_set() -> None:
+def test_stacked_ball_query_equals_separate_ball_queries() -> None:
     counts, lengths = [3, 0, 4], [12, 5, 30]
     centers, points = cloud(7), cloud(47)
     idx = np.zeros((7, 4), int)
@@ -60,7 +60,7 @@ def test_stacked_balls_are_balls_set_by_set() -> None:
         np.testing.assert_array_equal(rows[starts[number] : starts[number + 1]], points_of_set)
 
 
-def test_furthest_points_by_exhaustion() -> None:
+def test_furthest_points_match_an_exhaustive_search() -> None:
     points = cloud(1, 30)
     chosen = call("diopiFurthestPointSamplingMmcv", np.full((1, 30), 1e10), points, 1, 30, 9)[0]
     distances = cdist(points[0], points[0])
@@ -82,7 +82,7 @@ def test_given_distances_are_those_from_the_chosen_point() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 4, 20])
-def test_nearest_points_by_a_tree(count: int) -> None:
+def test_nearest_points_match_those_of_a_tree(count: int) -> None:
     points, centers = cloud(2, 20), cloud(2, 7)
     indices, squares = call("diopiKnnMmcv", points, centers, 2, 20, 7, count)
     for batch in range(2):

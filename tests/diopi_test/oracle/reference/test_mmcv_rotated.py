@@ -49,7 +49,7 @@ def test_rotated_pooling_point_by_point(ratio: int, aligned: bool, clockwise: bo
         assert actual[k, c, i, j] == pytest.approx(np.mean(values))
 
 
-def test_a_map_and_its_regions_turned_by_a_right_angle() -> None:
+def test_rotating_map_and_regions_by_a_right_angle_changes_nothing() -> None:
     """Turning both leaves the pooled values unchanged: rows become columns, and (y, x) becomes (x, 4 − y)."""
     features = maps()
     regions = np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3], [1, 1.8, 2.1, 1.0, 2.0, -0.8]])
@@ -61,7 +61,7 @@ def test_a_map_and_its_regions_turned_by_a_right_angle() -> None:
     np.testing.assert_allclose(quarter_turn, rotate(features, regions, 2, 1.0, False, False), atol=1e-12)
 
 
-def test_a_turn_by_a_whole_circle_is_none() -> None:
+def test_a_rotation_by_a_full_circle_changes_nothing() -> None:
     features, once = maps(), ROIS.copy()
     once[:, 5] += 2 * pi
     np.testing.assert_allclose(
@@ -96,7 +96,7 @@ def test_orientations_are_shifted_by_the_angle(clockwise: bool) -> None:
         assert actual[k, c, i, j] == pytest.approx((1 - turn + whole) * low + (turn - whole) * high)
 
 
-def test_a_nan_stays_in_the_orientations_that_have_a_part_in_a_result() -> None:
+def test_a_nan_affects_only_results_that_use_its_orientation() -> None:
     features, regions = maps(2, 8, 5, 5), np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3]])  # between orientations 0 and 1 of 4
     features[0, 2] = np.nan
     whole = np.isnan(np.asarray(call("diopiRiroiAlignRotatedMmcv", features, regions, *BINS, 2, 4, 0.8, False)))

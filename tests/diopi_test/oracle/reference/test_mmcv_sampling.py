@@ -70,7 +70,7 @@ def attributes(sizes: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("sizes", CORRELATIONS.values(), ids=CORRELATIONS)
-def test_correlation_written_out(sizes: Any) -> None:
+def test_correlation_equals_explicit_sums(sizes: Any) -> None:
     shape, kernel, patch, padding, dilation, dilation_patch, stride = sizes
     image1, image2 = RNG.normal(size=(2, *shape))
     actual = call("diopiCorrelationMmcv", image1, image2, *attributes(sizes))
@@ -111,7 +111,7 @@ def test_correlation_gradients_by_differences(name: str) -> None:
     ("up", "down", "rows", "columns"),
     [((1, 1), (1, 1), (0, 0), (0, 0)), ((2, 3), (3, 2), (2, 1), (1, 3)), ((2, 1), (1, 2), (-3, 2), (2, -1))],
 )
-def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
+def test_fir_equals_explicit_sums(up: Any, down: Any, rows: Any, columns: Any) -> None:
     """Each result is a sum over the samples under its weights, from the last weight at the first sample."""
     planes, kernel = RNG.normal(size=(2, 5, 6, 2)), RNG.normal(size=(3, 2))
     actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, up[1], up[0], down[1], down[0], *columns, *rows)
@@ -125,7 +125,7 @@ def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
-def test_fir_of_a_lone_sample_is_the_kernel() -> None:
+def test_fir_of_an_impulse_is_the_kernel() -> None:
     """The function is a convolution and not a correlation: the impulse response is the kernel."""
     planes, kernel = np.zeros((1, 5, 5, 1)), RNG.normal(size=(3, 3))
     planes[0, 2, 2, 0] = 1
@@ -180,7 +180,7 @@ def test_masked_columns_are_columns_of_unfolding(kernel: tuple[int, int], paddin
     np.testing.assert_array_equal(actual, positions[0][:, rows * width + columns])
 
 
-def test_masked_columns_go_back_to_where_they_were() -> None:
+def test_masked_columns_are_written_back_to_their_positions() -> None:
     image, rows, columns = RNG.normal(size=(1, 3, 4, 5)), np.array([0, 3, 1]), np.array([4, 0, 2])
     col = call("diopiMaskedIm2colMmcv", image, rows, columns, 1, 1, 0, 0)
     back = call("diopiMaskedCol2imMmcv", np.zeros_like(image), col, rows, columns, 4, 5, 3)

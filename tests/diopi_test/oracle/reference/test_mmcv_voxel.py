@@ -69,7 +69,7 @@ def test_pairs_of_the_centre_do_not_count_in_a_submanifold() -> None:
     np.testing.assert_array_equal(call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1), expected)
 
 
-def test_the_inverse_leads_back() -> None:
+def test_inverse_convolution_is_the_adjoint() -> None:
     """Forward and inverse are adjoint if the filters are transposed: ⟨conv(x), y⟩ = ⟨x, inverse(y)⟩."""
     outputs, pairs, counts = rules(False)
     features, filters, start_features = (
@@ -106,7 +106,7 @@ def test_sparse_pooling_is_dense_pooling_of_positive_numbers() -> None:
         np.testing.assert_array_equal(actual[row], image[:, y, x])
 
 
-def test_no_maximum_is_negative() -> None:
+def test_maxima_are_at_least_zero() -> None:
     outputs, pairs, counts = rules(False)
     assert not call("diopiIndiceMaxpoolMmcv", -RNG.uniform(0.1, 1, (17, 3)), pairs, counts, len(outputs)).any()
 
@@ -123,7 +123,7 @@ def test_gradient_of_pooling_by_differences() -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-8)
 
 
-def test_all_that_attain_the_maximum_get_all_of_the_gradient() -> None:
+def test_each_element_equal_to_the_maximum_gets_the_whole_gradient() -> None:
     features, pairs = np.array([[2.0], [2.0], [1.0]]), np.array([[[0, 1, 2], [0, 0, 0]]])
     actual = call(
         "diopiIndiceMaxpoolBackwardMmcv", features, np.array([[2.0]]), np.array([[5.0]]), pairs, np.array([3])
@@ -153,7 +153,7 @@ def some_points(count: int = 120) -> Array:
 
 @pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize(("room", "limit"), [(3, 10), (1, 40), (50, 40), (2, 0)])
-def test_voxels_are_made_as_points_come(room: int, limit: int, deterministic: bool) -> None:
+def test_voxels_are_in_the_order_of_their_first_points(room: int, limit: int, deterministic: bool) -> None:
     points = some_points()
     created: dict[tuple[int, ...], list[Array]] = {}
     for point in points:

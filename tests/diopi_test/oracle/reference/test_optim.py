@@ -24,7 +24,7 @@ PARAM, GRAD = RNG.normal(size=(2, 6))
 ZERO = np.zeros(6)
 
 
-def test_sgd_leaves_an_idle_buffer_alone() -> None:
+def test_sgd_without_momentum_keeps_the_buffer() -> None:
     param, buf = call("diopiSgd", PARAM, GRAD, ZERO + 3, 0.5, 0.0, 0.3, 0.25, True)
     np.testing.assert_allclose(param, PARAM - 0.5 * (GRAD + 0.25 * PARAM))
     assert (buf == 3).all()
@@ -51,7 +51,7 @@ def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nes
         assert 0.1 < np.sqrt(np.mean(units**2)) < 1
 
 
-def test_the_fused_step_is_adamw_for_each() -> None:
+def test_fused_adamw_is_adamw_for_each_tensor() -> None:
     params, grads = [PARAM, GRAD], [GRAD, PARAM]
     squares, steps = [PARAM**2, GRAD**2], [np.array([3.0]), np.array(1)]
     numbers = (0.1, 0.9, 0.99, 1e-3, 0.2)
@@ -78,7 +78,7 @@ def test_clipping_takes_the_norm_of_norms(order: float, total: float) -> None:
 
 
 @pytest.mark.parametrize("order", [2.0, 0.25, -0.5, -3.0])
-def test_the_terms_of_clipping_are_sizes_whatever_the_order(order: float) -> None:
+def test_terms_of_clipping_are_positive_for_every_order(order: float) -> None:
     function = find_reference("diopiClipGradNorm")
     assert function is not None
     total, grads = function([PARAM, GRAD], 1e-4, order, False)

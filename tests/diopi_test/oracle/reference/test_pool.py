@@ -23,7 +23,9 @@ def rng() -> np.random.Generator:
         (True, False, [3 / 2, 9 / 3, 15 / 3, 6 / 1]),
     ],
 )
-def test_positions_that_count(ceil_mode: bool, include_pad: bool, expected: list[float]) -> None:
+def test_average_pooling_divides_by_the_counted_positions(
+    ceil_mode: bool, include_pad: bool, expected: list[float]
+) -> None:
     x = np.arange(1.0, 7).reshape(1, 6)
     actual = call("diopiAvgPool1d", x, (3,), (2,), (1,), ceil_mode, include_pad)
     np.testing.assert_allclose(actual, [expected])
@@ -41,7 +43,7 @@ def test_last_nan_of_a_window_wins(row: list[float], place: int) -> None:
     assert call("diopiAdaptiveMaxPool1dWithIndices", x, (1,))[1].item() == place
 
 
-def test_first_maximum_wins_and_a_nan_before_all() -> None:
+def test_first_maximum_wins_and_nan_precedes_all_numbers() -> None:
     x = np.array([[[1, 3], [3, 2]]], float)
     assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 1
     x[0, 1, 1] = np.nan
@@ -61,7 +63,7 @@ def test_position_in_a_3d_window_of_minus_infinities_is_open() -> None:
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_one_entry_point(rank: int, rng: np.random.Generator) -> None:
+def test_pool_equals_the_separate_pooling_functions(rank: int, rng: np.random.Generator) -> None:
     x = rng.normal(size=(2, 6, 5, 4)[: rank + 1])
     ones, twos = (1,) * rank, (2,) * rank
     sliding, lists = (twos, ones, ones, ones, False), (twos, ones, ones, ones)

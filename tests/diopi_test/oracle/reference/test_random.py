@@ -23,7 +23,7 @@ def expected(name: str, label: str, result: str) -> Expected:
     return found
 
 
-CERTAIN: list[tuple[str, str, str, Any]] = [
+DETERMINED: list[tuple[str, str, str, Any]] = [
     ("diopiDropout", "float32-p-0", "mask", True),
     ("diopiDropout", "float32-p-1", "out", 0),
     ("diopiDropout", "float32-p-1-byte", "mask", 0),
@@ -40,14 +40,14 @@ CERTAIN: list[tuple[str, str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "label", "result", "value"), CERTAIN)
-def test_what_is_certain(name: str, label: str, result: str, value: Any) -> None:
+@pytest.mark.parametrize(("name", "label", "result", "value"), DETERMINED)
+def test_degenerate_distributions_have_a_determined_result(name: str, label: str, result: str, value: Any) -> None:
     override = expected(name, label, result)
     assert not override.needs_validator and override.budget is None
     assert override.values.size and (override.values == np.array(value)).all()
 
 
-def test_certain_tensors() -> None:
+def test_degenerate_distributions_by_element_have_determined_results() -> None:
     bernoulli, normal = case_of("diopiBernoulli", "float32-certain"), case_of("diopiNormalTensor", "float32-point")
     for case, source in ((bernoulli, "input"), (normal, "mean")):
         override = case.expected["out"]
@@ -55,7 +55,7 @@ def test_certain_tensors() -> None:
         assert np.array_equal(override.values, case.plain_arguments()[source])
 
 
-def test_inference_copies_and_leaves_the_mask_open() -> None:
+def test_dropout_in_inference_copies_and_leaves_the_mask_unspecified() -> None:
     case = case_of("diopiDropout", "float32-inference")
     assert np.array_equal(
         expected(case.function, case.label, "out").values, case.plain_arguments()["input"], equal_nan=True
@@ -74,7 +74,7 @@ def test_inference_copies_and_leaves_the_mask_open() -> None:
         ("diopiRandomInp", "bool-sample", "inout", (45, 80), Dtype.bool),
     ],
 )
-def test_what_is_drawn_has_a_form_and_no_values(
+def test_random_results_have_a_shape_and_type_but_no_values(
     name: str, label: str, result: str, shape: tuple[int, ...], dtype: Dtype
 ) -> None:
     override = expected(name, label, result)

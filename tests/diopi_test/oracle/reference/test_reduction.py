@@ -32,7 +32,7 @@ def cube() -> Array:
 
 
 @pytest.mark.parametrize(("values", "expected"), [([[2.0]], np.nan), ([[1.0, 2.0]], np.inf)])
-def test_no_degrees_of_freedom(values: list[list[float]], expected: float) -> None:
+def test_std_without_degrees_of_freedom(values: list[list[float]], expected: float) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_equal(_call("diopiStd", np.array(values), (1,), 2, out=_out(1)), [expected])
 
@@ -46,7 +46,7 @@ def test_rank_of_result_decides_keepdim(name: str, shape: tuple[int, ...], cube:
 
 @pytest.mark.parametrize(("name", "expected"), [("diopiMax", (5.0, 1)), ("diopiMin", (1.0, 0))])
 @pytest.mark.parametrize("shape", [(), (1,)])
-def test_first_of_equal_extrema(name: str, expected: tuple[float, int], shape: tuple[int, ...]) -> None:
+def test_first_of_equal_extrema_is_returned(name: str, expected: tuple[float, int], shape: tuple[int, ...]) -> None:
     value, position = _call(name, np.array([1.0, 5.0, 1.0, 5.0]), 0, out=(_out(*shape), _out(*shape)))
     assert (value.item(), position.item()) == expected
     assert value.shape == position.shape == shape
@@ -65,7 +65,7 @@ def test_a_number_has_one_axis(dim: int | None) -> None:
     assert _call("diopiSum", number, () if dim is None else (dim,), out=_out()) == 3
 
 
-def test_no_elements() -> None:
+def test_reductions_without_elements() -> None:
     none = np.zeros((0, 2))
     with np.errstate(all="ignore"):
         np.testing.assert_equal(_call("diopiMean", none, (0,), out=_out(2)), [np.nan] * 2)

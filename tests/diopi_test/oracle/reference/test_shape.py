@@ -19,7 +19,7 @@ def test_pad_starts_at_the_last_axis() -> None:
 
 
 @pytest.mark.parametrize(("shape", "dim", "size"), [((), 0, 2), ((), -1, 3), ((3, 4), 1, 5), ((0, 4), 0, 1)])
-def test_unfold_refuses_windows_beyond_the_axis_as_pytorch_does(shape: tuple[int, ...], dim: int, size: int) -> None:
+def test_unfold_rejects_windows_beyond_the_axis_as_pytorch_does(shape: tuple[int, ...], dim: int, size: int) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch computes the expected results: pip install 'diopi[torch]'")
     with pytest.raises(RuntimeError, match="maximum size"):
         torch.zeros(shape).unfold(dim, size, 2)
@@ -30,24 +30,24 @@ def test_unfold_refuses_windows_beyond_the_axis_as_pytorch_does(shape: tuple[int
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_unfold_of_a_number_is_a_window_of_one_axis(size: int) -> None:
+def test_unfold_of_a_scalar_has_one_axis(size: int) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch computes the expected results: pip install 'diopi[torch]'")
     windows = call("diopiUnfold", np.array(3.0), 0, size, 2)
     assert windows.tolist() == torch.tensor(3.0).unfold(0, size, 2).tolist()
     assert call("diopiUnfoldBackward", windows, (), 0, size, 2) == windows.sum()
 
 
-def test_cat_leaves_out_empty_vectors_but_not_their_type() -> None:
+def test_cat_ignores_empty_vectors_but_promotes_their_type() -> None:
     joined = call("diopiCat", [np.ones((2, 2), int), np.ones(0)], 0)
     assert joined.shape == (2, 2)
     assert joined.dtype == float
 
 
-def test_roll_of_the_flattened_elements() -> None:
+def test_roll_without_axes_rolls_the_flattened_elements() -> None:
     assert call("diopiRoll", np.arange(6).reshape(2, 3), (2,), ()).tolist() == [[4, 5, 0], [1, 2, 3]]
 
 
-def test_an_integer_sequence_drops_fractions_first() -> None:
+def test_arange_of_integers_truncates_its_arguments_first() -> None:
     out = ResultOverride(Dtype.int32, shape=(3,))
     assert call("diopiArange", 1.9, 7.9, 2.2, out=out).tolist() == [1, 3, 5]
 

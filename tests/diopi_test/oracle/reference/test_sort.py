@@ -39,7 +39,7 @@ def test_results_with_ties_or_free_order_need_a_validator() -> None:
     assert is_any_of(raw("diopiTopk", np.array([3.0, 1.0, 1.0]), 1, 0, True, True)) == [False, False]
 
 
-def test_a_number_is_a_slice_of_one_element() -> None:
+def test_a_scalar_is_a_slice_of_one_element() -> None:
     number = np.array(3.0)
     for actual in (call("diopiSort", number, -1, True, None), call("diopiTopk", number, 1, 0, True, True)):
         assert [item.shape for item in actual] == [(), ()]
@@ -47,12 +47,12 @@ def test_a_number_is_a_slice_of_one_element() -> None:
 
 
 @pytest.mark.parametrize(("shape", "dim"), [((0,), None), ((0, 3), None), ((0, 3), 0)])
-def test_nothing_is_distinct(shape: tuple[int, ...], dim: int | None) -> None:
+def test_unique_of_no_elements_is_empty(shape: tuple[int, ...], dim: int | None) -> None:
     out, inverse, counts = call("diopiUnique", np.zeros(shape), dim, True, True)
     assert out.size == inverse.size == counts.size == 0
     assert inverse.shape == (shape if dim is None else shape[:1])
 
 
-def test_the_sign_of_a_distinct_zero_is_open_only_where_both_occur() -> None:
+def test_the_sign_of_a_unique_zero_is_open_only_if_both_signs_occur() -> None:
     assert is_any_of(raw("diopiUnique", np.array([0.0, -0.0, 1.0]), None, True, True)) == [True, False, False]
     assert is_any_of(raw("diopiUnique", np.array([-0.0, -0.0, 1.0]), None, True, True)) == [False, False, False]

@@ -16,7 +16,7 @@ def parts() -> list[Array]:
     return [np.cumsum([0, *COUNTS]), np.array([4, 1, 2, 0, 2, 3]), np.random.default_rng(2).normal(size=6)]
 
 
-def test_dense(parts: list[Array]) -> None:
+def test_sparse_product_equals_a_dense_product(parts: list[Array]) -> None:
     crow, col, values = parts
     dense, mat2 = np.zeros((4, 5)), np.random.default_rng(3).normal(size=(5, 3))
     for row in range(4):

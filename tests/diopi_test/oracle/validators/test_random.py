@@ -9,7 +9,7 @@ from drawing_vendors import (
     CORRECT,
     Array,
     Function,
-    assert_refused,
+    assert_fails_with,
     bernoulli,
     bernoulli_scalar,
     dropout,
@@ -253,7 +253,7 @@ def multinomial_most_likely(input: Array, num_samples: int, replacement: bool, g
 
 @pytest.mark.parametrize(("name", "fault", "words", "function"), list(faults()), ids=lambda value: str(value)[:25])
 def test_validator_rejects_wrong_random_numbers(name: str, fault: str, words: str, function: Function) -> None:
-    assert_refused(outcome(name, function), words)
+    assert_fails_with(outcome(name, function), words)
 
 
 def permutation_with_largest_last(n: int, generator: Array) -> Any:
@@ -261,13 +261,13 @@ def permutation_with_largest_last(n: int, generator: Array) -> Any:
 
 
 def test_validator_rejects_a_bias_that_shows_only_in_several_calls() -> None:
-    assert_refused(outcome("diopiRandperm", permutation_with_largest_last), "in all of 9 calls")
+    assert_fails_with(outcome("diopiRandperm", permutation_with_largest_last), "in all of 9 calls")
 
     def bernoulli_off_by_a_tenth(p: float, generator: Array, *, out: Any) -> Any:
         return rng(generator).random(out.shape) < 1.1 * p
 
     refused = outcome("diopiBernoulliScalar", bernoulli_off_by_a_tenth)
-    assert_refused(refused, "of 9 calls: ones")
+    assert_fails_with(refused, "of 9 calls: ones")
     assert "the result: ones" not in refused.message
 
 
@@ -278,7 +278,7 @@ def test_validator_rejects_wrong_numbers_of_a_later_call() -> None:
         calls.append(len(calls))
         return np.full(out.shape, 2.0) if len(calls) == 5 else rng(generator).random(out.shape) < p
 
-    assert_refused(outcome("diopiBernoulliScalar", bernoulli_wrong_later), "call 5: ")
+    assert_fails_with(outcome("diopiBernoulliScalar", bernoulli_wrong_later), "call 5: ")
 
 
 def replacement_ignored(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
@@ -291,12 +291,12 @@ def likeliest(input: Array, num_samples: int, replacement: bool, generator: Arra
 
 def test_validator_rejects_skipped_draws() -> None:
     name = "diopiMultinomial"
-    assert_refused(outcome(name, replacement_ignored, "float32-put-aside"), "occurs more than once")
-    assert_refused(outcome(name, likeliest, "float32-put-aside"), "a category is drawn")
-    assert_refused(outcome(name, multinomial_uniform, "float32-put-aside"), "a category is drawn")
-    assert_refused(outcome(name, multinomial_uniform, "float32-zeros-put-aside"), "of weight above 0")
-    assert_refused(outcome(name, multinomial_uniform, "float32-zeros"), "a category is drawn")
-    assert_refused(outcome(name, multinomial_the_other_way_round, "float32-put-aside"), "a category is drawn")
+    assert_fails_with(outcome(name, replacement_ignored, "float32-put-aside"), "occurs more than once")
+    assert_fails_with(outcome(name, likeliest, "float32-put-aside"), "a category is drawn")
+    assert_fails_with(outcome(name, multinomial_uniform, "float32-put-aside"), "a category is drawn")
+    assert_fails_with(outcome(name, multinomial_uniform, "float32-zeros-put-aside"), "of weight above 0")
+    assert_fails_with(outcome(name, multinomial_uniform, "float32-zeros"), "a category is drawn")
+    assert_fails_with(outcome(name, multinomial_the_other_way_round, "float32-put-aside"), "a category is drawn")
     assert outcome(name, multinomial, "float32-zeros-put-aside").verdict is Verdict.passed
 
 
@@ -304,12 +304,12 @@ def test_validator_rejects_integers_without_their_low_bits() -> None:
     def coarse(from_: int, to: int, generator: Array, *, out: Any) -> Any:
         return rng(generator).integers(from_ // 256, to // 256, out.shape) * 256
 
-    assert_refused(outcome("diopiRandomInp", coarse, "int64-wide"), "odd numbers")
+    assert_fails_with(outcome("diopiRandomInp", coarse, "int64-wide"), "odd numbers")
 
 
 def test_dropout_without_mask_is_validated_by_its_result() -> None:
     assert outcome("diopiDropout", dropout, "float32-no-mask").verdict is Verdict.passed
-    assert_refused(outcome("diopiDropout", dropout_of_half, "float32-no-mask"), "ones")
+    assert_fails_with(outcome("diopiDropout", dropout_of_half, "float32-no-mask"), "ones")
 
 
 def test_channel_dropout_has_one_mask_element_per_channel() -> None:
@@ -318,13 +318,13 @@ def test_channel_dropout_has_one_mask_element_per_channel() -> None:
         return scaled(input, mask, p), mask[:, :, :1, :1]
 
     assert outcome("diopiDropout", dropout, "float32-channels").verdict is Verdict.passed
-    assert_refused(outcome("diopiDropout", element_by_element, "float32-channels"), "input · mask")
+    assert_fails_with(outcome("diopiDropout", element_by_element, "float32-channels"), "input · mask")
 
 
 def test_degenerate_distributions_have_exact_results() -> None:
     def always_drawing(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
         return dropout(input, p, True, generator, out=out)
 
-    assert_refused(outcome("diopiDropout", always_drawing, "float32-inference"), "values")
-    assert_refused(outcome("diopiNormal", normal_std_ignored, "float32-point"), "values")
-    assert_refused(outcome("diopiBernoulliScalar", bernoulli_inverted, "float32-p-1"), "values")
+    assert_fails_with(outcome("diopiDropout", always_drawing, "float32-inference"), "values")
+    assert_fails_with(outcome("diopiNormal", normal_std_ignored, "float32-point"), "values")
+    assert_fails_with(outcome("diopiBernoulliScalar", bernoulli_inverted, "float32-p-1"), "values")

@@ -27,7 +27,7 @@ def scheduled(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
 
 
 class Verdicts(dict[str, Verdict]):
-    """A receiver of reports that accepts each case once."""
+    """A receiver of reports that asserts that each case is reported once, and stores verdicts and messages by ID."""
 
     def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         assert case.id not in self
