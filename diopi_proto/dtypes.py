@@ -105,7 +105,7 @@ def _promote_two(first: Dtype, second: Dtype) -> Dtype:
 
 
 def promote_with_numbers(dtype: Dtype, scalars: Sequence[Number]) -> Dtype:
-    """Return the common type of a tensor and numbers; a number of a higher category gives the default type of it."""
+    """Return the common type of a tensor and numbers; a number of a higher category has its category's default type."""
     for scalar in scalars:
         if isinstance(scalar, float) and category(dtype) < 2:
             dtype = Dtype.float32

@@ -114,7 +114,7 @@ _MARSHALLERS: dict[Any, Marshaller] = {
 
 
 _BY_POINTER: dict[Marshaller, Marshaller] = {_pass_through: _by_pointer, _size: _size_by_pointer}
-"""The marshaller of an optional argument, which is passed by pointer, by the marshaller of a required argument."""
+"""The marshallers of optional arguments, which are passed by pointer, by those of required arguments."""
 
 
 def _marshaller(parameter: Parameter) -> Marshaller:

@@ -61,7 +61,7 @@ def _odd_integers(factors: int, terms: int) -> Domain:
         largest = np.iinfo(dtype.name).max / terms
         low, high = ceil(smallest ** (1 / factors)), floor(largest ** (1 / factors)) - 1
         if low >= high:
-            raise ValueError(f"{terms} sums of products of {factors} such factors overflow in {dtype.name}")
+            raise ValueError(f"sums of {terms} products of {factors} such factors overflow in {dtype.name}")
         magnitudes = rng.integers(low // 2, high // 2, count, endpoint=True) * 2 + 1
         return rng.choice([-1, 1], count) * magnitudes
 

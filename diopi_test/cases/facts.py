@@ -57,10 +57,10 @@ class CaseFacts:
 
     Attributes:
         further_cases: Makers of cases that follow the function's own cases, see `diopi_test.cases.selection.repeated`.
-        attribute_changes: By label of a case, other attributes that its tensors allow and that no other case has.
+        attribute_changes: By the label of a case, attributes with which it is repeated, and which no other case has.
         number_choices: Numbers to test instead of the defaults.
         open_calls: Calls that a vendor need not support.
-        saved: By argument of a gradient function, the result of the forward function that a program passes.
+        saved: By argument of a gradient function, the result of the forward function that programs pass for it.
         scattered_tensor: The tensor that the function writes to positions along an axis; the positions must differ.
         huge_form: The form ("plain", "inplace", …) that has a case with a storage of more than 2^31 bytes.
         has_single_nan: Whether cases may contain only one NaN, because it is open whether several NaNs are equal.

@@ -12,23 +12,23 @@ from diopi_impl import Vendor
 from lib_rt import RuntimeFunctions
 
 _host = HostRuntime()
-_AWAY = 2**60
+_OFFSET = 2**60
 
 
 def _malloc(nbytes: int) -> int:
-    return _host.malloc(nbytes) + _AWAY
+    return _host.malloc(nbytes) + _OFFSET
 
 
 def _free(address: int) -> None:
-    _host.free(address - _AWAY)
+    _host.free(address - _OFFSET)
 
 
 def _h2d(stream: int, destination: int, source: int, nbytes: int) -> None:
-    _host.copy(stream, destination - _AWAY, source, nbytes)
+    _host.copy(stream, destination - _OFFSET, source, nbytes)
 
 
 def _d2h(stream: int, destination: int, source: int, nbytes: int) -> None:
-    _host.copy(stream, destination, source - _AWAY, nbytes)
+    _host.copy(stream, destination, source - _OFFSET, nbytes)
 
 
 vendor = Vendor(

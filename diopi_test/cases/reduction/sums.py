@@ -138,7 +138,7 @@ ADDED: dict[tuple[Dtype, Dtype], Domain] = {
     (Dtype.int32, Dtype.int8): choice([300, 7, -3, 1, 515]),
     (Dtype.complex64, F32): PARTS,
 }
-"""Numbers to add, by the element types of the input and of the requested result: the conversion comes first."""
+"""Numbers to add, by the element types of the input and of the requested result, to which they are converted first."""
 
 MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
     **ADDED,
@@ -181,7 +181,7 @@ def sum_(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiMean")
 def mean(prototype: Prototype) -> Iterator[Case]:
-    # PyTorch's means in half precision are of the input in float32, whatever its own type
+    # PyTorch computes means in half precision after it has converted an input of any type to float32
     added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
     large = from_domain(ROWS, uniform(50000, 65000), (F16,), "large")

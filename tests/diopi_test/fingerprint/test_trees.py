@@ -10,7 +10,7 @@ from diopi_test.fingerprint.trees import NoTreeError, Sizes, Tree, depth, leaves
 
 
 def sizes_in(tree: Tree) -> Sizes:
-    """Return the sizes of the smallest common subtrees of a tree."""
+    """Return a function that returns the sizes of the smallest subtrees of a tree that contain two terms."""
 
     def size(node: Tree, first: int, partner: int) -> int:
         if not isinstance(node, int):

@@ -52,7 +52,7 @@ def test_the_suite_has_its_size() -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_has_no_cases_yet_has_no_reference_either() -> None:
+def test_functions_of_other_headers_have_a_reference_if_they_have_cases() -> None:
     """References and cases are added together, so that every reference is tested."""
     unimplemented = [name for name in rows() if name not in OPERATORS]
     assert [name for name in unimplemented if (find_reference(name) is None) != (not select_cases(name, "full"))] == []

@@ -23,6 +23,7 @@ WITH_FORMS = [name for name, prototype in prototypes().items() if prototype.call
 
 
 def prompt(batch: int = 2, rows: int = 3, **changes: Any) -> Case:
+    """Return a case of diopiPromptFlashAttention with sequences of equal lengths."""
     arguments: dict[str, Any] = {
         "query": TensorSpec((batch * rows, 8), F32),
         "key": TensorSpec((batch * rows, 4), F32),
@@ -34,7 +35,8 @@ def prompt(batch: int = 2, rows: int = 3, **changes: Any) -> Case:
     return Case(f"float32-{batch}x{rows}", F32, {**arguments, **changes})
 
 
-def formed(cases: Sequence[Case], **form: Any) -> list[Case]:
+def cases_in_form(cases: Sequence[Case], **form: Any) -> list[Case]:
+    """Return the cases in the call form with these fields."""
     described = CallForm(name="somebody", caller="Somebody", **form)
     return list(caller_cases(replace(diopiPromptFlashAttention, call_forms=(described,)), cases))
 
@@ -44,7 +46,7 @@ def shapes(case: Case) -> dict[str, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("function", WITH_FORMS)
-def test_every_form_has_a_case_in_every_leading_type(function: str) -> None:
+def test_every_form_has_a_float32_case(function: str) -> None:
     labels = {case.label for case in select_cases(function, "full") if case.case_class is CaseClass.callers}
     assert {f"float32-called-by-{form.name}" for form in prototypes()[function].call_forms} <= labels
 
@@ -55,22 +57,22 @@ def test_docstring_names_the_caller(function: str) -> None:
     assert all(f"{form.caller} passes" in doc for form in prototypes()[function].call_forms)
 
 
-def test_names_of_attributes_and_products_are_their_values() -> None:
-    (case,) = formed([prompt()], shapes={"query": ("B", "max_input_len", "num_heads·dim")}, missing=("key",))
+def test_names_in_shapes_stand_for_attributes_and_their_products() -> None:
+    (case,) = cases_in_form([prompt()], shapes={"query": ("B", "max_input_len", "num_heads·dim")}, missing=("key",))
     assert (shapes(case)["query"], case.arguments["key"]) == ((2, 3, 8), None)
     assert (case.label, case.case_class, case.smoke) == ("float32-called-by-somebody", CaseClass.callers, True)
 
 
 def test_missing_lists_are_empty() -> None:
-    (case,) = formed([prompt()], missing=("actual_seq_lengths",))
+    (case,) = cases_in_form([prompt()], missing=("actual_seq_lengths",))
     assert case.arguments["actual_seq_lengths"] == ()
 
 
 def test_cases_without_sizes_of_1_go_first() -> None:
     form = {"query": ("B", "max_input_len", "num_heads·dim")}
-    (case,) = formed([prompt(batch=1), prompt()], shapes=form)
+    (case,) = cases_in_form([prompt(batch=1), prompt()], shapes=form)
     assert shapes(case)["query"] == (2, 3, 8)
-    (case,) = formed([prompt(batch=1)], shapes=form)
+    (case,) = cases_in_form([prompt(batch=1)], shapes=form)
     assert shapes(case)["query"] == (1, 3, 8)
 
 
@@ -85,7 +87,7 @@ def unfit() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("case", "form"), list(unfit()))
 def test_call_form_is_skipped_if_it_does_not_fit(case: Case, form: Any) -> None:
-    assert formed([case], shapes=form) == []
+    assert cases_in_form([case], shapes=form) == []
 
 
 def test_values_keep_their_order_or_are_broadcast() -> None:
@@ -96,7 +98,7 @@ def test_values_keep_their_order_or_are_broadcast() -> None:
         (("B", 1, "S", "S"), np.broadcast_to(mask, (2, 1, 3, 3))),
         ((9,), mask.reshape(9)),
     ):
-        (case,) = formed([with_mask], shapes={"query": ("B", "S", "H"), "atten_mask": sizes})
+        (case,) = cases_in_form([with_mask], shapes={"query": ("B", "S", "H"), "atten_mask": sizes})
         spec = case.arguments["atten_mask"]
         assert callable(spec.compute)
         np.testing.assert_array_equal(spec.compute({}), expected)
