@@ -1,16 +1,21 @@
 """Measure the suite's own CPU time per case in milliseconds, in total and by part.
 
-    python benchmarks/suite_cost.py [--data DIR] [--level smoke] [--every 4] [--rounds 5]
+    python benchmarks/suite_cost.py [--data DIR] [--level smoke] [--every 4] [--rounds 5] [--separate]
 
 The vendor is compiled and computes nothing. The script writes the expected results in its place, so that all checks
 pass, and subtracts the time for this. Each case runs as in a worker (`run.session.Session`) with an open, verified
 file. The cost of a case is the best of the rounds. An additional round measures each part. Measuring the parts takes
 time itself, so only the shares are taken from that round.
+
+With --separate, the script also measures the evaluation of the results in another process, as a run does. The time is
+then that of both processes.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import socket
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -30,30 +35,38 @@ from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import SUFFIX, BaselineFile
 from diopi_test.cases.case import CaseClass
-from diopi_test.execution import call
+from diopi_test.execution import call, call_arguments
+from diopi_test.execution.forks import watch_forks
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.quality.stub_vendor import StubVendor
 from diopi_test.run import lookup, run_case
 from diopi_test.run.collection import Collected, collect_file
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.isolation.ending import cpu_seconds
+from diopi_test.run.isolation.exchange import Exchange, Requester, serve_requests
+from diopi_test.run.isolation.process_state import ProcessState
+from diopi_test.run.isolation.remote_target import RemoteTarget
+from diopi_test.run.isolation.vendor_main import VendorServer
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
+from diopi_test.run.target import LocalTarget
 
 REPLAY = "handing back the results (the vendor's)"
 
 PARTS: Sequence[tuple[str, object, str]] = (
     ("reading the case", BaselineFile, "case"),
     ("context and stream", call, "Context"),
-    ("images of inputs", call, "storage_image"),
-    ("poison of results", call, "poisoned"),
-    ("making tensors", call.Call, "_empty"),
-    ("ballast", call.Ballast, "put_on"),
-    ("sending inputs", call.Call, "send"),
+    ("images of inputs", call_arguments, "storage_image"),
+    ("poison of results", call_arguments, "poisoned_array"),
+    ("creating tensors", call_arguments.CallArguments, "_empty_tensor"),
+    ("ballast", call.Ballast, "keep_busy"),
+    ("sending inputs", call.Call, "send_inputs"),
     ("passing arguments, the call", NativeVendor, "call"),
     (REPLAY, StubVendor, "call"),
-    ("reading back", call.Call, "_read"),
+    ("reading back", call.Call, "_read_storages"),
     ("guards, release", call.Call, "__exit__"),
     ("arguments and records", call.Call, "run"),
-    ("arguments and records", call.Call, "refused"),
+    ("arguments and records", call.Call, "run_rejected"),
     ("making a negative test", lookup, "make_negative_case"),
 )
 """The measured parts: a title, and the object and the name of the function. Nested parts count only for themselves."""
@@ -129,7 +142,7 @@ class Bench:
 
     def __init__(self, vendor: ReplayingVendor) -> None:
         self.vendor = vendor
-        self.session = Session(vendor, vendor.open_device(), CaseOptions())
+        self.session = Session(LocalTarget(vendor, vendor.open_device()), CaseOptions())
 
     def list_passing(self, paths: Sequence[Path]) -> list[Work]:
         """Run the cases of these files once, and return those that pass. Some cases with random results can't pass."""
@@ -163,6 +176,35 @@ def _kind(case: Collected, basic: Container[str]) -> str:
     return "basic cases" if case.label in basic else "other cases"
 
 
+@contextmanager
+def separated(vendor: ReplayingVendor) -> Iterator[tuple[Session, int]]:
+    """Yield a session whose vendor is in another process, and the number of that process."""
+    ours, theirs = socket.socketpair()
+    process = os.fork()
+    if not process:
+        ours.close()
+        target = LocalTarget(vendor, vendor.open_device())
+        serve_requests(Exchange(theirs), VendorServer(target, ProcessState(), watch_forks()).handle)
+        os._exit(0)
+    theirs.close()
+    with ours:
+        target = RemoteTarget(Requester(Exchange(ours)), Description.from_vendor(vendor))
+        yield Session(target, CaseOptions()), process
+    os.waitpid(process, 0)
+
+
+def measure_separately(vendor: ReplayingVendor, work: Sequence[Work], rounds: int) -> float:
+    """Return the CPU seconds that running `work` takes in both processes, with those of the vendor."""
+    with separated(vendor) as (session, process):
+        times = []
+        for _ in range(rounds + 1):
+            start = process_time() + cpu_seconds(process)
+            for item in work:
+                item.run(session)
+            times.append(process_time() + cpu_seconds(process) - start)
+    return min(times[1:])  # the first round opens the files
+
+
 def measure_opening(paths: Sequence[Path]) -> float:
     """Return the CPU seconds of opening, reading and verifying these files."""
     start = process_time()
@@ -192,7 +234,8 @@ def show(bench: Bench, title: str, work: Sequence[Work], rounds: int) -> None:
 @click.option("--level", default="smoke", type=click.Choice(["smoke", "full"]))
 @click.option("--every", "stride", default=4, help="Measure every N-th function.")
 @click.option("--rounds", default=5)
-def main(data: Path | None, level: str, stride: int, rounds: int) -> None:
+@click.option("--separate", is_flag=True, help="Also measure the evaluation in another process.")
+def main(data: Path | None, level: str, stride: int, rounds: int, separate: bool) -> None:
     """Print the figures."""
     folder = data / level if data else folder_to_read(level)
     paths = sorted(folder.glob(f"*{SUFFIX}"))[::stride]
@@ -203,6 +246,10 @@ def main(data: Path | None, level: str, stride: int, rounds: int) -> None:
             show(bench, kind, [item for item in work if item.kind == kind], rounds)
         best = min(bench.round(work) for _ in range(rounds))
         print(f"all {len(work)} cases: {1000 * best / len(work):.3f} ms of CPU a case")
+        if separate:
+            vendor_seconds = bench.vendor.seconds
+            apart = measure_separately(bench.vendor, work, rounds) - vendor_seconds
+            print(f"the same cases, evaluated in another process: {1000 * apart / len(work):.3f} ms of CPU a case")
         opening = 1000 * measure_opening(paths) / len(work)
         print(f"opening and verifying {len(paths)} files: {opening:.3f} ms of CPU a case")
 

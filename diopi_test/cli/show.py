@@ -131,6 +131,7 @@ def _run_on_stub_vendor(loaded: LoadedCase) -> tuple[Outcome, int]:
     from diopi_impl.host_runtime import HostRuntime
     from diopi_test.quality.stub_vendor import StubVendor
     from diopi_test.run.session import run_loaded_case
+    from diopi_test.run.target import LocalTarget
 
     class CountingStubVendor(StubVendor):
         calls = 0
@@ -141,5 +142,5 @@ def _run_on_stub_vendor(loaded: LoadedCase) -> tuple[Outcome, int]:
 
     vendor = CountingStubVendor("stub", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device:
-        outcome = run_loaded_case(vendor, device, loaded)
+        outcome = run_loaded_case(LocalTarget(vendor, device), loaded)
     return outcome, vendor.calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,6 +75,8 @@ class Call:
         self.case = case
         self.mode = mode
         self.prototype = lookup(case.function)
+        self._device = device
+        self._allocations_before = _count_allocations(device)
         self.context = context or Context(device)
         self.damage: list[GuardError] = []
         self._owns_context = context is None
@@ -135,6 +138,13 @@ class Call:
         time.sleep(SETTLING_SECONDS)
         pairs = zip(self._placed, self._read_first, self._read_storages(), strict=True)
         return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
+
+    def count_unreleased(self) -> tuple[int, int]:
+        """Return the tensors and blocks of device memory that were allocated since the call began; call it last."""
+        if _count_allocations(self._device) != self._allocations_before:
+            gc.collect()  # unreachable tensors no longer count
+        tensors, blocks = _count_allocations(self._device)
+        return tensors - self._allocations_before[0], blocks - self._allocations_before[1]
 
     def _run_once(self) -> CallRecord:
         """Call the function and return the record; raise RejectedCallError if it returns an error code."""
@@ -276,3 +286,8 @@ class Call:
                     ValueRecord(name=name, actual=value, expected=boxed.expected, before=self.case.arguments.get(name))
                 )
         return values, missing
+
+
+def _count_allocations(device: Device) -> tuple[int, int]:
+    """Return the number of live tensors, and of all live allocations of device memory."""
+    return device.live_blocks, device.allocations

@@ -29,6 +29,10 @@ class ForkWatch:
             self._returned[0] = 1
             os._exit(0)
 
+    def has_new_children(self) -> bool:
+        """Return whether there are new child processes, or a copy has returned, since the last `has_returned`."""
+        return bool(self._returned[0] or list_children() - self._known)
+
     def has_returned(self) -> bool:
         """Return whether a copy has returned since the last query."""
         new = list_children() - self._known

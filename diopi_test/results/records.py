@@ -120,17 +120,20 @@ class Summary(Counts):
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VendorInfo:
     """Name and version of the vendor.
 
     Attributes:
         digest: the SHA-256 of the library's file; empty if the vendor is not a compiled library.
+        receives_cases: whether it is a test vendor that receives each case with the expected results. Its results are
+            no evidence.
     """
 
     name: str
     version: str
     digest: str = field(default="", metadata=OPTIONAL)
+    receives_cases: bool = field(default=False, metadata=OPTIONAL)
 
     @property
     def title(self) -> str:

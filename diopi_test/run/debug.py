@@ -20,6 +20,7 @@ from diopi_test.run.keywords import SelectionError
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import NEAR
 from diopi_test.run.session import Session
+from diopi_test.run.target import LocalTarget
 
 T = TypeVar("T")
 
@@ -73,8 +74,9 @@ def _hints(case: str, *, stored: bool) -> Iterator[str]:
 
 def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:
     """Run a stored case on a newly opened device."""
+    sha256 = open_level_of_file(path).sha256(path.stem)
     with vendor.open_device() as device:
-        return Session(vendor, device, options).run(path, collected, open_level_of_file(path).sha256(path.stem))
+        return Session(LocalTarget(vendor, device), options).run(path, collected, sha256)
 
 
 def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:

@@ -114,3 +114,15 @@ class Terminal(io.TextIOBase):
     def _give_up() -> None:
         """Stop writing, so that buffered output causes no error at the end of the process."""
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
+
+
+MAX_MESSAGE = 10_000
+"""Maximum number of characters of a message; longer messages are shortened in the middle."""
+
+
+def shorten(text: str) -> str:
+    """Return the text in printable form, with the middle left out if it is too long."""
+    if len(text) <= MAX_MESSAGE:
+        return printable(text)
+    half = MAX_MESSAGE // 2
+    return printable(f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}")

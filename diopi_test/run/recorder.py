@@ -147,7 +147,13 @@ class Recorder:
         """
         library = Path(self._header.vendor)
         digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
-        vendor, content = VendorInfo(description.name, description.version, digest), self.content()
+        vendor = VendorInfo(
+            name=description.name,
+            version=description.version,
+            digest=digest,
+            receives_cases=description.receives_cases,
+        )
+        content = self.content()
         if content.has_vendor and content.vendor != vendor:
             raise VendorError(
                 f"{self._log.path} {_two_vendors(content.vendor, vendor)}; start a new run without --resume"
@@ -262,7 +268,7 @@ class LogContent:
     @classmethod
     def from_failure(cls, header: Header, reason: str) -> LogContent:
         """Return the log content of a run that could not start, with the reason as its error."""
-        return cls(path=Path(), header=header, vendor=VendorInfo(header.vendor, ""), errors=[reason])
+        return cls(path=Path(), header=header, vendor=VendorInfo(name=header.vendor, version=""), errors=[reason])
 
     @classmethod
     def from_records(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
@@ -276,7 +282,7 @@ class LogContent:
             header = from_json(Header, first.content)
         except RecordError as error:
             raise LogError(f"the first line of {path} is malformed: {error}") from error
-        content = cls(path=path, header=header, vendor=VendorInfo(header.vendor, ""), has_ended=False)
+        content = cls(path=path, header=header, vendor=VendorInfo(name=header.vendor, version=""), has_ended=False)
         for entry in entries:
             content._take(entry)
         return content

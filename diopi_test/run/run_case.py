@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,13 +10,14 @@ from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
-from diopi_test.execution.call import Call, RejectedCallError
+from diopi_test.execution.call import RejectedCallError
 from diopi_test.execution.call_arguments import PLAIN, CallMode
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.call_sequence import CallAttempt, CallSequence
 from diopi_test.execution.out_of_place import derive_out_of_place_case
 from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.target import LocalTarget, Target
 from lib_rt import Device
 
 VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
@@ -33,9 +33,7 @@ def run_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a case on a vendor and check its results; nothing stays allocated.
-
-    A case of the smoke level is called more than once, see `CallSequence`.
+    """Run a case on a vendor in this process, as `evaluate_case` does.
 
     Args:
         vendor: The vendor.
@@ -47,63 +45,66 @@ def run_case(
     Returns:
         The outcome of the case.
     """
-    if not vendor.has(case.function):
-        return Outcome(verdict=Verdict.not_implemented, message=f"{vendor.name} does not implement {case.function}")
-    first = _attempt(vendor, device, case, PLAIN)
+    return evaluate_case(LocalTarget(vendor, device), case, enabled_checks, observe)
+
+
+def evaluate_case(
+    target: Target,
+    case: BaselineCase,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Run a case on a target and check its results; nothing stays allocated.
+
+    A case of the smoke level is called more than once, see `CallSequence`.
+
+    Args:
+        target: The vendor on its device.
+        case: The case.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives what the calls left behind, by the name of the call.
+
+    Returns:
+        The outcome of the case.
+    """
+    if not target.has(case.function):
+        return Outcome(verdict=Verdict.not_implemented, message=f"{target.name} does not implement {case.function}")
+    first = _attempt(target, case, PLAIN)
     if first.run is None:
         if observe:
             observe({})
         verdict = VERDICT_OF_CODE.get(first.code, Verdict.failed)
         return Outcome(verdict=verdict, message=first.problem, error_code=first.code.name)
-    sequence = (
-        _call_again(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first=first)
-    )
+    sequence = _call_again(target, case, first) if case.smoke and first.is_successful else CallSequence(first=first)
     if observe:
         observe(sequence.records)
     compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
     return derive_outcome([*sequence.check_results, *compared], enabled_checks)
 
 
-def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> CallAttempt:
+def _attempt(target: Target, case: BaselineCase, mode: CallMode) -> CallAttempt:
     """Call the case's function and check what the call left behind."""
-    before = _count_allocations(device)
+    call = target.open_call(case, mode, stays_open=case.smoke)
     try:
-        with Call(vendor, device, case, mode) as call:
+        with call:
             run = call.run()
             findings = [finding for check in CHECKS if (finding := check(run)) is not None]
             if case.smoke and not all(finding.passed for finding in findings):
                 run = replace(run, late=call.find_late_results())
     except RejectedCallError as refused:
-        return CallAttempt(code=refused.code, message=vendor.last_error(), left=_count_unreleased(device, before))
+        return CallAttempt(code=refused.code, message=target.last_error(), left=call.count_unreleased())
     findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
-    return CallAttempt(
-        code=Error.Success, message="", run=run, check_results=findings, left=_count_unreleased(device, before)
-    )
+    return CallAttempt(code=Error.Success, message="", run=run, check_results=findings, left=call.count_unreleased())
 
 
-def _count_allocations(device: Device) -> tuple[int, int]:
-    """Return the numbers of live tensors, and of live allocations of device memory, those of tensors included."""
-    return device.live_blocks, device.allocations
-
-
-def _count_unreleased(device: Device, before: tuple[int, int]) -> tuple[int, int]:
-    """Return by how much the numbers of `_count_allocations` exceed those in `before`."""
-    if _count_allocations(device) != before:
-        gc.collect()  # unreachable tensors no longer count
-    tensors, pieces = _count_allocations(device)
-    return tensors - before[0], pieces - before[1]
-
-
-def _call_again(vendor: BaseVendor, device: Device, case: BaselineCase, first: CallAttempt) -> CallSequence:
+def _call_again(target: Target, case: BaselineCase, first: CallAttempt) -> CallSequence:
     """Return the sequence with the further calls, after the first call has succeeded."""
-    queued = _attempt(vendor, device, case, CallMode(shifted=True, queued=True))
-    waited = _attempt(vendor, device, case, CallMode(shifted=True)) if queued.problem else None
+    queued = _attempt(target, case, CallMode(shifted=True, queued=True))
+    waited = _attempt(target, case, CallMode(shifted=True)) if queued.problem else None
     relaid = None
     if not queued.problem and _is_in_leading_type(case):
-        relaid = _attempt(vendor, device, case, CallMode(shifted=True, relaid=True))
-    return CallSequence(
-        first=first, queued=queued, waited=waited, relaid=relaid, plain=_run_out_of_place(vendor, device, case)
-    )
+        relaid = _attempt(target, case, CallMode(shifted=True, relaid=True))
+    return CallSequence(first=first, queued=queued, waited=waited, relaid=relaid, plain=_run_out_of_place(target, case))
 
 
 def _is_in_leading_type(case: BaselineCase) -> bool:
@@ -112,12 +113,12 @@ def _is_in_leading_type(case: BaselineCase) -> bool:
     return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])
 
 
-def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
+def _run_out_of_place(target: Target, case: BaselineCase) -> CallRecord | None:
     """Return the record of the equivalent out-of-place call; None if there is none or it fails."""
     plain = derive_out_of_place_case(case)
-    if plain is None or not vendor.has(plain.function):
+    if plain is None or not target.has(plain.function):
         return None
-    with suppress(RejectedCallError), Call(vendor, device, plain) as call:
+    with suppress(RejectedCallError), target.open_call(plain) as call:
         return call.run()
     return None
 

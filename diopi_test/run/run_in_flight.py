@@ -10,10 +10,11 @@ from diopi_impl import BaseVendor
 from diopi_proto.types import Error
 from diopi_test.checks import guards, in_flight
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.in_flight import Chain, ChainKind, run_chain
+from diopi_test.execution.in_flight import Chain, ChainKind
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.run_case import VERDICT_OF_CODE, Observe, derive_outcome
+from diopi_test.run.target import LocalTarget, Target
 from lib_rt import Device
 
 SERIAL = ChainKind(1)
@@ -36,14 +37,34 @@ def run_in_flight(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
+    """Run a chain on a vendor in this process, as `evaluate_chain` does.
+
+    Args:
+        vendor: The vendor.
+        device: The vendor's open device.
+        chain: The calls.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives the records of the calls, by the name of the call.
+
+    Returns:
+        The outcome of the chain.
+    """
+    return evaluate_chain(LocalTarget(vendor, device), chain, enabled_checks, observe)
+
+
+def evaluate_chain(
+    target: Target,
+    chain: Chain,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
     """Run a chain and check its calls; nothing stays allocated.
 
     Calls that are not implemented, that return an error or that fail a check on their own are left out, because their
     own cases report them.
 
     Args:
-        vendor: The vendor.
-        device: The vendor's open device.
+        target: The vendor on its device.
         chain: The calls.
         enabled_checks: The names of the checks that decide the verdict; None for all.
         observe: Receives the records of the calls, by the name of the call.
@@ -55,7 +76,7 @@ def run_in_flight(
     codes: list[Error] = []
     calls: list[_SerialCall] = []
     for case in chain.cases:
-        result = _call_serially(vendor, device, case)
+        result = _call_serially(target, case)
         if isinstance(result, Error):
             codes.append(result)
         elif result is not None:
@@ -64,17 +85,17 @@ def run_in_flight(
         return _without_chain(chain, codes, len(calls))
     findings: list[CheckResult] = []
     for order in (calls, calls[::-1]):
-        findings = _run_order(vendor, device, chain.kind, order, observe)
+        findings = _run_order(target, chain.kind, order, observe)
         if not all(finding.passed for finding in findings):
             break
     return derive_outcome(findings, enabled_checks)
 
 
-def _call_serially(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | Error | None:
+def _call_serially(target: Target, case: BaselineCase) -> CallRecord | Error | None:
     """Return the record of a call on its own; its error code; or None if a check of the call fails."""
-    if not vendor.has(case.function):
+    if not target.has(case.function):
         return Error.NoImplement
-    (record,), damage = run_chain(vendor, device, Chain(SERIAL, [case]))
+    (record,), damage = target.run_chain(Chain(SERIAL, [case]))
     if isinstance(record, Error):
         return record
     return None if damage or in_flight.find_failures(record) else record
@@ -90,15 +111,15 @@ def _without_chain(chain: Chain, codes: Sequence[Error], passed: int) -> Outcome
 
 
 def _run_order(
-    vendor: BaseVendor, device: Device, kind: ChainKind, calls: Sequence[_SerialCall], observe: Observe | None
+    target: Target, kind: ChainKind, calls: Sequence[_SerialCall], observe: Observe | None
 ) -> list[CheckResult]:
     """Make the calls in this order and return the results of the checks."""
-    records, damage = run_chain(vendor, device, Chain(kind, [call.case for call in calls]))
+    records, damage = target.run_chain(Chain(kind, [call.case for call in calls]))
     successful = {
         f"call-{number}": record for number, record in enumerate(records, 1) if isinstance(record, CallRecord)
     }
     if observe:
         observe(successful)
-    last_error = vendor.last_error() if len(successful) < len(calls) else ""
+    last_error = target.last_error() if len(successful) < len(calls) else ""
     checked = in_flight.check([call.record for call in calls], records, last_error)
     return [checked, guards.describe_damage(damage)]

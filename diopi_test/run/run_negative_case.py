@@ -7,11 +7,11 @@ from collections.abc import Container
 from diopi_impl import BaseVendor
 from diopi_proto.types import Error
 from diopi_test.checks import guards, inputs, untouched
-from diopi_test.execution.call import Call
 from diopi_test.execution.flaw import Flaw
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.run.run_case import Observe, derive_outcome
+from diopi_test.run.target import LocalTarget, Target
 from lib_rt import Device
 
 
@@ -22,11 +22,21 @@ def run_negative_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
+    """Run a negative test on a vendor in this process, as `evaluate_negative_case` does."""
+    return evaluate_negative_case(LocalTarget(vendor, device), negative, enabled_checks, observe)
+
+
+def evaluate_negative_case(
+    target: Target,
+    negative: NegativeCase,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
     """Make an invalid call, and check that the vendor rejects it and changes nothing. Free all memory afterwards."""
     case = negative.case
-    if not vendor.has(case.function):
-        return Outcome(verdict=Verdict.not_implemented, message=f"{vendor.name} does not implement {case.function}")
-    with Call(vendor, device, case) as call:
+    if not target.has(case.function):
+        return Outcome(verdict=Verdict.not_implemented, message=f"{target.name} does not implement {case.function}")
+    with target.open_call(case) as call:
         code, last_error, run = call.run_rejected()
     if observe:
         observe({"refused": run})

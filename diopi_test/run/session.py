@@ -1,14 +1,14 @@
-"""The state of a worker: its vendor, its device, and the baseline files that are open."""
+"""The evaluation of cases: a target, and the baseline files that are open."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diopi_impl import IEEE, BaseVendor, Numerics
+from diopi_impl import IEEE, Numerics
 from diopi_proto.families import load_families
 from diopi_proto.types import Dtype
 from diopi_test.baseline.level import open_level_of_file
@@ -16,25 +16,24 @@ from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.call import RejectedCallError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.negative_cases import NegativeCase
-from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
-from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
+from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.run.collection import Collected
-from diopi_test.run.declaration_check import NUMERICS, measure_field
+from diopi_test.run.declaration_check import NUMERICS
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import LoadedCase, load_case
-from diopi_test.run.run_case import Observe, run_case
-from diopi_test.run.run_in_flight import run_in_flight
-from diopi_test.run.run_negative_case import run_negative_case
-from lib_rt import Device
+from diopi_test.run.run_case import Observe, evaluate_case
+from diopi_test.run.run_in_flight import evaluate_chain
+from diopi_test.run.run_negative_case import evaluate_negative_case
+from diopi_test.run.target import Target
 
 if TYPE_CHECKING:
     from diopi_test.baseline.declared import DeclaredCases
 
 MEMORY = 128 * 2**20
-"""Bytes of baseline files that a worker caches: enough for a whole level if cases run in random order."""
+"""Bytes of baseline files that a session caches: enough for a whole level if cases run in random order."""
 
 
 class OpenFiles:
@@ -60,16 +59,15 @@ class OpenFiles:
 
 
 class Session:
-    """A vendor, its open device, and the most recently used baseline files.
+    """The evaluation of cases on a target, with the most recently used baseline files.
 
     Attributes:
         numerics: the arithmetic for which cases are evaluated.
     """
 
-    def __init__(self, vendor: BaseVendor, device: Device, options: CaseOptions) -> None:
-        self.vendor = vendor
-        self.device = device
-        self.numerics = options.numerics or vendor.numerics
+    def __init__(self, target: Target, options: CaseOptions) -> None:
+        self.target = target
+        self.numerics = options.numerics or target.numerics
         self._declared = None if self.numerics.digest == IEEE.digest else _open_declared_cases(self.numerics)
         self._options = options
         self._files = OpenFiles()
@@ -77,9 +75,9 @@ class Session:
     def run(self, path: Path, case: Collected, sha256: str | None = None) -> Outcome:
         """Run a case of the baseline file at `path`; raise BaselineError if the file is damaged or has changed."""
         if case.function == RUNTIME:
-            return self._run_runtime_case(case.label)
+            return self.target.run_runtime_case(case.label)
         if case.function == NUMERICS:
-            return measure_field(self.vendor, self.device, self.numerics, case.label)
+            return self.target.measure_field(self.numerics, case.label)
         file = self._files.get(path, sha256)
         loaded = load_case(
             file,
@@ -90,13 +88,13 @@ class Session:
         )
         if self._declared is not None and loaded.flaw is None:
             if self.numerics.float64 == "absent" and any(map(_uses_float64, _list_calls(loaded))):
-                message = f"{self.vendor.name} declares that it has no float64"
+                message = f"{self.target.name} declares that it has no float64"
                 return Outcome(verdict=Verdict.unsupported, message=message)
             loaded = _with_declared_budgets(loaded, partial(self._declared.derive, file_digest=file.digest))
         if self._options.dump is not None:
             outcome = self._run_and_dump(loaded, self._options.dump)
         else:
-            outcome = run_loaded_case(self.vendor, self.device, loaded, self._options.enabled_checks)
+            outcome = run_loaded_case(self.target, loaded, self._options.enabled_checks)
         is_timed = self._options.perf and outcome.verdict is Verdict.passed and not (loaded.flaw or loaded.chain)
         return self._timed(outcome, loaded.case) if is_timed else outcome
 
@@ -110,20 +108,15 @@ class Session:
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
         """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
         try:
-            return replace(outcome, timing=time_call(self.vendor, self.device, case, self._bandwidth))
+            return replace(outcome, timing=self.target.time_call(case))
         except RejectedCallError as refused:
-            message = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
+            message = f"{refused.code.name} when the call was repeated to time it: {self.target.last_error()}"
             return Outcome(verdict=Verdict.failed, message=message, check_results=outcome.check_results)
-
-    @cached_property
-    def _bandwidth(self) -> float | None:
-        """Measure the copy bandwidth of the device in bytes per second."""
-        return measure_copy_bandwidth(self.device)
 
     def _run_and_dump(self, loaded: LoadedCase, folder: Path) -> Outcome:
         """Run a case, and write its inputs and results to a file if it does not pass."""
         records: dict[str, CallRecord] = {}
-        outcome = run_loaded_case(self.vendor, self.device, loaded, self._options.enabled_checks, records.update)
+        outcome = run_loaded_case(self.target, loaded, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:
             return outcome
         try:
@@ -134,18 +127,9 @@ class Session:
             verdict=outcome.verdict, message=f"{outcome.message}; {message}", check_results=outcome.check_results
         )
 
-    def _run_runtime_case(self, name: str) -> Outcome:
-        """Run a case of the runtime functions; an exception is a failure."""
-        case = next(case for case in RUNTIME_CASES if case.name == name)
-        try:
-            case.run(self.vendor)
-        except Exception as error:
-            return Outcome(verdict=Verdict.failed, message=f"{type(error).__name__}: {error}")
-        return Outcome(verdict=Verdict.passed)
-
     def close(self) -> None:
         """Close the device."""
-        self.device.close()
+        self.target.close()
 
 
 def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], BaselineCase]) -> LoadedCase:
@@ -176,15 +160,14 @@ def _open_declared_cases(numerics: Numerics) -> DeclaredCases:
 
 
 def run_loaded_case(
-    vendor: BaseVendor,
-    device: Device,
+    target: Target,
     loaded: LoadedCase,
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a valid call with `run_case`, a negative test with `run_negative_case`, or a chain with `run_in_flight`."""
+    """Run a valid call, a negative test or a chain on a target, and return the outcome."""
     if loaded.chain is not None:
-        return run_in_flight(vendor, device, loaded.chain, enabled_checks, observe)
+        return evaluate_chain(target, loaded.chain, enabled_checks, observe)
     if loaded.flaw is not None:
-        return run_negative_case(vendor, device, NegativeCase(loaded.case, loaded.flaw), enabled_checks, observe)
-    return run_case(vendor, device, loaded.case, enabled_checks, observe)
+        return evaluate_negative_case(target, NegativeCase(loaded.case, loaded.flaw), enabled_checks, observe)
+    return evaluate_case(target, loaded.case, enabled_checks, observe)

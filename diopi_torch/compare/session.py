@@ -232,7 +232,7 @@ class ComparisonSession(Observation):
         return LogContent(
             path=Path(),
             header=self._run_options().header(""),
-            vendor=VendorInfo(vendor.name, vendor.version),
+            vendor=VendorInfo(name=vendor.name, version=vendor.version),
             schedule=list(self._records),
             cases=self._records,
             seconds=time.perf_counter() - self._began,

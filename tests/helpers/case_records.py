@@ -39,7 +39,7 @@ def report_of(records: Sequence[CaseRecord], vendor: str = "small", numerics: Nu
     """Return the report of a run of these cases, whose results were evaluated for this arithmetic."""
     entries = [
         LogRecord("run", to_json(RunOptions(vendor=vendor).header(""))),
-        LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),
+        LogRecord("vendor", to_json(VendorInfo(name=vendor, version="1.0"))),
         LogRecord("numerics", to_json(NumericsInfo.from_declaration(numerics))),
         LogRecord("due", [record.id for record in records]),
         *(LogRecord("case", to_json(record)) for record in records),

@@ -29,7 +29,7 @@ def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     """
     options, draw = RunOptions(vendor="synthetic"), random.Random(0)
     yield seal(LogRecord("run", to_json(options.header("0" * 64))))
-    yield seal(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
+    yield seal(LogRecord("vendor", to_json(VendorInfo(name="synthetic", version="1.0"))))
     records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
     yield seal(LogRecord("due", [record.id for record in records]))
     yield from (seal(LogRecord("case", to_json(record))) for record in records)

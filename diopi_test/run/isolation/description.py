@@ -8,6 +8,8 @@ import numpy as np
 
 from diopi_impl import IEEE, BaseVendor, Claim, Numerics, VendorError, Waiver
 from diopi_impl.errors import describe_exception
+from diopi_test.execution.case_taker import is_case_taker
+from diopi_test.execution.verdict import OPTIONAL
 from diopi_test.run.vendor_sources import SourceFiles
 from lib_rt import Context, Device
 
@@ -23,6 +25,7 @@ class Description:
         name, version, claims, waivers: as the vendor states them.
         sources: the source files of the vendor's implementations.
         numerics: the arithmetic for which the vendor's results are evaluated.
+        receives_cases: whether it is a test vendor that receives each case with the expected results.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Description:
     waivers: tuple[Waiver, ...]
     sources: SourceFiles = field(default_factory=SourceFiles)
     numerics: Numerics = IEEE
+    receives_cases: bool = field(default=False, metadata=OPTIONAL)
 
     @classmethod
     def from_vendor(cls, vendor: BaseVendor, numerics: Numerics | None = None) -> Description:
@@ -48,6 +52,7 @@ class Description:
             waivers=vendor.waivers,
             sources=sources,
             numerics=numerics or vendor.numerics,
+            receives_cases=is_case_taker(vendor),
         )
 
 

@@ -1,7 +1,9 @@
 """The main program of the fork server. It has imported all modules, has loaded no vendor, and forks workers.
 
-It receives the messages `start` (with two files, for messages and for output) and `signal`. For each process, it sends
-`started`, and `ended` with the exit status. The fork server and its workers end when their parent process ends.
+It receives the messages `start` (with two files, for messages and for output) and `signal`. For each worker, it sends
+`started`, and `ended` with the exit status. With each worker, it forks an evaluator, which is connected to the worker
+and to the parent and ends when one of the connections is closed. The fork server, its workers and their evaluators end
+when their parent process ends.
 """
 
 from __future__ import annotations
@@ -12,23 +14,25 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from select import select
 from typing import Any, NoReturn, final
 
 from diopi_impl.native.library import prepare
 from diopi_test.baseline.codec import from_json
+from diopi_test.run.isolation.evaluator_main import evaluate
 from diopi_test.run.isolation.imports import import_references, import_validators
 from diopi_test.run.isolation.lifeline import end_with
 from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
-from diopi_test.run.isolation.worker_main import serve
+from diopi_test.run.isolation.vendor_main import serve
 from diopi_test.run.limits import CaseOptions
 
 
 @final
 class ForkServerLoop:
-    """The state of the fork server: its connection to the parent, and the workers that are alive."""
+    """The state of the fork server: its connection to the parent, and the processes that are alive."""
 
     def __init__(self, control: socket.socket, since: float) -> None:
         self._control = control
@@ -36,6 +40,7 @@ class ForkServerLoop:
         self._reader = MessageReader()
         self._files: list[int] = []
         self._alive: set[int] = set()
+        self._evaluators: set[int] = set()
         self._wakeup, written = os.pipe()
         os.set_blocking(self._wakeup, False)
         os.set_blocking(written, False)
@@ -53,8 +58,10 @@ class ForkServerLoop:
         except (BrokenPipeError, ConnectionResetError):  # the parent ended in the middle of an answer
             pass
         finally:
-            for process in self._alive:
+            for process in self._alive | self._evaluators:
                 _end_group(process)
+            for process in self._evaluators:
+                os.waitpid(process, 0)
 
     def _commands(self) -> Iterator[dict[str, Any]]:
         """Yield the commands as they arrive, and report workers that have ended in between."""
@@ -74,26 +81,47 @@ class ForkServerLoop:
                 yield from self._reader.messages()
 
     def _start(self, vendor: str, options: Any) -> None:
-        """Fork a worker, which takes over the first two file descriptors that were received."""
+        """Fork a worker and its evaluator, which take over the first two file descriptors that were received.
+
+        The evaluator is forked first, and has only the connections. The worker can't reach the parent's messages.
+        """
         channel, output = self._files[:2]
         del self._files[:2]
         case_options = from_json(CaseOptions, options)
         if case_options.draws_inputs:
             import_references()
-        fork_server = os.getpid()
-        process = os.fork()
-        if not process:
-            self._become_worker(fork_server, vendor, case_options, channel, output)
-        os.setpgid(process, process)
-        os.close(channel)
+        parent_end, (evaluator_end, worker_end) = socket.socket(fileno=channel), socket.socketpair()
+        with parent_end, evaluator_end, worker_end:
+            evaluator = self._fork(output, partial(evaluate, parent_end, evaluator_end, case_options), [worker_end])
+            serving = partial(serve, worker_end, vendor, case_options.numerics, self._since)
+            process = self._fork(output, serving, [parent_end, evaluator_end])
         os.close(output)
+        self._evaluators.add(evaluator)
         self._alive.add(process)
         self._send({"started": process})
 
-    def _become_worker(
-        self, fork_server: int, vendor: str, options: CaseOptions, channel: int, output: int
+    def _fork(self, output: int, main: Callable[[], None], closed: Sequence[socket.socket]) -> int:
+        """Fork a process that executes `main`, and return its number.
+
+        Args:
+            output: The file for the output of the process.
+            main: What the process executes before it ends.
+            closed: The connections that the process must not have.
+
+        Returns:
+            The number of the process.
+        """
+        fork_server = os.getpid()
+        process = os.fork()
+        if not process:
+            self._become_process(fork_server, output, main, closed)
+        os.setpgid(process, process)
+        return process
+
+    def _become_process(
+        self, fork_server: int, output: int, main: Callable[[], None], closed: Sequence[socket.socket]
     ) -> NoReturn:
-        """Turn the forked process into a worker; end the process afterwards."""
+        """Execute `main` in the forked process; end the process afterwards."""
         status = 1
         try:
             os.setpgid(0, 0)  # the parent does the same, because either may come first
@@ -103,10 +131,12 @@ class ForkServerLoop:
                 signal.signal(number, signal.SIG_DFL)
             self._control.close()
             os.close(self._wakeup)
+            for connection in closed:
+                connection.close()
             for standard in (1, 2):
                 os.dup2(output, standard)
             os.close(output)
-            serve(socket.socket(fileno=channel), vendor, options, self._since)
+            main()
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -123,6 +153,7 @@ class ForkServerLoop:
 
     def _report_ended(self) -> None:
         """Report workers that have ended, with their status and CPU time. End the processes that they started."""
+        self._evaluators = {process for process in self._evaluators if not os.waitpid(process, os.WNOHANG)[0]}
         for process in list(self._alive):
             ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 from cffi import FFI
-
-from diopi_test.execution.forks import ForkWatch
-from diopi_test.execution.verdict import CheckResult
 
 _ffi = FFI()
 _ffi.cdef("int fegetround(void); int fegetenv(void*); int fesetenv(void const*);")
@@ -70,12 +67,3 @@ def _working_directory() -> str:
         return os.getcwd()
     except FileNotFoundError:
         return "a folder that was deleted"
-
-
-def check_process_state(state: ProcessState, forks: ForkWatch) -> Iterator[CheckResult]:
-    """Restore the state of the process, and yield a failed check result if a case has changed the state."""
-    changed = list(state.restore())
-    if forks.has_returned():
-        changed.append("the process was forked, and the copy returned from the call as well")
-    if changed:
-        yield CheckResult(check="process_state", passed=False, message="; ".join(changed))

@@ -14,6 +14,9 @@ from diopi_test.cli import main
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="signatures need OpenSSH's ssh-keygen")
 
 
+CASE = "diopiSqrt[float32-matrix]"
+
+
 def call(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
@@ -21,7 +24,8 @@ def call(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("run") / "run.log.jsonl"
-    done = call("run", "--vendor", "narrow:correct", "--function", "diopiNeg", "-n", 1, "--log", path)
+    selected = ["--function", "diopiSqrt", "--dtype", "float32", "-n", 1]
+    done = call("run", "--vendor", "small_vendor:vendor", *selected, "--log", path)
     assert done.exit_code == 0, done.output
     return path
 
@@ -38,6 +42,14 @@ def test_submit_packs_a_run_that_verify_accepts(log: Path, tmp_path: Path) -> No
     archive.write_bytes(content.replace(b'"verdict":"passed"', b'"verdict":"failed"', 1))
     spoiled = call("verify", archive)
     assert spoiled.exit_code == 1
+
+
+def test_submit_rejects_a_vendor_that_receives_the_expected_results(tmp_path: Path) -> None:
+    path = tmp_path / "run.log.jsonl"
+    call("run", "--vendor", "diopi_test.quality.stub_vendor:vendor", "--case", CASE, "-n", 1, "--log", path)
+    done = call("submit", path, tmp_path / "run.diopi.zip")
+    assert done.exit_code != 0
+    assert "the vendor stub is a test vendor, which receives the expected results" in " ".join(done.output.split())
 
 
 def test_submit_rejects_another_baseline(log: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from diopi_test.execution.verdict import Verdict
 from diopi_test.run.collection import Collected
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
+from diopi_test.run.target import LocalTarget
 from lib_rt import CallError, Context, Device, RuntimeFunctions, Tensor
 from lib_rt.library import ffi
 
@@ -375,7 +376,7 @@ def test_a_text_that_is_not_utf8_is_detected() -> None:
 
 def test_the_session_reports_the_result_of_a_case() -> None:
     vendor = vendor_with(misaligned())
-    session = Session(vendor, vendor.open_device(), CaseOptions())
+    session = Session(LocalTarget(vendor, vendor.open_device()), CaseOptions())
     outcome = session.run(Path(), Collected(function=RUNTIME, label="memory_is_aligned"))
     session.close()
     assert outcome.verdict is Verdict.failed

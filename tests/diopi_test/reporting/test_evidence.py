@@ -38,7 +38,7 @@ def log_of(*more: bytes, verdict: str = "failed", numerics: Numerics = IEEE) -> 
     cases = [CASES[0], case_record(CASES[1].id, verdict)]
     entries = [
         LogRecord("run", HEADER),
-        LogRecord("vendor", to_json(VendorInfo("small", "1.0"))),
+        LogRecord("vendor", to_json(VendorInfo(name="small", version="1.0"))),
         LogRecord("numerics", to_json(NumericsInfo.from_declaration(numerics))),
         LogRecord("due", [case.id for case in cases]),
         *(LogRecord("case", to_json(case)) for case in cases),

@@ -26,7 +26,7 @@ def test_a_library_is_identified_by_its_digest(is_library: bool, tmp_path: Path)
     recorder.begin("")
     recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     digest = hashlib.sha256(b"\x7fELF").hexdigest() if is_library else ""
-    assert recorder.content().vendor == VendorInfo("chip", "1.0", digest)
+    assert recorder.content().vendor == VendorInfo(name="chip", version="1.0", digest=digest)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def verdicts(report: dict[str, Any]) -> dict[str, str]:
 def test_a_correct_vendor_passes(data: Path, tmp_path: Path) -> None:
     status, report = run(data, STUB_VENDOR, tmp_path)
     assert status == 0
-    assert report["vendor"] == {"name": "stub", "version": "1"}
+    assert report["vendor"] == {"name": "stub", "version": "1", "receives_cases": True}
     assert report["proto_version"] == "1.0.0"
     assert report["baseline"]["level"] == "smoke"
     assert len(report["baseline"]["digest"]) == 64

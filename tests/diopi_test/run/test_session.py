@@ -13,6 +13,7 @@ from diopi_test.execution.verdict import Verdict
 from diopi_test.run.collection import collect_file
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
+from diopi_test.run.target import LocalTarget
 
 CALLS = 6
 """The number of calls after which a vendor rejects calls: enough for a case, but not for timing it."""
@@ -27,7 +28,7 @@ def test_a_vendor_that_rejects_a_call_it_accepted_before_fails(tmp_path: Path) -
         return Error.ErrorOccurred if len(calls) > CALLS else None
 
     vendor = FaultyVendor("tired", tire)
-    session = Session(vendor, vendor.open_device(), CaseOptions(perf=True))
+    session = Session(LocalTarget(vendor, vendor.open_device()), CaseOptions(perf=True))
     case = next(case for case in collect_file(file) if case.label == "float32-matrix")
     outcome = session.run(file, case)
     session.close()
@@ -41,7 +42,7 @@ def test_cases_of_float64_are_not_called_if_the_vendor_declares_that_it_has_none
     calls: list[None] = []
     vendor = FaultyVendor("without float64", lambda arguments: calls.append(None))
     options = CaseOptions(numerics=Numerics(name="without float64", float64="absent"))
-    session = Session(vendor, vendor.open_device(), options)
+    session = Session(LocalTarget(vendor, vendor.open_device()), options)
     case = next(case for case in collect_file(file) if case.dtype == "float64")
     outcome = session.run(file, case)
     session.close()

@@ -65,7 +65,7 @@ def test_data_is_escaped() -> None:
 
 
 def test_the_title_is_escaped() -> None:
-    page = html.render_report(replace(shown_report(), vendor=VendorInfo("<b>", "1")))
+    page = html.render_report(replace(shown_report(), vendor=VendorInfo(name="<b>", version="1")))
     assert "<title>&lt;b&gt; 1</title>" in page
 
 

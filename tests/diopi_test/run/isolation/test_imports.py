@@ -27,11 +27,12 @@ from diopi_test.baseline.level import open_level
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.run.collection import collect_level
 from diopi_test.run.options import CaseOptions
+from diopi_test.run.target import LocalTarget
 from diopi_test.run.session import Session
 
 level = open_level(folder_to_read("smoke"))
 vendor = find_vendor("diopi_test.quality.stub_vendor:vendor")
-session = Session(vendor, vendor.open_device(), CaseOptions(perf=True))
+session = Session(LocalTarget(vendor, vendor.open_device()), CaseOptions(perf=True))
 before = set(sys.modules)
 first_cases = {case.function: case for case in reversed(collect_level(level))}
 for function in sys.argv[1:]:

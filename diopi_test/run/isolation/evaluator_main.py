@@ -1,0 +1,134 @@
+"""The main program of an evaluator: evaluates the cases that it receives, on a vendor in another process.
+
+The evaluator never loads a vendor. Its process is forked before the vendor's process is.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from select import select
+from typing import Any, final
+
+from diopi_impl.errors import exception_text
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.cases.case import CaseClass
+from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
+from diopi_test.run.collection import Collected
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.isolation.exchange import DisconnectedError, Exchange, ExchangeError, Requester
+from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
+from diopi_test.run.isolation.remote_target import RaisedInVendorError, RemoteTarget
+from diopi_test.run.limits import CaseOptions
+from diopi_test.run.output import shorten
+from diopi_test.run.run_case import add_check_results
+from diopi_test.run.session import Session
+
+DAMAGE = b"\0"
+"""Sent to the executor in place of a message if the vendor has written to the connection. It is no message."""
+
+
+def evaluate(channel: socket.socket, vendor_channel: socket.socket, options: CaseOptions) -> None:
+    """Receive cases over `channel`, evaluate them, and send the outcome of each, until a connection is closed.
+
+    The first messages are those of `vendor_main.serve`.
+    """
+    try:
+        Evaluator(channel, Exchange(vendor_channel), options).run()
+    except ExchangeError:
+        channel.sendall(DAMAGE)
+    except DisconnectedError:  # the fork server reports how the vendor's process has ended
+        pass
+
+
+@final
+class Evaluator:
+    """The state of an evaluator: its connections to the executor and to the vendor's process."""
+
+    def __init__(self, channel: socket.socket, vendor: Exchange, options: CaseOptions) -> None:
+        self._channel = channel
+        self._vendor = vendor
+        self._options = options
+
+    def run(self) -> None:
+        """Evaluate cases until the executor closes its connection.
+
+        Raises:
+            ExchangeError: The vendor has written to the connection.
+            DisconnectedError: The vendor's process has closed the connection, which it does when it ends.
+        """
+        loaded = self._pass_on()
+        if "loaded" not in loaded:
+            return
+        target = RemoteTarget(Requester(self._vendor), from_json(Description, loaded["loaded"]))
+        session = Session(target, self._options)
+        if "ready" not in self._pass_on():
+            return
+        for tasks in self._receive_tasks():
+            for task in tasks:
+                self._send(_evaluate_task(session, target, *task))
+        self._vendor.channel.shutdown(socket.SHUT_WR)  # the vendor's process closes its device
+        self._vendor.receive()
+
+    def _pass_on(self) -> dict[str, Any]:
+        """Pass a message of the vendor's process on to the executor, and return it."""
+        message = self._vendor.receive()
+        if message is None:
+            raise DisconnectedError("the vendor's process has ended")
+        self._send(message.document)
+        return message.document
+
+    def _send(self, message: Any) -> None:
+        """Send a message to the executor."""
+        self._channel.sendall(frame(message))
+
+    def _receive_tasks(self) -> Iterator[Any]:
+        """Yield the messages of the executor as they arrive, until it closes the connection."""
+        reader = MessageReader()
+        while True:
+            ready, _, _ = select([self._channel, self._vendor.channel], [], [])
+            if self._vendor.channel in ready:  # nothing was requested
+                self._vendor.receive()
+                raise DisconnectedError("the vendor's process has ended")
+            content = self._channel.recv(CHUNK)
+            if not content:
+                return
+            reader.feed(content)
+            yield from reader.messages()
+
+
+def _evaluate_task(
+    session: Session, target: RemoteTarget, path: str, sha256: str | None, case: Sequence[str]
+) -> dict[str, Any]:
+    """Evaluate a case; return the message with its outcome, its duration, and the output of the vendor's process."""
+    function, label, dtype, case_class, base = case
+    collected = Collected(function=function, label=label, dtype=dtype, case_class=CaseClass(case_class), base=base)
+    start = time.perf_counter()
+    outcome = evaluate_and_catch(session, Path(path), sha256, collected)
+    seconds = time.perf_counter() - start
+    changes, output = target.finish_case()
+    if changes:
+        result = CheckResult(check="process_state", passed=False, message="; ".join(changes))
+        outcome = add_check_results(outcome, [result])
+    outcome = replace(outcome, message=shorten(outcome.message))
+    return {"outcome": to_json(outcome), "seconds": seconds, "output": output}
+
+
+def evaluate_and_catch(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:
+    """Evaluate a case and return its outcome, which is failed if the vendor or the evaluation raises anything."""
+    try:
+        return session.run(path, case, sha256)
+    except (ExchangeError, DisconnectedError):
+        raise
+    except RaisedInVendorError as raised:
+        return raised.outcome
+    except MemoryError as error:
+        verdict = Verdict.out_of_memory
+        text = f"MemoryError was raised: {exception_text(error)}"
+    except Exception as error:
+        verdict = Verdict.failed
+        text = f"{type(error).__name__} was raised: {exception_text(error)}"
+    return Outcome(verdict=verdict, message=text.removesuffix(": "))

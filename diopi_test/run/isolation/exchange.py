@@ -1,0 +1,187 @@
+"""Requests and replies between the evaluation and the vendor's process: JSON documents with blocks of bytes.
+
+The vendor may write to any file descriptor of its process, and its threads may write at any time. Each message
+therefore has a magic number, lengths and a checksum, and each reply repeats the secret number of its request.
+`docs/isolation.md` describes the form.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, final
+
+import numpy as np
+
+from diopi_test.execution.call_format import Blocks
+from diopi_test.execution.call_record import Bytes
+
+MAGIC = b"\xd1OPX\r\n\x1a\n"
+
+LONGEST_DOCUMENT, LARGEST_BLOCKS = 2**28, 2**40
+"""The maximum number of bytes of a document, and of all blocks of a message."""
+
+ALIGNMENT = 64
+"""Every block begins at a multiple of this number of bytes after the begin of the message; spaces follow a document."""
+
+JOINED = 2**20
+"""The maximum number of bytes of a message that is sent as a whole."""
+
+CHUNK = 2**16
+"""The number of bytes that are read first."""
+
+_HEADER = struct.Struct(f"<{len(MAGIC)}sIQI")
+"""The magic number, the lengths of the document and of all blocks, and the CRC-32 of both."""
+
+
+class ExchangeError(Exception):
+    """Bytes that are no message, or not the reply to the latest request."""
+
+
+class DisconnectedError(Exception):
+    """The other process has closed the connection."""
+
+
+@final
+@dataclass(frozen=True)
+class Message:
+    """A message: a document, and the blocks to which it refers."""
+
+    document: dict[str, Any]
+    blocks: Blocks = ()
+
+
+@final
+class Exchange:
+    """One end of the connection between the evaluation and the vendor's process."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self._buffer = bytearray()
+
+    def send(self, document: Mapping[str, Any], blocks: Sequence[Bytes] = ()) -> None:
+        """Send a message."""
+        sizes = [block.nbytes for block in blocks]
+        text = json.dumps({**document, "blocks": sizes}, default=_to_json).encode()
+        text += b" " * (-(_HEADER.size + len(text)) % ALIGNMENT)
+        parts: list[Any] = [text]
+        for block in blocks:
+            parts += [block.data, bytes(-block.nbytes % ALIGNMENT)]
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        header = _HEADER.pack(MAGIC, len(text), _padded_total(sizes), checksum)
+        if sum(sizes) <= JOINED:
+            self.channel.sendall(b"".join((header, *parts)))
+        else:
+            for part in (header, *parts):
+                self.channel.sendall(part)
+
+    def receive(self) -> Message | None:
+        """Return the next message; None if the other process has closed the connection.
+
+        Raises:
+            ExchangeError: Bytes have arrived that are no message.
+        """
+        if not self._fill(_HEADER.size):
+            return None
+        magic, length, size, checksum = _HEADER.unpack_from(self._buffer)
+        if magic != MAGIC or length > LONGEST_DOCUMENT or size > LARGEST_BLOCKS:
+            raise ExchangeError(f"a message begins with {bytes(magic)!r}, expected {MAGIC!r} and acceptable lengths")
+        end = _HEADER.size + length + size
+        if not self._fill(end):
+            return None
+        content, self._buffer = memoryview(self._buffer)[_HEADER.size : end], self._buffer[end:]
+        if zlib.crc32(content) != checksum:
+            raise ExchangeError("a message has another checksum than its header says")
+        return _parse(content[:length], content[length:])
+
+    def _fill(self, count: int) -> bool:
+        """Receive bytes until the buffer has `count` of them; return whether the other process has sent as many."""
+        while (missing := count - len(self._buffer)) > 0:
+            try:  # the first read takes more, because most messages are short
+                received = self.channel.recv(min(missing, JOINED) if self._buffer else CHUNK)
+            except ConnectionResetError:
+                received = b""
+            if not received:
+                return False
+            self._buffer += received
+        return True
+
+
+def _to_json(value: Any) -> Any:
+    """Return a NumPy number as a number of Python; raise TypeError for other values that JSON lacks."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} {value!r} is no number")
+
+
+def _padded_total(sizes: Sequence[int]) -> int:
+    """Return the number of bytes of blocks of these sizes with the padding after each."""
+    return sum(size + -size % ALIGNMENT for size in sizes)
+
+
+def _parse(text: memoryview, content: memoryview) -> Message:
+    """Return the message of a document and the bytes of its blocks; raise ExchangeError if they do not match."""
+    try:
+        document = json.loads(bytes(text))
+        sizes = [int(size) for size in document.pop("blocks")]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ExchangeError(f"a message is damaged: {type(error).__name__}: {error}") from error
+    if min(sizes, default=0) < 0 or _padded_total(sizes) != len(content):
+        raise ExchangeError(f"the blocks of a message have {len(content)} bytes, expected {sizes} with padding")
+    starts = accumulate((size + -size % ALIGNMENT for size in sizes[:-1]), initial=0)
+    array = np.frombuffer(content, np.uint8)
+    return Message(document, [array[start : start + size] for start, size in zip(starts, sizes, strict=False)])
+
+
+@final
+class Requester:
+    """The end of a connection that sends requests and waits for the reply to each."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    def request(self, name: str, content: Mapping[str, Any] | None = None, blocks: Sequence[Bytes] = ()) -> Message:
+        """Send a request and return its reply.
+
+        Args:
+            name: The name of the request.
+            content: What the request contains besides its name.
+            blocks: The blocks to which the content refers.
+
+        Returns:
+            The reply.
+
+        Raises:
+            DisconnectedError: The other process has closed the connection.
+            ExchangeError: The message that arrived is not the reply to this request.
+        """
+        number = secrets.token_hex(8)
+        try:
+            self._exchange.send({"request": name, "number": number, **(content or {})}, blocks)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise DisconnectedError("the vendor's process has closed the connection") from error
+        reply = self._exchange.receive()
+        if reply is None:
+            raise DisconnectedError("the vendor's process has closed the connection")
+        if reply.document.get("number") != number:
+            raise ExchangeError(f"a message is not the reply to the request {name}")
+        return reply
+
+
+Handler = Callable[[Message], tuple[dict[str, Any], Sequence[Bytes]]]
+"""Executes a request and returns the content of the reply, with its blocks."""
+
+
+def serve_requests(exchange: Exchange, handle: Handler) -> None:
+    """Reply to requests until the other process closes the connection."""
+    while (message := exchange.receive()) is not None:
+        document, blocks = handle(message)
+        exchange.send({**document, "number": message.document["number"]}, blocks)

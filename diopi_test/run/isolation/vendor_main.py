@@ -1,0 +1,222 @@
+"""The main program of a worker: loads the vendor, checks that it works, then makes the calls that are requested.
+
+It evaluates nothing, and it receives no expected results, unless the vendor is a test vendor that returns them.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, final
+
+from diopi_impl import BaseVendor, Numerics, VendorError, VendorNotFoundError, find_vendor
+from diopi_impl.errors import describe_exception, exception_text
+from diopi_proto.types import Error
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.execution.call import Call, RejectedCallError
+from diopi_test.execution.call_arguments import CallMode
+from diopi_test.execution.call_format import CallDecoder, CallEncoder, encode_damage
+from diopi_test.execution.call_record import Bytes
+from diopi_test.execution.forks import ForkWatch, watch_forks
+from diopi_test.execution.in_flight import Chain, ChainKind
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.isolation.description import Description, open_working_device
+from diopi_test.run.isolation.exchange import Exchange, Message, serve_requests
+from diopi_test.run.isolation.process_state import ProcessState
+from diopi_test.run.output import shorten
+from diopi_test.run.program_folder import store_programs
+from diopi_test.run.target import LocalTarget
+
+MAX_OUTPUT = 2**20
+"""Maximum number of bytes of output that remain stored between cases."""
+
+QUERIES = frozenset({"has", "last_error", "late", "release", "forks"})
+"""Requests after which the state of the process is not compared, because they follow or precede a call."""
+
+Reply = dict[str, Any]
+
+
+def serve(channel: socket.socket, vendor_name: str, numerics: Numerics | None, since: float) -> None:
+    """Load a vendor and reply to requests over `channel` until it is closed.
+
+    The first messages are {"loaded": description} and {"ready": true}. If the vendor does not start, the only message
+    is {"refused": reason, "found": whether the vendor exists}.
+
+    Args:
+        channel: The connection to the evaluator.
+        vendor_name: The vendor.
+        numerics: The arithmetic for which results are evaluated; None for the arithmetic that the vendor declares.
+        since: A time before the process imported its first module of this project, as `time.time` returns it.
+    """
+    faulthandler.enable(file=sys.__stderr__ or 2)
+    exchange = Exchange(channel)
+    forks = watch_forks()
+    try:
+        vendor = _load_vendor(vendor_name)
+        store_programs(vendor, vendor_name, since)
+        forks.end_copies()
+        exchange.send({"loaded": to_json(Description.from_vendor(vendor, numerics))})
+        target = LocalTarget(vendor, open_working_device(vendor))
+    except VendorError as error:
+        forks.end_copies()
+        exchange.send({"refused": shorten(str(error)), "found": not isinstance(error, VendorNotFoundError)})
+        return
+    server = VendorServer(target, ProcessState(), forks)  # the state is restored after each case
+    exchange.send({"ready": True})
+    serve_requests(exchange, server.handle)
+    target.close()
+
+
+def _load_vendor(name: str) -> BaseVendor:
+    """Load the vendor; raise `VendorError` for any exception, because the vendor's code may raise anything."""
+    try:
+        return find_vendor(name)
+    except VendorError:
+        raise
+    except BaseException as error:
+        raise VendorError(f"vendor {name} can't be loaded: {describe_exception(error)}") from error
+
+
+@final
+class VendorServer:
+    """The handlers of the requests: calls of a vendor, and the state of its process."""
+
+    def __init__(self, target: LocalTarget, state: ProcessState, forks: ForkWatch) -> None:
+        self._target = target
+        self._state = state
+        self._forks = forks
+        self._open: tuple[Call, ExitStack] | None = None
+        self._handlers: Mapping[str, Callable[[Reply, CallDecoder, CallEncoder], Reply]] = {
+            "has": self._has,
+            "last_error": self._last_error,
+            "call": self._call,
+            "rejected_call": self._rejected_call,
+            "late": self._late,
+            "release": self._release,
+            "chain": self._chain,
+            "time": self._time,
+            "runtime": self._runtime,
+            "numerics": self._numerics,
+            "forks": self._find_copies,
+        }
+
+    def handle(self, message: Message) -> tuple[Reply, Sequence[Bytes]]:
+        """Execute a request, then restore the state of the process; an exception of the vendor is a reply, too."""
+        encoder, decoder = CallEncoder(), CallDecoder(message.blocks)
+        try:
+            reply = self._handlers[message.document["request"]](message.document, decoder, encoder)
+        except MemoryError as error:
+            reply = _raised(Verdict.out_of_memory, "MemoryError", error)
+        except BaseException as error:  # no user interrupts this process: all of them are the vendor's
+            reply = _raised(Verdict.failed, type(error).__name__, error)
+        self._forks.end_copies()
+        if message.document["request"] not in QUERIES:
+            changes, has_forked = self._state.restore(), self._forks.has_new_children()
+            reply |= {"changes": list(changes), "has_forked": has_forked, "output": _output_size()}
+        return reply, encoder.blocks
+
+    def _has(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Say whether the vendor implements a function."""
+        return {"has": bool(self._target.has(request["function"]))}
+
+    def _last_error(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Return the vendor's last error."""
+        return {"text": self._target.last_error()}
+
+    def _call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Make a call that the vendor must accept."""
+        call = self._target.open_call(*_decode_call(request, decoder))
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(call)
+                reply: Reply = {"record": encoder.record(call.run())}
+                if request["stays_open"]:
+                    self._open = call, stack.pop_all()
+                    return reply
+        except RejectedCallError as refused:
+            reply = {"code": refused.code.name}
+        return {**reply, **_describe_release(call)}
+
+    def _rejected_call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Make a call that the vendor must reject."""
+        with self._target.open_call(*_decode_call(request, decoder)) as call:
+            code, last_error, run = call.run_rejected()
+            reply = {"code": code.name, "last_error": last_error, "record": encoder.record(run)}
+        return {**reply, **_describe_release(call)}
+
+    def _late(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Find the results of the open call that changed after they were read."""
+        assert self._open is not None
+        return {"late": self._open[0].find_late_results()}
+
+    def _release(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Release the open call."""
+        assert self._open is not None
+        (call, stack), self._open = self._open, None
+        stack.close()
+        return _describe_release(call)
+
+    def _chain(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Make the calls of a chain."""
+        cases = [decoder.call(call) for call in request["calls"]]
+        records, damage = self._target.run_chain(Chain(ChainKind(request["stream_count"]), cases))
+        results = [
+            {"code": record.name} if isinstance(record, Error) else {"record": encoder.record(record)}
+            for record in records
+        ]
+        return {"results": results, "damage": encode_damage(damage)}
+
+    def _time(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Measure the duration of a call."""
+        try:
+            return {"timing": to_json(self._target.time_call(decoder.call(request["call"])))}
+        except RejectedCallError as refused:
+            return {"code": refused.code.name}
+
+    def _runtime(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Run a case of the runtime functions."""
+        return {"outcome": to_json(self._target.run_runtime_case(request["case"]))}
+
+    def _numerics(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Measure a field of a declared arithmetic."""
+        numerics = from_json(Numerics, request["declaration"])
+        return {"outcome": to_json(self._target.measure_field(numerics, request["case"]))}
+
+    def _find_copies(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Wait for copies of the process that return from a call; say whether there were any."""
+        return {"has_returned": self._forks.has_returned()}
+
+
+def _decode_call(request: Reply, decoder: CallDecoder) -> tuple[BaselineCase, CallMode]:
+    """Return the case and the mode of a requested call."""
+    return decoder.call(request["call"]), CallMode(**dict.fromkeys(request["mode"], True))
+
+
+def _describe_release(call: Call) -> Reply:
+    """Return what a call that is released has left behind."""
+    return {"damage": encode_damage(call.damage), "unreleased": call.count_unreleased()}
+
+
+def _raised(verdict: Verdict, kind: str, error: BaseException) -> Reply:
+    """Return the reply for an exception: the outcome of the case."""
+    message = f"{kind} was raised: {exception_text(error)}".removesuffix(": ")
+    return {"raised": to_json(Outcome(verdict=verdict, message=shorten(message)))}
+
+
+def _output_size() -> int:
+    """Return the bytes written to standard output and error; truncate the file if it is too large."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        size = os.fstat(2).st_size
+        if size > MAX_OUTPUT:
+            os.ftruncate(2, 0)
+            size = os.lseek(2, 0, os.SEEK_SET)
+        return size
+    except (OSError, ValueError, AttributeError):  # the vendor closed it
+        return 0

@@ -1,0 +1,143 @@
+"""`Target`: a vendor on its open device, as the evaluation of cases sees it. `LocalTarget` is one in this process."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import TracebackType
+from typing import Protocol, Self, final
+
+from diopi_impl import BaseVendor, Numerics
+from diopi_proto.types import Error
+from diopi_test.execution.call import Call
+from diopi_test.execution.call_arguments import PLAIN, CallMode
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.in_flight import Chain, run_chain
+from diopi_test.execution.runtime_cases import RUNTIME_CASES
+from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
+from diopi_test.execution.timing import Timing
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.declaration_check import measure_field
+from lib_rt import Device
+from lib_rt.errors import GuardError
+
+
+class TargetCall(Protocol):
+    """A call on a target. Its tensors may exist until the `with` statement ends; see `execution.call.Call`."""
+
+    damage: list[GuardError]
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def run(self) -> CallRecord:
+        """Call the function and return the record of the call; raise RejectedCallError if it returns an error code."""
+
+    def run_rejected(self) -> tuple[Error, str, CallRecord]:
+        """Call the function once, expecting an error; return the error code, the last error and the record."""
+
+    def find_late_results(self) -> list[str]:
+        """Return the names of results whose memory changed after it was read, although the stream had finished."""
+
+    def count_unreleased(self) -> tuple[int, int]:
+        """Return the tensors and blocks of device memory that were allocated since the call began; call it last."""
+
+
+class Target(Protocol):
+    """A vendor on its open device. The evaluation makes all calls of a vendor through this interface."""
+
+    @property
+    def name(self) -> str:
+        """The vendor's name."""
+
+    @property
+    def numerics(self) -> Numerics:
+        """The arithmetic that the vendor declares."""
+
+    def has(self, function: str) -> bool:
+        """Return whether the vendor implements a function."""
+
+    def last_error(self) -> str:
+        """Return the vendor's last error."""
+
+    def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> TargetCall:
+        """Return a call of a case. It can be asked for late results only if it stays open after the call."""
+
+    def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
+        """Make the calls of a chain; see `in_flight.run_chain`."""
+
+    def time_call(self, case: BaselineCase) -> Timing:
+        """Measure the call of a case; raise RejectedCallError if the function returns an error code."""
+
+    def run_runtime_case(self, name: str) -> Outcome:
+        """Run a case of the runtime functions."""
+
+    def measure_field(self, numerics: Numerics, label: str) -> Outcome:
+        """Measure a field of a declared arithmetic; see `declaration_check.measure_field`."""
+
+    def close(self) -> None:
+        """Close the device."""
+
+
+@final
+class LocalTarget(Target):
+    """A vendor in this process, on its open device."""
+
+    def __init__(self, vendor: BaseVendor, device: Device) -> None:
+        self._vendor = vendor
+        self._device = device
+
+    @property
+    def name(self) -> str:
+        """Return the name of the vendor."""
+        return self._vendor.name
+
+    @property
+    def numerics(self) -> Numerics:
+        """Return the arithmetic that the vendor declares."""
+        return self._vendor.numerics
+
+    def has(self, function: str) -> bool:
+        """Return whether the vendor implements a function."""
+        return self._vendor.has(function)
+
+    def last_error(self) -> str:
+        """Return the vendor's last error."""
+        return self._vendor.last_error()
+
+    def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> Call:
+        """Return a call of a case."""
+        return Call(self._vendor, self._device, case, mode)
+
+    def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
+        """Make the calls of a chain."""
+        return run_chain(self._vendor, self._device, chain)
+
+    def time_call(self, case: BaselineCase) -> Timing:
+        """Measure the call of a case; raise RejectedCallError if the function returns an error code."""
+        return time_call(self._vendor, self._device, case, self._bandwidth)
+
+    @cached_property
+    def _bandwidth(self) -> float | None:
+        """The copy bandwidth of the device in bytes per second, measured at first use."""
+        return measure_copy_bandwidth(self._device)
+
+    def run_runtime_case(self, name: str) -> Outcome:
+        """Run a case of the runtime functions."""
+        case = next(case for case in RUNTIME_CASES if case.name == name)
+        try:
+            case.run(self._vendor)
+        except Exception as error:
+            return Outcome(verdict=Verdict.failed, message=f"{type(error).__name__}: {error}")
+        return Outcome(verdict=Verdict.passed)
+
+    def measure_field(self, numerics: Numerics, label: str) -> Outcome:
+        """Measure a field of a declared arithmetic."""
+        return measure_field(self._vendor, self._device, numerics, label)
+
+    def close(self) -> None:
+        """Close the device."""
+        self._device.close()
