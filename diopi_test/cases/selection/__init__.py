@@ -11,6 +11,7 @@ from pathlib import Path
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
+from diopi_test.cases import sweep
 from diopi_test.cases.case import Case, CaseClass, check_cases, registered_cases
 from diopi_test.cases.selection.classes import classify_cases
 from diopi_test.cases.selection.nans import nan_cases
@@ -41,10 +42,10 @@ def _full_cases(prototype: Prototype) -> Sequence[Case]:
 
 
 def _large_cases(prototype: Prototype) -> Sequence[Case]:
-    """Return a function's own cases of the large level and the case with few NaNs."""
+    """Return a function's own cases of the large level the case with few NaNs, and those of the size sweep."""
     load_families("diopi_test.cases")
     cases = registered_cases(prototype, large=True)
-    return *cases, *nan_cases(prototype, cases)
+    return *cases, *nan_cases(prototype, cases), *sweep.sweep_cases(prototype, _full_cases(prototype))
 
 
 def _smoke_cases(prototype: Prototype) -> Sequence[Case]:
@@ -99,7 +100,7 @@ LEVELS: Mapping[str, Level] = {
         cases=_smoke_cases, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True
     ),
     "full": Level(cases=_full_cases),
-    "large": Level(cases=_large_cases, is_drawn=True),
+    "large": Level(cases=_large_cases, depends_on=sweep.sweep_keys, is_drawn=True),
     MODELS: _models_level(),
     **{level_of_model(name): _models_level([name]) for name in model_names()},
 }

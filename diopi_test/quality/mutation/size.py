@@ -24,6 +24,12 @@ TILE = 1024
 ROWS = 65_535
 """The maximum number of blocks in some grids."""
 
+COLUMNS = 65_536
+"""The number of columns of a row that some kernels handle."""
+
+MATRIX_ROWS = 8_192
+"""The number of rows, along all axes but the last one, after which some kernels change their algorithm."""
+
 Places = Callable[[tuple[int, ...]], Array | None]
 """A function that returns the indices of the wrong elements in row-major order for the shape of a result; None if no
 element can be wrong."""
@@ -106,7 +112,27 @@ def _late_row_indices(shape: tuple[int, ...]) -> Array | None:
     return np.arange(ROWS * (size // shape[0]), size)
 
 
-PARTS: Mapping[str, Places] = {"last partial tile": _last_tile_indices, f"rows from {ROWS} on": _late_row_indices}
+def _late_column_indices(shape: tuple[int, ...]) -> Array | None:
+    """Return the indices of the elements in columns from `COLUMNS` on; return None if there are fewer columns."""
+    if not shape or shape[-1] <= COLUMNS:
+        return None
+    indices = np.arange(int(np.prod(shape)))
+    return indices[indices % shape[-1] >= COLUMNS]
+
+
+def _late_matrix_row_indices(shape: tuple[int, ...]) -> Array | None:
+    """Return the indices of the elements in matrix rows from `MATRIX_ROWS` on; return None if there are fewer rows."""
+    if len(shape) < 2 or int(np.prod(shape[:-1])) <= MATRIX_ROWS:
+        return None
+    return np.arange(MATRIX_ROWS * shape[-1], int(np.prod(shape)))
+
+
+PARTS: Mapping[str, Places] = {
+    "last partial tile": _last_tile_indices,
+    f"rows from {ROWS} on": _late_row_indices,
+    f"columns from {COLUMNS} on": _late_column_indices,
+    f"matrix rows from {MATRIX_ROWS} on": _late_matrix_row_indices,
+}
 """Parts of a result that a kernel may leave out."""
 
 
@@ -180,6 +206,7 @@ OFFSETS: Mapping[str, Offsets] = {
     "int16": lambda offsets: offsets & 0x7FFF,  # not negative, because a negative offset would crash at once
     "uint16": lambda offsets: offsets & 0xFFFF,
     "float32": lambda offsets: offsets.astype(np.float32).astype(np.int64),
+    "20 bits": lambda offsets: offsets & 0xFFFFF,
 }
 
 

@@ -11,7 +11,7 @@ from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation import run_mutation_tests
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
-from diopi_test.quality.mutation.size import ROWS, TILE, size_mutants
+from diopi_test.quality.mutation.size import COLUMNS, MATRIX_ROWS, ROWS, TILE, size_mutants
 from diopi_test.quality.mutation.summation import BLOCK, add_first_block_only, round_block_sums_to
 
 
@@ -42,6 +42,11 @@ def find_changed_places(mutant: str, case: BaselineCase) -> tuple[Effect, list[i
         ("last partial tile not written", (2 * TILE,), []),
         (f"rows from {ROWS} on not written", (ROWS + 1, 2), [2 * ROWS, 2 * ROWS + 1]),
         (f"rows from {ROWS} on not written", (ROWS, 2), []),
+        (f"columns from {COLUMNS} on not written", (2, COLUMNS + 1), [COLUMNS, 2 * COLUMNS + 1]),
+        (f"columns from {COLUMNS} on not written", (COLUMNS,), []),
+        (f"matrix rows from {MATRIX_ROWS} on not written", (2, 4097, 1), [MATRIX_ROWS, 8193]),
+        (f"matrix rows from {MATRIX_ROWS} on not written", (MATRIX_ROWS, 2), []),
+        ("offsets of the result stored in 20 bits", (2**20 + 1,), [0, 2**20]),
         ("offsets of the result stored in uint16", (65_536,), []),
     ],
 )
