@@ -35,8 +35,8 @@ TYPICAL_TOTAL = 8000
 """The standard deviation of exact sums with either sign."""
 
 
-DomainOfTerms = Callable[[int, Dtype], Domain]
-"""Returns the domain of the numbers in sums of this many terms, for a half-precision type."""
+DomainOfTerms = Callable[[int, Dtype], Domain | None]
+"""Returns the domain of the numbers in sums of this many terms, for a half-precision type; None if there is none."""
 
 NEARLY_EQUAL = choice([0.7, -0.7, 0.9, -0.9])
 """Numbers whose moduli are so few that the rounding errors of long sums of their powers do not cancel."""
@@ -79,9 +79,14 @@ integer_pairs = integer_factors(2)
 """Returns the domain of the two factors of each term."""
 
 
-def integer_multiples(terms: int, dtype: Dtype) -> Domain:
-    """Return a domain of multiples of the number of terms, whose mean is a whole number of the element type."""
-    largest = max(2 ** format_of(dtype).precision // terms - 1, 1)
+def integer_multiples(terms: int, dtype: Dtype) -> Domain | None:
+    """Return a domain of multiples of the number of terms, whose mean is a whole number of the element type.
+
+    Return None if there are too many terms for several such numbers.
+    """
+    largest = 2 ** format_of(dtype).precision // max(terms, 1) - 1
+    if largest < 4:
+        return None
     return lambda rng, count, _: terms * rng.integers(1, largest + 1, count).astype(np.float64)
 
 
@@ -91,6 +96,7 @@ def reveal_half_sums(
     *,
     domain_of: DomainOfTerms = integer_pairs,
     addends: Collection[str] = (),
+    unchanged: Collection[str] = (),
 ) -> Iterator[Case]:
     """Yield the cases, half-precision ones with whole numbers whose partial sums no half-precision type represents.
 
@@ -102,15 +108,16 @@ def reveal_half_sums(
         terms: returns the number of terms of the sums of a case.
         domain_of: returns the domain of the numbers for a number of terms.
         addends: the names of tensors that are added to the sums.
+        unchanged: the labels of cases that keep their numbers, because large sums would hide what is added.
 
     Yields:
         The cases.
     """
     for case in cases:
-        if not _is_suitable(case):
+        domain = domain_of(terms(case), case.dtype) if case.dtype in half else None
+        if domain is None or case.label in unchanged or not _is_suitable(case):
             yield case
             continue
-        domain = domain_of(terms(case), case.dtype)
         arguments = {
             name: _with_domain(value, choice([0]) if name in addends else domain, case.dtype)
             for name, value in case.arguments.items()

@@ -43,9 +43,12 @@ def test_sums_are_exact_in_float32_and_finite_in_half_precision(dtype: Dtype, te
 
 
 def test_means_of_multiples_are_whole_numbers_of_the_type() -> None:
-    values = integer_multiples(7, BF16)(np.random.default_rng(1), 7, BF16)
+    domain = integer_multiples(7, BF16)
+    assert domain is not None
+    values = domain(np.random.default_rng(1), 7, BF16)
     assert values.mean() == round(values.mean()) <= 256
     assert values.sum() > 256
+    assert integer_multiples(130, BF16) is None
 
 
 def test_only_half_precision_cases_of_ordinary_numbers_change() -> None:
