@@ -176,12 +176,24 @@ class Requester:
         return reply
 
 
-Handler = Callable[[Message], tuple[dict[str, Any], Sequence[Bytes]]]
-"""Executes a request and returns the content of the reply, with its blocks."""
+Handler = Callable[[Message, BaseException | None], tuple[dict[str, Any], Sequence[Bytes]]]
+"""Executes a request and returns the content of the reply, with its blocks. The second argument is an exception that a
+signal handler of the vendor has raised since the last request."""
 
 
 def serve_requests(exchange: Exchange, handle: Handler) -> None:
     """Reply to requests until the other process closes the connection."""
-    while (message := exchange.receive()) is not None:
-        document, blocks = handle(message)
+    interruption: BaseException | None = None
+    while True:
+        try:
+            message = exchange.receive()
+        except (ExchangeError, OSError):
+            raise
+        except BaseException as error:
+            interruption = error
+            continue
+        if message is None:
+            return
+        document, blocks = handle(message, interruption)
+        interruption = None
         exchange.send({**document, "number": message.document["number"]}, blocks)

@@ -105,10 +105,12 @@ class VendorServer:
             "forks": self._find_copies,
         }
 
-    def handle(self, message: Message) -> tuple[Reply, Sequence[Bytes]]:
+    def handle(self, message: Message, interruption: BaseException | None) -> tuple[Reply, Sequence[Bytes]]:
         """Execute a request, then restore the state of the process; an exception of the vendor is a reply, too."""
         encoder, decoder = CallEncoder(), CallDecoder(message.blocks)
         try:
+            if interruption is not None:
+                raise interruption
             reply = self._handlers[message.document["request"]](message.document, decoder, encoder)
         except MemoryError as error:
             reply = _raised(Verdict.out_of_memory, "MemoryError", error)

@@ -67,7 +67,7 @@ def test_a_changed_byte_is_reported(ends: Ends) -> None:
 
 
 def test_a_reply_belongs_to_its_request(ends: Ends) -> None:
-    def handle(message: Message) -> tuple[dict[str, int], tuple[()]]:
+    def handle(message: Message, interruption: BaseException | None) -> tuple[dict[str, int], tuple[()]]:
         return {"doubled": 2 * message.document["value"]}, ()
 
     server = Thread(target=serve_requests, args=(Exchange(ends[1]), handle))
