@@ -42,6 +42,8 @@ class CaseClass(StrEnum):
     """One tensor passed for several parameters, or inputs whose storages overlap."""
     concurrent = "concurrent"
     """Calls in flight at the same time, without synchronization between them."""
+    soak = "soak"
+    """Many calls, one after another, whose results and memory are watched."""
     open = "open"
     """Calls that PyTorch rejects, or whose results PyTorch leaves open: only the standard defines their results."""
     negative = "negative"

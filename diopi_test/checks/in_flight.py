@@ -46,7 +46,7 @@ def check(serial: Sequence[CallRecord], in_flight: Sequence[CallRecord | Error],
         if isinstance(record, Error):
             problems.append(f"{call}: {record.name}: {last_error}")
             continue
-        for message, differences in _find_problems(serial_record, record):
+        for message, differences in find_problems(serial_record, record):
             problems.append(f"{call}: {message}")
             places += assign_call(differences, call)
     return CheckResult(
@@ -57,7 +57,7 @@ def check(serial: Sequence[CallRecord], in_flight: Sequence[CallRecord | Error],
     )
 
 
-def _find_problems(serial: CallRecord, record: CallRecord) -> Iterator[tuple[str, Sequence[Difference]]]:
+def find_problems(serial: CallRecord, record: CallRecord) -> Iterator[tuple[str, Sequence[Difference]]]:
     """Yield the description and the differences of each problem of a call in flight."""
     failures = find_failures(record)
     yield from ((f"{failure.check}: {failure.message}", failure.differences) for failure in failures)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 import click
 from click.shell_completion import CompletionItem
 
-from diopi_impl.deprecated_options import renamed_option
 from diopi_impl.plugins import known_vendors
 from diopi_proto.families import families
 from diopi_proto.interface import prototypes
@@ -29,9 +28,7 @@ from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
 from diopi_test.run.collection import collect_level, collect_runtime
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.limits import IN_FLIGHT
-from diopi_test.run.options import known_checks, rename_check
-from diopi_test.run.selection import NOT, FailedCases, Selection, Shard, check_names
+from diopi_test.run.selection import NOT, FailedCases, Selection, Shard
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
@@ -77,17 +74,23 @@ class OutputFile(click.Path):
 
 @final
 class LevelName(click.ParamType[str]):
-    """The type of a level's name."""
+    """The type of a level's name.
+
+    Args:
+        further_names: names that the command accepts besides those of the levels.
+    """
 
     name = "level"
 
+    def __init__(self, further_names: Sequence[str] = ()) -> None:
+        self._further_names = further_names
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name; fail with a usage error and similar names if there is no such level."""
-        if value in LEVELS:
+        if value in LEVELS or value in self._further_names:
             return str(value)
-        self.fail(
-            describe_unknown(value, INDEPENDENT_LEVELS, "levels", get_close_matches(value, LEVELS, n=1)), param, ctx
-        )
+        similar = get_close_matches(value, [*LEVELS, *self._further_names], n=1)
+        self.fail(describe_unknown(value, [*INDEPENDENT_LEVELS, *self._further_names], "levels", similar), param, ctx)
 
 
 def default_workers() -> int:
@@ -95,7 +98,7 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _combine(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Callable[[F], F]:
+def combine_options(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Callable[[F], F]:
     """Return a decorator that adds several options in this order."""
 
     def decorate(command: F) -> F:
@@ -135,7 +138,7 @@ _KNOWN_NAMES: Mapping[str, Callable[[], Iterable[str]]] = {
 
 
 @contextmanager
-def _convert_selection_errors() -> Iterator[None]:
+def convert_selection_errors() -> Iterator[None]:
     """Convert an invalid selection to a usage error."""
     try:
         yield
@@ -162,15 +165,33 @@ vendor_option = click.option(
     help="Vendor under test: a name, module:attribute, or the path of a .so.",
     shell_complete=complete_names(known_vendors, files=True),
 )
-level_option = click.option(
-    "--level",
-    type=LevelName(),
-    shell_complete=complete_names(lambda: LEVELS),
-    metavar=f"[{'|'.join(INDEPENDENT_LEVELS)}|{level_of_model('NAME')}]",
-    default="smoke",
-    show_default=True,
-    help="Level of the baseline; models-NAME has the calls of a single network.",
-)
+SOAK_LEVEL = "soak"
+"""The name with which `run` selects the soak tests of level full."""
+
+
+def make_level_option(further_names: Sequence[str] = (), further_help: str = "") -> Callable[[F], F]:
+    """Return the option `--level`.
+
+    Args:
+        further_names: names that the command accepts besides those of the levels.
+        further_help: sentences about these names.
+
+    Returns:
+        The decorator of a command.
+    """
+    names = [*INDEPENDENT_LEVELS, level_of_model("NAME"), *further_names]
+    return click.option(
+        "--level",
+        type=LevelName(further_names),
+        shell_complete=complete_names(lambda: [*LEVELS, *further_names]),
+        metavar=f"[{'|'.join(names)}]",
+        default="smoke",
+        show_default=True,
+        help=f"Level of the baseline; models-NAME has the calls of a single network.{further_help}",
+    )
+
+
+level_option = make_level_option()
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
@@ -336,72 +357,19 @@ def selection_options(*fields: str) -> Callable[[Callable[..., Any]], Callable[.
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def with_selection(*arguments: Any, **options: Any) -> Any:
-            with _convert_selection_errors():
+            with convert_selection_errors():
                 selection = Selection(**{name: options.pop(name) for name in names})
             return command(*arguments, selection=selection, **options)
 
-        return _combine([_SELECTION_OPTIONS[name] for name in names])(with_selection)
+        return combine_options([_SELECTION_OPTIONS[name] for name in names])(with_selection)
 
     return decorate
-
-
-def _current_check_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the current names of checks; raise click.UsageError if a check does not exist."""
-    for name in names:
-        if rename_check(name) != name:
-            click.echo(f"--check {name} is deprecated; use --check {rename_check(name)} instead", err=True)
-    current = tuple(map(rename_check, names))
-    with _convert_selection_errors():
-        check_names("--check", current, known_checks)
-    return current
-
-
-check_options = _combine(
-    [
-        click.option(
-            "--check",
-            "checks",
-            multiple=True,
-            metavar="[no-]NAME",
-            callback=_current_check_names,
-            shell_complete=complete_names(known_checks),
-            help="Evaluate only this check, or with no-NAME all but this one. Can be repeated.",
-        ),
-        click.option("--max-failures", type=click.IntRange(min=1), help="Stop after this number of failed cases."),
-        click.option(
-            "--stop-after-identical",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Stop when N calls in a row fail with the same status and message; 0 for never. By default, the run "
-            "stops if its first 50 calls, of at least 5 functions, fail in the same way.",
-        ),
-        click.option("--list", "only_list", is_flag=True, help="Print the IDs of the cases without running them."),
-        click.option(
-            "--nhwc", is_flag=True, help="Use the channels-last layout for 4-D and 5-D tensors with channels."
-        ),
-        click.option(
-            "--in-flight",
-            type=click.IntRange(min=0),
-            metavar="N",
-            default=IN_FLIGHT,
-            show_default=True,
-            help="Make chains of at most N calls without synchronization between them; 0 for no chains.",
-        ),
-        renamed_option(
-            "--int32-indices",
-            deprecated_names=["--four-bytes", "--four_bytes"],
-            is_flag=True,
-            help="Use int32 indices wherever the standard allows int64 and int32; cases with int32 indices count.",
-        ),
-    ]
-)
-"""The options that change how cases are run: checks, limits of failures, `--list` and conversions of tensors."""
 
 
 COMMIT_VARIABLES = ("DIOPI_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT")
 """Environment variables with the revision under test: DIOPI's, then those of GitHub, GitLab and Jenkins."""
 
-origin_options = _combine(
+origin_options = combine_options(
     [
         click.option(
             "--device",
@@ -454,5 +422,5 @@ def select_functions(selection: Selection, size: Callable[[str], int]) -> list[s
     Returns:
         The names of the selected functions, in their order.
     """
-    with _convert_selection_errors():
+    with convert_selection_errors():
         return selection.apply_to_functions(list(prototypes()), size)

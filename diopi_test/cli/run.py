@@ -13,20 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown, pluralize
+from diopi_test.cases.case import CaseClass
+from diopi_test.cli.check_options import check_options
 from diopi_test.cli.console import UnusableError, console, list_cases, write_report
 from diopi_test.cli.next_step import suggest_next_step
 from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import (
-    check_options,
+    SOAK_LEVEL,
     complete_names,
     dask_option,
     data_option,
     default_workers,
     durations_option,
-    level_option,
+    make_level_option,
     origin_options,
     output_option,
     selection_options,
@@ -36,7 +39,7 @@ from diopi_test.cli.options import (
 from diopi_test.cli.original_options import explain_original_options
 from diopi_test.cli.severity import fail_on_option
 from diopi_test.results.causes.severity import Severity
-from diopi_test.run.limits import MAX_LOST, TIMEOUT
+from diopi_test.run.limits import MAX_LOST, SOAK_LEVEL_CALLS, TIMEOUT
 from diopi_test.run.options import RunOptions
 from diopi_test.traces.files import model_names
 
@@ -52,7 +55,7 @@ LISTED = 8
 
 @click.command()
 @vendor_option
-@level_option
+@make_level_option([SOAK_LEVEL], f" {SOAK_LEVEL} stands for the soak tests of level full.")
 @click.option(
     "--model",
     metavar="NAME",
@@ -164,6 +167,8 @@ def run(
 
     workers = workers or (1 if options_of_run["perf"] else default_workers())
     options = RunOptions(workers=workers, level=_resolve_level(level, model), **options_of_run)
+    if level == SOAK_LEVEL:
+        options = _select_soak_tests(options)
     try:
         if changed_functions or since is not None:
             with _convert_errors():
@@ -183,6 +188,13 @@ def run(
     except KeyboardInterrupt as interrupt:
         raise UnusableError(f"{interrupt} before the report was written") from interrupt
     sys.exit(status)
+
+
+def _select_soak_tests(options: RunOptions) -> RunOptions:
+    """Return the options with the level, the class and the number of calls for which `--level soak` stands."""
+    is_default = click.get_current_context().get_parameter_source("soak") is ParameterSource.DEFAULT
+    selection = replace(options.selection, classes=(*options.selection.classes, CaseClass.soak.value))
+    return replace(options, level="full", selection=selection, soak=SOAK_LEVEL_CALLS if is_default else options.soak)
 
 
 def _resolve_level(level: str, model: str | None) -> str:

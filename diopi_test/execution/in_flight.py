@@ -115,10 +115,10 @@ def choose_members(
         The calls in order.
     """
     if not KINDS[label].mixes_functions:
-        return list(map(convert, _choose_cases(file, count)))
+        return list(map(convert, choose_stored_cases(file, count)))
     siblings = (found for name in _sibling_names(file.function) if (found := open_file(name)) is not None)
     files = [file, *islice(siblings, SIBLINGS)]
-    per_function = [list(map(convert, _choose_cases(found, 2))) for found in files]
+    per_function = [list(map(convert, choose_stored_cases(found, 2))) for found in files]
     smallest = [cases[0] for cases in per_function if cases]
     largest = [cases[-1] for cases in per_function if len(cases) > 1]
     return [*smallest, *largest][:count]
@@ -134,7 +134,7 @@ def _sibling_names(function: str) -> Iterator[str]:
             yield name
 
 
-def _choose_cases(file: BaselineFile, count: int) -> list[BaselineCase]:
+def choose_stored_cases(file: BaselineFile, count: int) -> list[BaselineCase]:
     """Return at most `count` stored cases of a file, sorted by size, with different sizes and element types."""
     chosen = _chosen_labels.setdefault(file, {})
     if count not in chosen:

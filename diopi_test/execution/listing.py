@@ -14,6 +14,7 @@ from diopi_test.execution.aliased import aliased_labels, needs_reference
 from diopi_test.execution.ignored import ignored_labels
 from diopi_test.execution.in_flight import chain_labels, suitable_labels
 from diopi_test.execution.negative_cases import negative_labels
+from diopi_test.execution.soak import soak_labels
 
 SMOKE = "smoke"
 """The name of the level with a sample of the cases."""
@@ -23,10 +24,11 @@ SAMPLE_PERIOD = 64
 
 
 def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
-    """Return the cases stored in a file, then ignored arguments, aliasing and concurrency, then negative tests.
+    """Return the cases stored in a file, then the derived cases, and last the negative tests.
 
-    Negative tests come last, so that a vendor that crashes in them has run all other cases before. No cases are derived
-    at levels with generated inputs, because the smaller levels already test the same properties.
+    The derived cases are ignored arguments, shared memory, calls in flight and soak tests. Negative tests come last, so
+    that a vendor that crashes in them has run all other cases before. No cases are derived at levels with generated
+    inputs, because the smaller levels already test the same properties.
     """
     stored = list_stored_cases(file)
     if file.level in LEVELS and LEVELS[file.level].is_drawn:
@@ -47,6 +49,11 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
             ListedCase(label=label, class_=CaseClass.concurrent, base=base)
             for label, base in chain_labels(file.function, suitable_labels(file))
             if file.level != SMOKE or _is_in_sample(file.function)
+        ),
+        *(
+            ListedCase(label=label, class_=CaseClass.soak, base=base)
+            for label, base in soak_labels(suitable_labels(file))
+            if file.level != SMOKE
         ),
         *(
             ListedCase(label=label, class_=CaseClass.negative, base=base)

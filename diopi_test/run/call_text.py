@@ -50,6 +50,10 @@ def _origin(loaded: LoadedCase) -> Iterator[str]:
         yield "  the first of these calls in flight at the same time, each of which has the results of its case:"
         yield from (f"    {case.id}" for case in loaded.chain.cases)
         return
+    if loaded.soak is not None:
+        yield f"  the first of these calls, which alternate until {loaded.soak.count:,} calls have been made:"
+        yield from (f"    {case.id}" for case in loaded.soak.cases)
+        return
     if loaded.base is None:
         return
     yield f"  derived from {loaded.base.id}"

@@ -17,6 +17,16 @@ IN_FLIGHT = 4
 """The default number of calls of a chain of calls in flight."""
 
 
+SOAK_CALLS = 200
+"""The default number of calls of the soak test of a function."""
+
+SOAK_LEVEL_CALLS = 2000
+"""The number of calls of the soak test of a function with `--level soak`."""
+
+SOAK_SHARE = 0.5
+"""The share of a case's time limit after which its soak test makes no further calls."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """The resources that the cases of a run may use.
@@ -42,6 +52,8 @@ class CaseOptions:
         conversions: the names of conversions that are applied to each case, see `diopi_test.execution.conversions`.
         dump: the folder to which failed cases are written; None to write none.
         in_flight: the maximum number of calls of a chain of calls in flight.
+        soak_calls: the number of calls of a soak test.
+        soak_seconds: the seconds after which a soak test makes no further calls.
         perf: whether to time the calls of cases that pass.
         draws_inputs: whether workers generate inputs again, for which the fork server imports the references.
         numerics: the arithmetic for which cases are evaluated; None for the arithmetic that the vendor declares.
@@ -51,6 +63,8 @@ class CaseOptions:
     conversions: tuple[str, ...] = ()
     dump: Path | None = None
     in_flight: int = IN_FLIGHT
+    soak_calls: int = SOAK_CALLS
+    soak_seconds: float = TIMEOUT * SOAK_SHARE
     perf: bool = False
     draws_inputs: bool = False
     numerics: Numerics | None = None

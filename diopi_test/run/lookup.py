@@ -20,9 +20,12 @@ from diopi_test.execution.flaw import Flaw
 from diopi_test.execution.ignored import make_ignored_case
 from diopi_test.execution.in_flight import KINDS, Chain, OpenFile, choose_members
 from diopi_test.execution.negative_cases import make_negative_case
+from diopi_test.execution.soak import SoakTest, choose_soak_cases
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected, collect_file
-from diopi_test.run.limits import IN_FLIGHT
+from diopi_test.run.limits import CaseOptions
+
+DEFAULT_OPTIONS = CaseOptions()
 
 NEAR = 10
 """The maximum number of similar IDs in a message."""
@@ -42,20 +45,28 @@ class LoadedCase:
         base: the stored case from which it is derived; None if the case itself is stored.
         flaw: the flaw of a negative test, else None.
         chain: the calls of a case of class `concurrent`, of which `case` is the first; None for other cases.
+        soak: the calls of a case of class `soak`, of which `case` is the first; None for other cases.
     """
 
     case: BaselineCase
     base: BaselineCase | None = None
     flaw: Flaw | None = None
     chain: Chain | None = None
+    soak: SoakTest | None = None
+
+    @property
+    def calls(self) -> Sequence[BaselineCase]:
+        """Return the stored cases that a chain or a soak test consists of; for other cases, the case."""
+        if self.soak is not None:
+            return self.soak.cases
+        return [self.case] if self.chain is None else self.chain.cases
 
 
 def load_case(
     file: BaselineFile,
     collected: Collected,
-    conversions: Sequence[str] = (),
+    options: CaseOptions = DEFAULT_OPTIONS,
     *,
-    in_flight: int = IN_FLIGHT,
     open_file: OpenFile | None = None,
 ) -> LoadedCase:
     """Load a case from a baseline file and apply the conversions.
@@ -63,8 +74,7 @@ def load_case(
     Args:
         file: The baseline file.
         collected: The case.
-        conversions: The names of the conversions to apply.
-        in_flight: The maximum number of calls of a chain.
+        options: The conversions to apply, and the number of calls of chains and soak tests.
         open_file: Opens the files of other functions, for chains of several functions; by default they are next to
             `file`.
 
@@ -75,12 +85,17 @@ def load_case(
         BaselineError: The file is damaged.
         KeyError: The case can't be derived from its stored case.
     """
+    convert_case = partial(convert, names=options.conversions)
     if collected.case_class is CaseClass.concurrent:
         opened = open_file or partial(_open_next_to, file)
-        members = choose_members(collected.label, file, opened, in_flight, partial(convert, names=conversions))
-        first = replace(members[0], label=collected.label, case_class=CaseClass.concurrent, smoke=False)
-        return LoadedCase(case=first, base=members[0], chain=Chain(KINDS[collected.label], members))
-    stored = convert(file.case(collected.base or collected.label), conversions)
+        members = choose_members(collected.label, file, opened, options.in_flight, convert_case)
+        chain = Chain(KINDS[collected.label], members)
+        return LoadedCase(case=_first_of(members, collected), base=members[0], chain=chain)
+    if collected.case_class is CaseClass.soak:
+        members = list(map(convert_case, choose_soak_cases(file)))
+        test = SoakTest(cases=members, count=options.soak_calls, seconds=options.soak_seconds)
+        return LoadedCase(case=_first_of(members, collected), base=members[0], soak=test)
+    stored = convert_case(file.case(collected.base or collected.label))
     if not collected.base:
         return LoadedCase(case=stored)
     if collected.case_class is CaseClass.negative:
@@ -90,6 +105,11 @@ def load_case(
     if collected.label in aliased_targets(prototype):
         return LoadedCase(case=make_aliased_case(stored, collected.label, prototype), base=stored)
     return LoadedCase(case=make_ignored_case(stored, collected.label), base=stored)
+
+
+def _first_of(members: Sequence[BaselineCase], collected: Collected) -> BaselineCase:
+    """Return the first of several calls as a case with the label and the class of the derived case."""
+    return replace(members[0], label=collected.label, case_class=collected.case_class, smoke=False)
 
 
 def _open_next_to(file: BaselineFile, function: str) -> BaselineFile | None:

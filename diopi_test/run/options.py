@@ -12,7 +12,7 @@ from diopi_test.results.causes.severity import Severity
 from diopi_test.results.former_versions import current_check_name
 from diopi_test.results.log import LogWriter
 from diopi_test.results.records import BaselineInfo
-from diopi_test.run.limits import IN_FLIGHT, MAX_LOST, TIMEOUT, CaseOptions, Limits
+from diopi_test.run.limits import IN_FLIGHT, MAX_LOST, SOAK_CALLS, SOAK_SHARE, TIMEOUT, CaseOptions, Limits
 from diopi_test.run.origin import describe_origin
 from diopi_test.run.recorder import Header, Recorder
 from diopi_test.run.selection import NOT, Selection, check_names, is_named
@@ -26,6 +26,9 @@ NEGATIVE_CHECKS = ("refused", "untouched")
 
 CHAIN_CHECKS = ("in_flight",)
 """Checks of calls in flight only."""
+
+SOAK_CHECKS = ("soak", "growth")
+"""Checks of soak tests only."""
 
 CONVERSIONS = ("nhwc", "int32_indices")
 """The options that name a conversion of `diopi_test.execution.conversions`."""
@@ -43,7 +46,7 @@ def known_checks() -> list[str]:
     from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
 
     checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
-    return [*(check.__module__.rpartition(".")[2] for check in checks), *CHAIN_CHECKS, *NEGATIVE_CHECKS]
+    return [*(check.__module__.rpartition(".")[2] for check in checks), *CHAIN_CHECKS, *SOAK_CHECKS, *NEGATIVE_CHECKS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,7 @@ class RunOptions:
         strict: whether a vendor conforms only if no case fails, whatever its class and severity are.
         fail_on: the least severity of failed cases that affect the exit status, unless `strict` is set.
         in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
+        soak: the number of calls of the soak test of each function; 0 leaves out all soak tests.
         perf: whether to time the calls of cases that pass.
         device, driver: the device under test and the version of its driver, for the report.
         commit: the revision of the vendor's sources, for the report.
@@ -100,6 +104,7 @@ class RunOptions:
     huge: bool = False
     strict: bool = False
     in_flight: int = IN_FLIGHT
+    soak: int = SOAK_CALLS
     perf: bool = False
     device: str = ""
     driver: str = ""
@@ -132,6 +137,8 @@ class RunOptions:
             dump=self.dump,
             perf=self.perf,
             in_flight=self.in_flight,
+            soak_calls=self.soak,
+            soak_seconds=self.timeout * SOAK_SHARE,
             draws_inputs=LEVELS[self.level].is_drawn,
             numerics=None if self.numerics is None else find_numerics(self.numerics),
         )
@@ -146,6 +153,7 @@ class RunOptions:
             huge=self.huge,
             int32_indices=self.int32_indices,
             in_flight=self.in_flight,
+            soak=self.soak,
         )
 
     def header(self, digest: str = "") -> Header:
@@ -190,6 +198,7 @@ class RunOptions:
             ("--memory", self.memory),
             ("--numerics", self.numerics),
             ("--in-flight", self.in_flight if self.in_flight != IN_FLIGHT else None),
+            ("--soak", self.soak if self.soak != SOAK_CALLS else None),
             ("--max-crashes", self.max_lost if self.max_lost != MAX_LOST else None),
         )
         yield from ((option, str(value)) for option, value in optional if value is not None)

@@ -30,6 +30,7 @@ from diopi_test.run.identical_failures import IdenticalFailures
 from diopi_test.run.isolation.executor import ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.keywords import SelectionError
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import load_case
 from diopi_test.run.options import RunOptions
 from diopi_test.run.progress import VisibleProgress
@@ -82,7 +83,7 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
                 _run_cases(scheduled, executor, recorder, waivers, monitor)
                 _check_numerics(executor, recorder, options.check_numerics)
                 if execution.dump is not None:
-                    _dump_lost(scheduled, recorder, execution.conversions, execution.dump)
+                    _dump_lost(scheduled, recorder, execution, execution.dump)
         for note in (*errors, *executor.notes):
             recorder.error(note)
     except (VendorNotFoundError, SelectionError, BaselineError, LogError):
@@ -175,9 +176,7 @@ def _check_numerics(executor: CaseExecutor, recorder: Recorder, requested: bool 
         recorder.declaration_check(check_declaration(executor, declared))
 
 
-def _dump_lost(
-    scheduled: Sequence[ScheduledCase], recorder: Recorder, conversions: Sequence[str], folder: Path
-) -> None:
+def _dump_lost(scheduled: Sequence[ScheduledCase], recorder: Recorder, options: CaseOptions, folder: Path) -> None:
     """Write the dumps of cases whose process died before it could write them."""
     lost = {case.id for case in recorder.content().cases.values() if case.verdict in PROCESS_LOST}
     stored = [(item, item.sha256) for item in scheduled if item.case.id in lost and item.sha256 is not None]
@@ -185,7 +184,7 @@ def _dump_lost(
         if stored:
             check_readable({item.path: sha256 for item, sha256 in stored})
         for item, sha256 in stored:
-            loaded = load_case(BaselineFile(item.path, sha256), item.case, conversions)
+            loaded = load_case(BaselineFile(item.path, sha256), item.case, options)
             dump(loaded.case, {}, folder)
     except (DumpError, BaselineError) as error:
         recorder.error(str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from diopi_test.run.lookup import LoadedCase, load_case
 from diopi_test.run.run_case import Observe, evaluate_case
 from diopi_test.run.run_in_flight import evaluate_chain
 from diopi_test.run.run_negative_case import evaluate_negative_case
+from diopi_test.run.run_soak import evaluate_soak
 from diopi_test.run.target import Target
 
 if TYPE_CHECKING:
@@ -79,15 +80,9 @@ class Session:
         if case.function == NUMERICS:
             return self.target.measure_field(self.numerics, case.label)
         file = self._files.get(path, sha256)
-        loaded = load_case(
-            file,
-            case,
-            self._options.conversions,
-            in_flight=self._options.in_flight,
-            open_file=partial(self._open_next_to, path),
-        )
+        loaded = load_case(file, case, self._options, open_file=partial(self._open_next_to, path))
         if self._declared is not None and loaded.flaw is None:
-            if self.numerics.float64 == "absent" and any(map(_uses_float64, _list_calls(loaded))):
+            if self.numerics.float64 == "absent" and any(map(_uses_float64, loaded.calls)):
                 message = f"{self.target.name} declares that it has no float64"
                 return Outcome(verdict=Verdict.unsupported, message=message)
             loaded = _with_declared_budgets(loaded, partial(self._declared.derive, file_digest=file.digest))
@@ -95,7 +90,8 @@ class Session:
             outcome = self._run_and_dump(loaded, self._options.dump)
         else:
             outcome = run_loaded_case(self.target, loaded, self._options.enabled_checks)
-        is_timed = self._options.perf and outcome.verdict is Verdict.passed and not (loaded.flaw or loaded.chain)
+        is_single_call = not (loaded.flaw or loaded.chain or loaded.soak)
+        is_timed = self._options.perf and outcome.verdict is Verdict.passed and is_single_call
         return self._timed(outcome, loaded.case) if is_timed else outcome
 
     def _open_next_to(self, path: Path, function: str) -> BaselineFile | None:
@@ -133,15 +129,12 @@ class Session:
 
 
 def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], BaselineCase]) -> LoadedCase:
-    """Return a valid call, or a chain of calls, with the budgets that `derive` gives each stored case."""
+    """Return a valid call, a chain or a soak test, with the budgets that `derive` gives each stored case."""
     if loaded.chain is not None:
-        return replace(loaded, chain=replace(loaded.chain, cases=list(map(derive, loaded.chain.cases))))
+        return replace(loaded, chain=replace(loaded.chain, cases=list(map(derive, loaded.calls))))
+    if loaded.soak is not None:
+        return replace(loaded, soak=replace(loaded.soak, cases=list(map(derive, loaded.calls))))
     return replace(loaded, case=derive(loaded.case))
-
-
-def _list_calls(loaded: LoadedCase) -> Sequence[BaselineCase]:
-    """Return the cases that a call, or a chain of calls, consists of."""
-    return [loaded.case] if loaded.chain is None else loaded.chain.cases
 
 
 def _uses_float64(case: BaselineCase) -> bool:
@@ -165,9 +158,11 @@ def run_loaded_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a valid call, a negative test or a chain on a target, and return the outcome."""
+    """Run a valid call, a negative test, a chain or a soak test on a target, and return the outcome."""
     if loaded.chain is not None:
         return evaluate_chain(target, loaded.chain, enabled_checks, observe)
+    if loaded.soak is not None:
+        return evaluate_soak(target, loaded.soak, enabled_checks, observe)
     if loaded.flaw is not None:
         return evaluate_negative_case(target, NegativeCase(loaded.case, loaded.flaw), enabled_checks, observe)
     return evaluate_case(target, loaded.case, enabled_checks, observe)

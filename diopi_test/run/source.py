@@ -29,7 +29,7 @@ from diopi_test.run.collection import (
 )
 from diopi_test.run.described import compute_results, with_results
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.limits import IN_FLIGHT
+from diopi_test.run.limits import IN_FLIGHT, SOAK_CALLS
 from diopi_test.run.selection import Selection
 
 
@@ -45,6 +45,7 @@ class CaseSource:
         huge: whether to include cases with tensors in a storage of more than 2^31 bytes.
         int32_indices: whether cases with int32 indices count.
         in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
+        soak: the number of calls of a soak test; 0 leaves out all soak tests.
     """
 
     level: str
@@ -53,6 +54,7 @@ class CaseSource:
     huge: bool
     int32_indices: bool
     in_flight: int = IN_FLIGHT
+    soak: int = SOAK_CALLS
 
     @property
     def folder(self) -> Path:
@@ -117,8 +119,8 @@ class CaseSource:
         """Return the selected cases of the level and of the runtime."""
         if self.int32_indices:
             cases = demand_int32_indices(cases, self.level)
-        if not self.in_flight:
-            cases = [case for case in cases if case.case_class is not CaseClass.concurrent]
+        counts = {CaseClass.concurrent: self.in_flight, CaseClass.soak: self.soak}
+        cases = [case for case in cases if counts.get(case.case_class, 1)]
         known = [*(collect_runtime() if self.selection.wants_function(RUNTIME) else ()), *cases]
         if absent := self.selection.absent(known):
             near = self.selection.suggest_similar(functions, known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from types import TracebackType
 from typing import Protocol, Self, final
@@ -12,6 +13,7 @@ from diopi_test.execution.call import Call
 from diopi_test.execution.call_arguments import PLAIN, CallMode
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.in_flight import Chain, run_chain
+from diopi_test.execution.process_memory import measure_memory
 from diopi_test.execution.runtime_cases import RUNTIME_CASES
 from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
 from diopi_test.execution.timing import Timing
@@ -69,6 +71,9 @@ class Target(Protocol):
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
         """Make the calls of a chain; see `in_flight.run_chain`."""
 
+    def measure_memory(self) -> Mapping[str, int]:
+        """Measure the memory of the vendor's process and device; see `process_memory.measure_memory`."""
+
     def time_call(self, case: BaselineCase) -> Timing:
         """Measure the call of a case; raise RejectedCallError if the function returns an error code."""
 
@@ -115,6 +120,10 @@ class LocalTarget(Target):
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
         """Make the calls of a chain."""
         return run_chain(self._vendor, self._device, chain)
+
+    def measure_memory(self) -> Mapping[str, int]:
+        """Measure the memory of this process and of the device."""
+        return measure_memory(self._device)
 
     def time_call(self, case: BaselineCase) -> Timing:
         """Measure the call of a case; raise RejectedCallError if the function returns an error code."""

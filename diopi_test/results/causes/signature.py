@@ -50,6 +50,9 @@ SYMPTOMS: Mapping[str, str] = {
     "layout": "inputs in another layout give wrong results",
     "inplace": "the in-place form gives other results",
     "leaks": "memory stays allocated after the call",
+    "in_flight": "calls in flight at the same time give wrong results",
+    "soak": "a later call gives wrong results",
+    "growth": "memory grows with every call",
     "refused.success": "success is returned for an invalid call",
     "refused.no_reason": "an invalid call is rejected without a reason",
     "refused": "an invalid call is not rejected",
@@ -58,7 +61,7 @@ SYMPTOMS: Mapping[str, str] = {
 """What is observed, by the name of the symptom. A case with several symptoms counts as the first one here."""
 
 PLAIN_SYMPTOMS = frozenset(
-    {"guards", "inputs", "gaps", "process_state", "written_late", "read_early", "leaks"}
+    {"guards", "inputs", "gaps", "process_state", "written_late", "read_early", "leaks", "growth"}
     | {"lost_nan", "lost_infinity", "sign_of_zero", "flushed"}
     | {"refused.success", "refused.no_reason", "refused", "untouched"}
 )

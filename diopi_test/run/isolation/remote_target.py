@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, final
@@ -89,6 +90,10 @@ class RemoteTarget(Target):
     def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> RemoteCall:
         """Return a call of a case."""
         return RemoteCall(self, case, mode, stays_open=stays_open)
+
+    def measure_memory(self) -> Mapping[str, int]:
+        """Measure the memory of the vendor's process and device."""
+        return {str(name): int(amount) for name, amount in self.request("memory").document["memory"].items()}
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
         """Make the calls of a chain."""

@@ -35,7 +35,7 @@ from diopi_test.run.target import LocalTarget
 MAX_OUTPUT = 2**20
 """Maximum number of bytes of output that remain stored between cases."""
 
-QUERIES = frozenset({"has", "last_error", "late", "release", "forks"})
+QUERIES = frozenset({"has", "last_error", "late", "release", "forks", "memory"})
 """Requests after which the state of the process is not compared, because they follow or precede a call."""
 
 Reply = dict[str, Any]
@@ -99,6 +99,7 @@ class VendorServer:
             "late": self._late,
             "release": self._release,
             "chain": self._chain,
+            "memory": self._memory,
             "time": self._time,
             "runtime": self._runtime,
             "numerics": self._numerics,
@@ -172,6 +173,10 @@ class VendorServer:
             for record in records
         ]
         return {"results": results, "damage": encode_damage(damage)}
+
+    def _memory(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Measure the memory of this process and of the device."""
+        return {"memory": dict(self._target.measure_memory())}
 
     def _time(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
         """Measure the duration of a call."""

@@ -96,9 +96,9 @@ def test_cases_of_a_missing_level_are_not_completed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "suggestion"),
     [
-        (("--level", "smok"), "'smok' is not one of 'smoke', 'full', 'large', 'models'. Did you mean 'smoke'?"),
+        (("--level", "smok"), "'smok' is not one of 'smoke', 'full', 'large', 'models', 'soak'. Did you mean 'smoke'?"),
         (("--level", "models-resnet5"), "Did you mean 'models-resnet50'?"),
-        (("--level", "xyz"), "'xyz' is not one of 'smoke', 'full', 'large', 'models'."),
+        (("--level", "xyz"), "'xyz' is not one of 'smoke', 'full', 'large', 'models', 'soak'."),
         (("--level", "models", "--model", "resnet5"), "Did you mean 'resnet50'"),
         (("--vendor", "jaxcpu", "-k", "diopiSqrt"), "Did you mean 'jax_cpu'?"),
         (("--family", "activaton"), "Did you mean 'activation'?"),

@@ -220,3 +220,15 @@ def test_run_dumps_failed_cases(data: Path, tmp_path: Path) -> None:
     )
     assert done.exit_code == 1
     assert len(list((tmp_path / "dump").glob("*.npz"))) == 2
+
+
+def test_level_soak_selects_the_soak_tests_of_level_full(tmp_path: Path) -> None:
+    make_level(tmp_path / "full", "diopiSqrt")
+    report = tmp_path / "report.json"
+    words = ["run", "--vendor", "torch_cpu", "--level", "soak", "--soak", "300", "--data", str(tmp_path)]
+    done = CliRunner().invoke(main, [*words, "-n", "1", "--json", str(report), "--log", str(tmp_path / "log")])
+    assert done.exit_code == 0, done.output
+    (case,) = json.loads(report.read_text("utf-8"))["cases"]
+    assert (case["id"], case["class"], case["verdict"]) == ("diopiSqrt[soak]", "soak", "passed")
+    assert "--level full" in case["command"] and "--soak 300" in case["command"]
+    assert [check["check"] for check in case["checks"]] == ["soak", "growth", "guards"]

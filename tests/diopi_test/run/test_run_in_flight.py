@@ -16,6 +16,7 @@ from diopi_test.execution.in_flight import KINDS, Chain
 from diopi_test.execution.verdict import Verdict
 from diopi_test.run.call_text import case_text
 from diopi_test.run.collection import collect_file
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import LoadedCase, load_case
 from diopi_test.run.options import RunOptions
 from diopi_test.run.run_in_flight import run_in_flight
@@ -41,7 +42,7 @@ def load_chain(folder: Path, label: str, count: int = 4) -> LoadedCase:
     path = folder / "diopiMul.h5"
     collected = next(case for case in collect_file(path) if case.label == label)
     assert (collected.case_class, collected.dtype) == (CaseClass.concurrent, "")
-    return load_case(BaselineFile(path), collected, in_flight=count)
+    return load_case(BaselineFile(path), collected, CaseOptions(in_flight=count))
 
 
 def chain_of(folder: Path, label: str, count: int = 4) -> Chain:
