@@ -44,8 +44,6 @@ FAMILIES = {
 }
 """The functions that sum, by family, without the prefix `diopi`. A product of many factors is no sum."""
 
-SUMMING = tuple(f"diopi{name}" for names in FAMILIES.values() for name in names)
-
 WITHOUT_SUMS = (CaseClass.special, CaseClass.empty)
 """The classes of cases whose results are not sums of numbers."""
 
