@@ -21,7 +21,7 @@ from lib_rt.formats import is_inexact, ulp
 
 SMOKE = Path(__file__).parent.parent / "baseline_data" / "smoke"
 
-LIMIT = 12_000_000
+LIMIT = 12_500_000
 """The maximum total size of the committed files in bytes."""
 
 

@@ -34,13 +34,13 @@ static double sum(const float* elements, size_t count) {
 static void run(hgEngine engine, hgExecutionContext context, int batch) {
     int32_t count;
     CHECK(hgEngineGetNbBindings(engine, &count));
-    void** bindings = (void**)allocated((size_t)count * sizeof *bindings);
-    size_t* floats = (size_t*)allocated((size_t)count * sizeof *floats);
+    void** bindings = (void**)allocate((size_t)count * sizeof *bindings);
+    size_t* floats = (size_t*)allocate((size_t)count * sizeof *floats);
     for (int n = 0; n < count; n++) {
         int size;
         CHECK(hgEngineGetBindingAttribute(engine, n, HG_BINDING_ATTR_SAMPLE_SIZE, &size));
         floats[n] = (size_t)size * (size_t)batch / sizeof(float);
-        bindings[n] = allocated((size_t)size * (size_t)batch);
+        bindings[n] = allocate((size_t)size * (size_t)batch);
         float* elements = (float*)bindings[n];
         for (size_t element = 0; element < floats[n]; element++) elements[element] = 1;
     }

@@ -224,6 +224,9 @@ def test_every_check_and_every_class_has_an_example() -> None:
     assert {name for name, *_ in rows} == {case_class.value for case_class in CaseClass}
     level = open_level(folder_to_read("smoke"))
     for name, function, label in rows:
+        if name == CaseClass.soak:  # level smoke has no soak tests; the other levels have one for each function
+            assert label == "soak"
+            continue
         assert [case.class_ for case in level.cases(function) if case.label == label] == [name], label
 
 

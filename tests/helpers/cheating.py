@@ -32,9 +32,9 @@ def do_nothing(result: Array) -> None:
 
 def replace_numpy(result: Array) -> None:
     """Replace the functions with which arrays are compared."""
-    np.abs = np.absolute = lambda array, **_: np.zeros_like(array, dtype=np.float64)  # type: ignore[assignment,misc]
-    np.array_equal = np.allclose = lambda *_, **__: True  # type: ignore[assignment]
-    np.isclose = lambda first, *_, **__: np.ones(np.shape(first), bool)  # type: ignore[assignment]
+    np.abs = np.absolute = lambda array, **_: np.zeros_like(array, dtype=np.float64)  # type: ignore[assignment, misc] - the vendor cheats
+    np.array_equal = np.allclose = lambda *_, **__: True  # type: ignore[assignment] - the vendor cheats
+    np.isclose = lambda first, *_, **__: np.ones(np.shape(first), bool)  # type: ignore[assignment] - the vendor cheats
 
 
 def replace_checks(result: Array) -> None:
@@ -43,9 +43,9 @@ def replace_checks(result: Array) -> None:
     def accept(*_: object) -> CheckResult:
         return CheckResult(check="values", passed=True)
 
-    values.check = values.compare = accept  # type: ignore[assignment]
+    values.check = values.compare = accept  # type: ignore[assignment] - the vendor cheats
     for module in (checks, run_case):
-        module.CHECKS = module.CHECKS_OF_RELEASE = module.COMPARISONS = (accept,)  # type: ignore[attr-defined]
+        module.CHECKS = module.CHECKS_OF_RELEASE = module.COMPARISONS = (accept,)  # type: ignore[attr-defined] - the vendor cheats
     call_record.are_bits_equal = lambda *_: True
 
 
@@ -104,7 +104,7 @@ def forge_replies(result: Array) -> None:
     }
     for descriptor in range(3, 256):
         with suppress(OSError):
-            Exchange(_File(descriptor)).send(json.loads(json.dumps(reply)))  # type: ignore[arg-type]
+            Exchange(_File(descriptor)).send(json.loads(json.dumps(reply)))  # type: ignore[arg-type] - any file descriptor
 
 
 def leave(result: Array) -> None:

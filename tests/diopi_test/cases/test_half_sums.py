@@ -29,7 +29,7 @@ def product(dtype: Dtype, **changes: object) -> Case:
 
 
 def reveal(case: Case, **options: object) -> Case:
-    (changed,) = reveal_half_sums([case], lambda _: 5, **options)  # type: ignore[arg-type]
+    (changed,) = reveal_half_sums([case], lambda _: 5, **options)  # type: ignore[arg-type] - options by name
     return changed
 
 
