@@ -15,7 +15,7 @@ ELEMENTARY = ("diopiTanh", "diopiExp", "diopiSigmoid", "diopiErf", "diopiSin", "
 
 DECLARED = [
     (name, function) for name in ("tf32", "tf32-truncated", "hf32", "bf16x3", "bf16") for function in PRODUCTS
-] + [("fast-math", function) for function in ("diopiTanh", "diopiExp", "diopiSin", "diopiSigmoid")]
+] + [("fast-math", function) for function in ("diopiTanh", "diopiExp", "diopiSin")]  # its sigmoid is within the budgets
 
 
 @pytest.mark.parametrize(("name", "function"), sampled(DECLARED, 3))
