@@ -278,8 +278,10 @@ def _supported_options(options: Options) -> dict[str, str | bool]:
 @cache
 def _is_supported(name: str, value: str | bool) -> bool:
     """Return whether the installed XLA accepts an option."""
+    with _lowering:
+        lowered = jax.jit(lambda: 0).lower()
     try:
-        jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
+        lowered.compile(compiler_options={name: value})
     except jax.errors.JaxRuntimeError:
         return False
     return True

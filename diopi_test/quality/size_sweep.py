@@ -25,8 +25,8 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import draw_case_with_zeros
 from diopi_test.oracle.records import expected_arrays, tensors_in
 
-PAGE = Path(__file__).parents[2] / "docs" / "sizes.md"
-"""The page of the documentation."""
+PAGE = Path("docs/sizes.md")
+"""The page of the documentation, in the root folder of a clone."""
 
 PROBE_SIZES = (509, 4_093)
 """The sizes with which the reference is tried."""
@@ -236,6 +236,8 @@ def _table_row(function: str, entries: Sequence[sweep.SweepSize]) -> str:
 
 def main(functions: Sequence[str]) -> None:
     """Find the derivations of these functions, write them to the file, and write the page.
+
+    The current folder is the root folder of a clone.
 
     Args:
         functions: the names of the functions; none to write only the page.

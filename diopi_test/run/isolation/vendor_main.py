@@ -65,6 +65,7 @@ def serve(channel: socket.socket, vendor_name: str, numerics: Numerics | None, s
     except VendorError as error:
         forks.end_copies()
         exchange.send({"refused": shorten(str(error)), "found": not isinstance(error, VendorNotFoundError)})
+        exchange.receive()  # the evaluator closes the connection as soon as it has passed the message on
         return
     server = VendorServer(target, ProcessState(), forks)  # the state is restored after each case
     exchange.send({"ready": True})

@@ -225,7 +225,7 @@ def test_run_dumps_failed_cases(data: Path, tmp_path: Path) -> None:
 def test_level_soak_selects_the_soak_tests_of_level_full(tmp_path: Path) -> None:
     make_level(tmp_path / "full", "diopiSqrt")
     report = tmp_path / "report.json"
-    words = ["run", "--vendor", "torch_cpu", "--level", "soak", "--soak", "300", "--data", str(tmp_path)]
+    words = ["run", "--vendor", "jax_cpu", "--level", "soak", "--soak", "300", "--data", str(tmp_path)]
     done = CliRunner().invoke(main, [*words, "-n", "1", "--json", str(report), "--log", str(tmp_path / "log")])
     assert done.exit_code == 0, done.output
     (case,) = json.loads(report.read_text("utf-8"))["cases"]
