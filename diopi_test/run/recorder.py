@@ -298,9 +298,7 @@ class LogContent:
         """Add a line of the log according to its kind."""
         match entry.kind:
             case "case":
-                record = from_json(CaseRecord, upgrade_case(entry.content))
-                if record.id not in self.cases or record.verdict in UNSUCCESSFUL:
-                    self.cases[record.id] = record
+                self._take_case(from_json(CaseRecord, upgrade_case(entry.content)))
             case "due":
                 self.schedule = read_value(tuple[str, ...], entry.content, "due")
             case "vendor":
@@ -326,6 +324,12 @@ class LogContent:
             case "end":
                 self.seconds += read_value(float, entry.content, "end")
                 self.has_ended = True
+
+    def _take_case(self, record: CaseRecord) -> None:
+        """Store the record of a case. A failure replaces another verdict, and any verdict replaces `not_run`."""
+        earlier = self.cases.get(record.id)
+        if earlier is None or earlier.verdict is Verdict.not_run or record.verdict in UNSUCCESSFUL:
+            self.cases[record.id] = record
 
     def _take_vendor(self, vendor: VendorInfo) -> None:
         """Store the vendor; raise `LogError` if the log already names another vendor."""

@@ -10,9 +10,11 @@ import pytest
 
 from diopi_impl import IEEE, VendorError, find_numerics
 from diopi_test.baseline.codec import to_json
+from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.log import LogError, LogRecord, LogWriter, seal
 from diopi_test.results.numerics import NumericsInfo
 from diopi_test.results.records import VendorInfo
+from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.options import RunOptions
 from diopi_test.run.recorder import LogContent
@@ -85,3 +87,23 @@ def test_a_log_of_two_runs_or_vendors_is_rejected(tmp_path: Path) -> None:
     path.write_bytes(begun + seal(LogRecord("vendor", {"name": "chip", "version": "2.0"})))
     with pytest.raises(LogError, match=r"chip 1\.0.*chip 2\.0"):
         LogContent.read(path)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ((Verdict.not_run, Verdict.passed), Verdict.passed),  # the run was resumed
+        ((Verdict.failed, Verdict.passed), Verdict.failed),
+        ((Verdict.passed, Verdict.failed), Verdict.failed),
+    ],
+)
+def test_a_case_with_several_records_has_one_verdict(
+    verdicts: tuple[Verdict, Verdict], expected: Verdict, tmp_path: Path
+) -> None:
+    recorder = RunOptions(vendor="chip").recorder(LogWriter(tmp_path / "log"))
+    recorder.begin("")
+    case = Collected(function="diopiSqrt", label="float32-matrix", dtype="float32")
+    for verdict in verdicts:
+        recorder.case(case.record(Outcome(verdict=verdict, message=""), 0.0))
+    assert recorder.content().cases[case.id].verdict is expected
+    assert LogContent.read(tmp_path / "log").cases[case.id].verdict is expected
