@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult
+from diopi_test.oracle.arithmetic.elementary import DeclaredErrors
 from diopi_test.oracle.data import widen
 from diopi_test.oracle.validators import CompletedCall, Problems, Validator, find_validator
 
@@ -35,15 +39,29 @@ def _problems_of_draws(validator: Validator, call: CompletedCall) -> Problems:
 def _completed_call(run: CallRecord) -> CompletedCall:
     """Return the arguments and results of a call in the reference's arithmetic, for the validator."""
     results, expected = {}, {}
+    has_signed_zeros = True
     for record, wanted in run.results():
         with np.errstate(invalid="ignore"):  # poison is a signalling NaN
             results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
         expected[record.name] = widen(wanted.values, wanted.dtype)
+        has_signed_zeros &= wanted.has_signed_zeros
+    prepare: Callable[[Any], Any] = dict if has_signed_zeros else _without_signed_zeros
     return CompletedCall(
-        arguments=run.case.plain_arguments(),
-        results=results,
-        expected=expected,
+        arguments=prepare(run.case.plain_arguments()),
+        results=prepare(results),
+        expected=prepare(expected),
         dtypes={record.name: record.dtype for record, _ in run.results()},
         changes={record.name: wanted.change for record, wanted in run.results() if wanted.change is not None},
+        errors=DeclaredErrors(run.case.precision.elementary),
+        sum_epsilon=run.case.precision.sum_epsilon,
         redraws={name: _completed_call(other_draw) for name, other_draw in run.other_draws.items()},
     )
+
+
+def _without_signed_zeros(value: Any) -> Any:
+    """Return a value in which all zeros of floating-point and complex arrays are positive, also inside containers."""
+    if isinstance(value, dict):
+        return {name: _without_signed_zeros(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_signed_zeros(entry) for entry in value]
+    return value + 0.0 if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
 from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.data import convert, is_mask, widen
+
+if TYPE_CHECKING:
+    from diopi_impl.numerics.declaration import ErrorBound
 
 
 @final
@@ -97,6 +100,20 @@ class SharedStorage:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class DeclaredPrecision:
+    """The errors that a declared arithmetic adds to float32 computations, for the validator of a result.
+
+    Attributes:
+        elementary: the error bounds of elementary functions by name.
+        sum_epsilon: the eps of the half-precision type in which sums are accumulated; 0 for float32.
+    """
+
+    elementary: Mapping[str, Sequence[ErrorBound]] = field(default_factory=dict)
+    sum_epsilon: float = 0.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class BaselineCase:
     """A complete case: arguments, expected results and properties of a call.
 
@@ -112,6 +129,7 @@ class BaselineCase:
             also passed for it.
         has_unordered_sums: whether the order of additions may vary between equal calls, as the vendor declares.
         overlap: two tensor arguments that share a part of their storage; None if no arguments do.
+        precision: the declared errors that the validator of the results allows for.
     """
 
     function: str
@@ -124,6 +142,7 @@ class BaselineCase:
     aliases: Mapping[str, str] = field(default_factory=dict)
     overlap: SharedStorage | None = None
     has_unordered_sums: bool = False
+    precision: DeclaredPrecision = DeclaredPrecision()
 
     @property
     def id(self) -> str:
@@ -135,10 +154,12 @@ class BaselineCase:
         """Return whether results are random: in all calls of the function, or in this call because of its generator."""
         prototype = lookup(self.function)
         has_generator = any(parameter.annotation is Generator for parameter in prototype.arguments)
-        needs_validator = any(
-            array.needs_validator for value in self.expected.values() for array in expected_arrays(value)
-        )
-        return prototype.guarantee == "random" or (has_generator and needs_validator)
+        return prototype.guarantee == "random" or (has_generator and self.needs_validator)
+
+    @property
+    def needs_validator(self) -> bool:
+        """Return whether a validator decides about at least one result."""
+        return any(array.needs_validator for value in self.expected.values() for array in expected_arrays(value))
 
     def plain_arguments(self) -> dict[str, Any]:
         """Return the arguments for the reference, after the type conversions that the standard requires."""

@@ -20,7 +20,7 @@ from diopi_test.oracle.arithmetic.change import Change, Deviations, measure_chan
 from diopi_test.oracle.arithmetic.emulation import emulation_error, leaves_range
 from diopi_test.oracle.budget import EXACT, Budget
 from diopi_test.oracle.evaluation import Evaluation
-from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
+from diopi_test.oracle.records import BaselineCase, DeclaredPrecision, Expected, expected_arrays
 from diopi_test.oracle.reference import find_reference
 from lib_rt.formats import FloatArray, format_of, is_inexact, ulp
 
@@ -47,11 +47,11 @@ def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | N
 
     Returns:
         The changes; None if the arithmetic does not affect the case, if the results are random or have no reference,
-        or if their shapes depend on the arithmetic.
+        or if their shapes depend on the arithmetic. Results of a random function that are certain are not random.
     """
     deviations = find_deviations(case, numerics)
     prototype, function = lookup(case.function), find_reference(case.function)
-    if not deviations or function is None or prototype.guarantee == "random":
+    if not deviations or function is None or (prototype.guarantee == "random" and case.needs_validator):
         return None
     evaluation = Evaluation(prototype, function, describe_call(case))
     make_rng = partial(random_generator, case.id, "declared arithmetic")
@@ -96,7 +96,10 @@ def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase
 
 
 def declare_checks(case: BaselineCase, numerics: Numerics) -> BaselineCase:
-    """Return a case that is checked as a declared arithmetic permits: subnormals, signs of zeros, order of sums.
+    """Return a case that is checked as a declared arithmetic permits.
+
+    The arithmetic may concern subnormal numbers, signs of zeros, the order of sums, and the errors that a validator
+    allows for.
 
     Args:
         case: The case.
@@ -107,6 +110,7 @@ def declare_checks(case: BaselineCase, numerics: Numerics) -> BaselineCase:
     """
     varies = numerics.sum_order.get(lookup(case.function).family) == "run-to-run"
     may_flush, has_signed_zeros = numerics.subnormals != "keep", numerics.signed_zeros == "keep"
+    case = _declare_precision(case, numerics)
     if may_flush and has_signed_zeros and not varies:
         return case
 
@@ -121,6 +125,16 @@ def declare_checks(case: BaselineCase, numerics: Numerics) -> BaselineCase:
 
     expected = {name: declare(value) for name, value in case.expected.items()}
     return replace(case, expected=expected, has_unordered_sums=varies)
+
+
+def _declare_precision(case: BaselineCase, numerics: Numerics) -> BaselineCase:
+    """Return a case with the declared errors that its validator allows for; the same object if there are none."""
+    deviations = find_deviations(case, numerics)
+    if not (deviations.has_elementary or deviations.half) or not case.needs_validator:
+        return case
+    elementary = numerics.elementary if deviations.has_elementary else {}
+    epsilon = deviations.half.epsilon if deviations.half else 0.0
+    return replace(case, precision=DeclaredPrecision(elementary=elementary, sum_epsilon=epsilon))
 
 
 def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:

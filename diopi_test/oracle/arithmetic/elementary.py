@@ -60,6 +60,19 @@ class DeclaredErrors:
         size = np.abs(result)
         return np.where(size > 0, self.error(name, argument, result) / np.where(size > 0, size, 1.0), 0.0)
 
+    def quotient_error(self, divisor: Array, result: Array) -> FloatArray:
+        """Return the largest error of each quotient, or of the dividend times the reciprocal of the divisor.
+
+        Args:
+            divisor: The divisors.
+            result: The exact quotients.
+
+        Returns:
+            The errors; 0 for divisors for which no bound is declared.
+        """
+        by_reciprocal = np.abs(result) * self.relative_error("reciprocal", divisor, 1 / divisor)
+        return np.asarray(np.maximum(self.error("divide", divisor, result), by_reciprocal))
+
 
 Bound = Callable[[DeclaredErrors, Sequence[Array], Array], FloatArray]
 """Returns the largest error of an operation, from the declared errors, the operands and the exact result."""
@@ -78,9 +91,7 @@ def _sqrt(errors: DeclaredErrors, operands: Sequence[Array], result: Array) -> F
 
 def _divide(errors: DeclaredErrors, operands: Sequence[Array], result: Array) -> FloatArray:
     """Return the error of a quotient, or of the dividend times the reciprocal of the divisor."""
-    _, divisor = operands
-    by_reciprocal = np.abs(result) * errors.relative_error("reciprocal", divisor, 1 / divisor)
-    return np.asarray(np.maximum(errors.error("divide", divisor, result), by_reciprocal))
+    return errors.quotient_error(operands[1], result)
 
 
 def _reciprocal(errors: DeclaredErrors, operands: Sequence[Array], result: Array) -> FloatArray:

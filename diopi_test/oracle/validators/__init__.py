@@ -17,6 +17,7 @@ from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.oracle.arithmetic.elementary import DeclaredErrors
 
 Array = NDArray[Any]
 
@@ -33,6 +34,8 @@ class CompletedCall:
         dtypes: the element types of the results under the same names.
         changes: by how much a declared arithmetic may change the elements of the expected result, under the same names;
             absent for results that it does not change.
+        errors: the errors of elementary functions in float32 that a declared arithmetic permits.
+        sum_epsilon: the eps of the half-precision type in which a declared arithmetic accumulates sums; 0 for float32.
         redraws: calls with the same arguments that must have drawn different random numbers, by their description.
     """
 
@@ -41,6 +44,8 @@ class CompletedCall:
     expected: Mapping[str, Array]
     dtypes: Mapping[str, Dtype]
     changes: Mapping[str, Array] = field(default_factory=dict)
+    errors: DeclaredErrors = field(default_factory=lambda: DeclaredErrors({}))
+    sum_epsilon: float = 0.0
     redraws: Mapping[str, CompletedCall] = field(default_factory=dict)
 
     @property

@@ -1,4 +1,8 @@
-"""Sampling of the LMDeploy engine: possible tokens, their frequencies, and the results that depend on the tokens."""
+"""Sampling of the LMDeploy engine: possible tokens, their frequencies, and the results that depend on the tokens.
+
+A declared arithmetic changes the weights of tokens, and thereby the set of possible tokens, their frequencies and the
+logarithms. As in error budgets, results may differ by K times such a change.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +39,22 @@ class CandidateTokens:
     Attributes:
         ids: the ids of all tokens, in descending order of weight.
         weights: the weight of each token: its probability, or exp(logit − largest logit).
+        errors: by how much a declared arithmetic may change each weight.
         limit: only this many first tokens can be drawn.
         mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
         total: the divisor of a weight in `output_log_probs`.
+        total_error: by how much a declared arithmetic may change the divisor.
         is_certain: whether only the first token can be drawn.
         is_draw: whether the draw also updates log-probabilities, length and end.
     """
 
     ids: Array
     weights: Array
+    errors: Array
     limit: int
     mass_limit: float
     total: float = 1.0
+    total_error: float = 0.0
     is_certain: bool = False
     is_draw: bool = True
 
@@ -54,10 +62,18 @@ class CandidateTokens:
     def candidate_count(self) -> int:
         """The number of tokens that can be drawn, where rounding may raise `mass_limit` a little."""
         begins = np.concatenate([[0.0], np.cumsum(self.weights[: self.limit - 1])])
-        return max(
-            1,
-            int(np.count_nonzero((begins < self.mass_limit * (1 + MASS_TOLERANCE)) & (self.weights[: self.limit] > 0))),
-        )
+        is_reached = begins < self.mass_limit * (1 + MASS_TOLERANCE) + self.mass_slack
+        return max(1, int(np.count_nonzero(is_reached & (self.weights[: self.limit] > 0))))
+
+    @property
+    def mass_slack(self) -> float:
+        """How much the cumulative weights of the first `limit` tokens may differ in a declared arithmetic."""
+        return float(K * self.errors[: self.limit].sum())
+
+    @property
+    def may_be_first(self) -> Array:
+        """Which tokens may have the largest weight in a declared arithmetic."""
+        return np.asarray(self.weights + K * self.errors >= self.weights[0] - K * self.errors[0])
 
     @cached_property
     def shares(self) -> tuple[Array, Array]:
@@ -79,16 +95,18 @@ def top_k(call: CompletedCall) -> Problems:
 
     def rank(b: int) -> CandidateTokens:
         """Return the candidate tokens of sequence b."""
-        ids, weights = _sort_by_weight(arguments["logits"][b], is_logged)
+        ids, weights, errors = _sort_by_weight(call, b, is_logged)
         limit = int(np.clip(arguments["runtime_top_k"][b], 1, len(ids)))
         total = float(weights[:limit].sum())
         return _mark_certain(
             CandidateTokens(
                 ids=ids,
                 weights=weights,
+                errors=errors,
                 limit=limit,
                 mass_limit=float(arguments["runtime_top_p"][b]) * total,
                 total=total,
+                total_error=float(errors[:limit].sum()) + call.sum_epsilon * total,
             )
         )
 
@@ -102,11 +120,13 @@ def top_p(call: CompletedCall) -> Problems:
 
     def rank(b: int) -> CandidateTokens:
         """Return the candidate tokens of sequence b."""
-        ids, weights = _sort_by_weight(arguments["logits"][b], True)
+        ids, weights, errors = _sort_by_weight(call, b, True)
         share = float(arguments["runtime_top_p"][b])
-        if weights[0] >= share:
-            return CandidateTokens(ids=ids[:1], weights=weights[:1], limit=1, mass_limit=0.0, is_certain=True)
-        return _mark_certain(CandidateTokens(ids=ids, weights=weights, limit=len(ids), mass_limit=share))
+        ranked = CandidateTokens(ids=ids, weights=weights, errors=errors, limit=len(ids), mass_limit=share)
+        is_first_certain = not (ranked.may_be_first & (weights != weights[0])).any()
+        if weights[0] - K * errors[0] >= share and is_first_certain:
+            return replace(ranked, ids=ids[:1], weights=weights[:1], errors=errors[:1], limit=1, is_certain=True)
+        return _mark_certain(ranked)
 
     yield from _check_sampling(call, _rank_sequences(call, rank, ends_count=True))
 
@@ -123,6 +143,7 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
             return CandidateTokens(
                 ids=arguments["end_ids"][b : b + 1],
                 weights=np.ones(1),
+                errors=np.zeros(1),
                 limit=1,
                 mass_limit=0.0,
                 is_certain=True,
@@ -133,18 +154,27 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
     return [rank_sequence(b) for b in range(len(arguments["logits"]))]
 
 
-def _sort_by_weight(logits: Array, are_probabilities: bool) -> tuple[Array, Array]:
-    """Return tokens and weights in descending order of weight; among equal weights, the lowest id comes first."""
-    weights = np.exp(logits - logits.max())
+def _sort_by_weight(call: CompletedCall, b: int, are_probabilities: bool) -> tuple[Array, Array, Array]:
+    """Return the tokens of sequence b, their weights and the errors of the weights, in descending order of weight.
+
+    Among equal weights, the lowest id comes first. The errors are those of a declared arithmetic.
+    """
+    logits = call.arguments["logits"][b]
+    exponents = logits - logits.max()
+    weights = np.exp(exponents)
+    errors = call.errors.error("exp", exponents, weights)
     if are_probabilities:
-        weights = weights / (weights.sum() + SMOOTHING)
+        divisor = np.asarray(weights.sum() + SMOOTHING)
+        divisor_error = float(errors.sum() / divisor) + call.sum_epsilon
+        weights, errors = weights / divisor, errors / divisor
+        errors = errors + weights * divisor_error + call.errors.quotient_error(divisor, weights)
     ids = np.lexsort((np.arange(len(logits)), -weights))
-    return ids, weights[ids]
+    return ids, weights[ids], errors[ids]
 
 
 def _mark_certain(ranked: CandidateTokens) -> CandidateTokens:
     """Return the candidates, marked as certain if only the first token can be drawn."""
-    is_certain = ranked.candidate_count == 1 and np.count_nonzero(ranked.weights == ranked.weights[0]) == 1
+    is_certain = ranked.candidate_count == 1 and np.count_nonzero(ranked.may_be_first) == 1
     return replace(ranked, is_certain=bool(is_certain))
 
 
@@ -180,24 +210,30 @@ def _check_tokens(call: CompletedCall, sequences: Sequences) -> Problems:
 
 def _is_possible(ranked: CandidateTokens, token: int) -> bool:
     """Return whether a token is one of the candidates, or as probable as the last candidate."""
-    weight = ranked.weights[ranked.ids == token]
-    return bool((weight >= ranked.weights[ranked.candidate_count - 1]).any())
+    largest = ranked.weights + K * ranked.errors
+    last = ranked.candidate_count - 1
+    return bool((largest[ranked.ids == token] >= ranked.weights[last] - K * ranked.errors[last]).any())
 
 
 def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Problems:
     """Check that the log-probabilities and `finished` agree with the drawn tokens."""
     tokens, arguments = _drawn_tokens(call), call.arguments
     is_unchanged = np.array([ranked is None or not ranked.is_draw for ranked in sequences])
-    logarithm, total = np.zeros(len(sequences)), np.zeros(len(sequences))
+    logarithm, total, changes, total_changes = np.zeros((4, len(sequences)))
     for b, ranked in enumerate(sequences):
         if ranked is not None:
-            logarithm[b], total[b] = np.log(ranked.weights[ranked.ids == tokens[b]][0]), np.log(ranked.total)
-    for name, value in (("cum_log_probs", logarithm), ("output_log_probs", logarithm - total)):
+            token = ranked.ids == tokens[b]
+            logarithm[b], changes[b] = _logarithm(call, ranked.weights[token][0], ranked.errors[token][0])
+            total[b], total_changes[b] = _logarithm(call, ranked.total, ranked.total_error)
+    for name, value, change in (
+        ("cum_log_probs", logarithm, changes),
+        ("output_log_probs", logarithm - total, changes + total_changes),
+    ):
         if name in call.results:
             before = arguments[name]
             expected = np.where(is_unchanged, before, value + (before if name == "cum_log_probs" else 0))
             size = 5 + np.abs(logarithm) + np.abs(before)
-            allowed = np.where(is_unchanged, 0, K * format_of(Dtype.float32).epsilon * size)
+            allowed = np.where(is_unchanged, 0, K * (format_of(Dtype.float32).epsilon * size + change))
             is_valid = np.abs(call.results[name] - expected) <= allowed
             yield from check_elements(name, is_valid, call.results[name], "logarithms of the tokens' weights")
     if "finished" in call.results:
@@ -205,6 +241,12 @@ def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Prob
         expected = np.where(is_unchanged | (not counts_ends), before, tokens == arguments["end_ids"])
         is_valid = call.results["finished"] == expected
         yield from check_elements("finished", is_valid, call.results["finished"], "true exactly for the end token")
+
+
+def _logarithm(call: CompletedCall, number: float, error: float) -> tuple[float, float]:
+    """Return the logarithm of a number with an error, and the change of the logarithm in the declared arithmetic."""
+    result = np.log(number)
+    return float(result), float(error / number + call.errors.error("log", np.asarray(number), result))
 
 
 # Distribution
@@ -235,7 +277,9 @@ def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
         tokens = _drawn_tokens(call)
         places = [_weight_group(_require(sequences[b]), tokens[b]) for b in members]
         hits = np.bincount(places, minlength=len(weights))
-        yield from check_counts("output_ids: a weight is drawn", hits, len(members), np.clip(shares, 0, 1))
+        mass = max(_require(sequences[members[0]]).mass_limit, 1e-300)
+        slack = max(_require(sequences[b]).mass_slack for b in members) / mass
+        yield from check_counts("output_ids: a weight is drawn", hits, len(members), shares, slack)
     score = _make_score(sequences, uncertain)
     yield from check_independence("output_ids", score(call), score_redraws(call, score))
 

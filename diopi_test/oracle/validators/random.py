@@ -78,7 +78,8 @@ def dropout(call: CompletedCall) -> Problems:
     problems = _check_zeros_and_ones("mask", mask)
     if not problems:
         expected = np.where(mask, input / (1 - p), 0)
-        is_valid = np.abs(out - expected) <= np.where(mask, K * ulp(expected, _result_dtype(call)), 0)
+        change = call.errors.quotient_error(np.asarray(1 - p), expected)
+        is_valid = np.abs(out - expected) <= np.where(mask, K * (ulp(expected, _result_dtype(call)) + change), 0)
         is_valid |= _is_flushed(out, expected, _result_dtype(call))
         is_valid |= (out == expected) | (
             np.isnan(out) & (np.isnan(expected) | ~np.isfinite(input))

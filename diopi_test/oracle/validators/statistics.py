@@ -33,10 +33,22 @@ def report_unlikely(description: str, probability: float) -> Problems:
         yield f"{description}, which happens with probability {probability:.2g}"
 
 
-def check_counts(name: str, hits: Any, trials: Any, probabilities: Any) -> Problems:
-    """Check that `hits` successes in `trials` trials are plausible for a binomial distribution, element by element."""
+def check_counts(name: str, hits: Any, trials: Any, probabilities: Any, slack: float = 0.0) -> Problems:
+    """Check that `hits` successes in `trials` trials are plausible for a binomial distribution, element by element.
+
+    Args:
+        name: what is counted.
+        hits: the numbers of successes.
+        trials: the numbers of trials.
+        probabilities: the probabilities of a success.
+        slack: by how much the probabilities may differ.
+
+    Yields:
+        A description of the least plausible number of successes.
+    """
     hits, trials, probabilities = np.broadcast_arrays(hits, trials, probabilities)
-    tails = np.minimum(special.bdtr(hits, trials, probabilities), special.bdtrc(hits - 1, trials, probabilities))
+    low, high = np.clip(probabilities - slack, 0, 1), np.clip(probabilities + slack, 0, 1)
+    tails = np.minimum(special.bdtr(hits, trials, low), special.bdtrc(hits - 1, trials, high))
     if tails.size:
         worst = int(np.argmin(tails))
         description = f"{name}: {hits.flat[worst]} of {trials.flat[worst]} where p is {probabilities.flat[worst]:.4g}"

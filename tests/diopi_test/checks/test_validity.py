@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from diopi_impl import Numerics
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.baseline import store
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.quality.stub_vendor import StubVendor
@@ -108,6 +110,12 @@ def test_zeros_of_both_signs_may_have_any_order_but_keep_their_signs() -> None:
     case = sort([0.0, -1.0, -0.0])
     assert_accepted(case, values=[-1.0, -0.0, 0.0], indices=[1, 2, 0])
     assert_rejected(case, "at the positions in indices", values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
+
+
+def test_zeros_of_a_vendor_without_signed_zeros_may_lose_their_signs() -> None:
+    case = derive_declared_case(sort([0.0, -1.0, -0.0]), Numerics(name="no-signs", signed_zeros="ignore"))
+    assert_accepted(case, values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
+    assert_rejected(case, "at the positions in indices", values=[-1.0, 0.0, 1.0], indices=[1, 2, 0])
 
 
 def test_sorts_of_a_matrix_are_validated_row_by_row() -> None:

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from diopi_impl import ErrorBound, Numerics, find_numerics
 from diopi_proto.interface import lookup
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.arithmetic.array import Arithmetic
+from diopi_test.oracle.arithmetic.change import carry_arrays
+from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
+from diopi_test.oracle.arithmetic.elementary import DeclaredErrors, make_elementary_rules
+from diopi_test.oracle.arithmetic.signs import Signs
 from diopi_test.oracle.evaluation import compute_baseline_case
-from diopi_test.oracle.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.oracle.reference.lmdeploy.sampling import STATE_NAMES, top_k_draw, top_p_draw
 from diopi_test.oracle.validators import CompletedCall, find_validator
 
@@ -136,3 +142,78 @@ def test_validator_accepts_any_order_of_equal_logits() -> None:
     call = replace(first_call, results={**first_call.results, "output_ids": output_ids, "finished": finished})
     assert (output_ids != first_call.results["output_ids"]).any()
     assert problems(case, call) == []
+
+
+COARSE = Numerics(
+    name="coarse",
+    elementary={name: (ErrorBound(relative=1e-3),) for name in ("exp", "log", "divide")},
+)
+
+
+def call_in_arithmetic(case: BaselineCase, numerics: Numerics, number: int) -> CompletedCall:
+    """Return a call of a correct vendor with the arithmetic, in one of the directions of its errors."""
+    signs = Signs(np.random.default_rng(number), number)
+    arithmetic = Arithmetic(make_elementary_rules(numerics.elementary, signs))
+    carried = {name: carry_arrays(value, arithmetic, "f") for name, value in case.plain_arguments().items()}
+    return complete_call(case, carried, numbers_of(case, 0))
+
+
+def declare(call: CompletedCall, numerics: Numerics) -> CompletedCall:
+    """Return a call that the validator judges by a declared arithmetic."""
+    redraws = {name: declare(redraw, numerics) for name, redraw in call.redraws.items()}
+    return replace(call, errors=DeclaredErrors(numerics.elementary), redraws=redraws)
+
+
+@pytest.mark.parametrize("function", DRAWS)
+@pytest.mark.parametrize("label", ["sample", "little", "ties", "only-cum"])
+def test_validator_allows_for_declared_errors(function: str, label: str) -> None:
+    case = case_of(function, f"float32-{label}")
+    call = call_in_arithmetic(case, COARSE, 0)
+    assert any("logarithms" in problem for problem in problems(case, call))
+    assert problems(case, declare(call, COARSE)) == []
+    exact = call_in_arithmetic(case, find_numerics("fast-math"), 1)
+    assert problems(case, declare(exact, find_numerics("fast-math"))) == []
+
+
+@pytest.mark.parametrize("function", DRAWS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(other_weights, "a weight is drawn"), (all_weights, "tokens that can be drawn"), (colder, "a weight is drawn")],
+)
+def test_validator_rejects_wrong_draws_with_declared_errors(
+    function: str, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    case = case_of(function, "float32-sample")
+    mistaken = case.plain_arguments()
+    change(mistaken)
+    call = complete_call(case, mistaken, numbers_of(case, 0))
+    for numerics in (COARSE, find_numerics("fast-math")):
+        found = problems(case, declare(call, numerics))
+        assert any(message in problem for problem in found), found
+
+
+def test_validator_rejects_errors_beyond_the_declared_ones() -> None:
+    case = case_of("diopiTopKSampling", "float32-sample")
+    call = declare(call_in_arithmetic(case, COARSE, 0), find_numerics("fast-math"))
+    assert any("logarithms" in problem for problem in problems(case, call))
+
+
+@pytest.mark.parametrize("function", DRAWS)
+def test_budgets_of_certain_tokens_allow_for_declared_errors(function: str) -> None:
+    case = case_of(function, "float32-certain")
+    declared = derive_declared_case(case, COARSE)
+    for name in ("cum_log_probs", "output_log_probs"):
+        before, after = case.expected[name], declared.expected[name]
+        assert isinstance(before, Expected) and isinstance(after, Expected)
+        assert before.budget is not None and after.budget is not None
+        assert (after.budget.unit >= before.budget.unit).all()
+        assert (after.budget.unit > before.budget.unit).any()
+
+
+def test_cases_with_drawn_tokens_tell_the_validator_what_is_declared() -> None:
+    single = derive_declared_case(case_of("diopiTopKSampling", "float32-sample"), COARSE)
+    assert (single.precision.elementary, single.precision.sum_epsilon) == (COARSE.elementary, 0)
+    half = derive_declared_case(
+        case_of("diopiTopKSampling", "float16-sample"), Numerics(name="half", half_accumulation="half")
+    )
+    assert (half.precision.elementary, half.precision.sum_epsilon) == ({}, 2**-10)
