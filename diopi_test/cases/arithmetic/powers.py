@@ -20,7 +20,7 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, tiny_multiples, uniform
-from diopi_test.cases.elementwise import ROW, Elementwise, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, pattern, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.type_promotion import IntegerGap
 
@@ -64,6 +64,9 @@ POWERS = (
     *TABLE.variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8]),
 )
 BY_TENSOR = (
+    pattern("row", (2, 12), (1,)).with_domains(
+        {"input": ENDS, "exponent": choice([0.5])}, "ends-to-half", dtypes=floating
+    ),
     TABLE.with_domains(INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
     TABLE.with_domains(TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )

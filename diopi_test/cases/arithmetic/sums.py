@@ -27,10 +27,10 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
-from diopi_test.cases.elementwise import ROW, Elementwise, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, vary_argument
 from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
-from diopi_test.cases.template import Arguments, ByDtype, DtypeSelection
+from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
@@ -66,6 +66,9 @@ UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 
 WRAPPED: Arguments = {"other": wrapping_to(99), "alpha": 1}
 
+BEYOND_INT64 = {"input": choice([-0.0, 1.0]), **dict.fromkeys(("other", "tensor1", "tensor2"), choice([0, 2**62]))}
+"""Floating-point numbers beside integers, which are converted before they are multiplied."""
+
 LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
 
 
@@ -91,6 +94,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
         *Elementwise(prototype).promoted(either_way, {"alpha": 1}),
         *Elementwise(prototype).mixed_types(SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
         *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE, {"alpha": 3}),
+        *_beyond_int64(prototype, {"alpha": -3}),
     ]
     if without_bool:
         templates += Elementwise(prototype).mixed_types(
@@ -157,9 +161,16 @@ def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
             {"input": SMALL, "tensor1": SMALL, "tensor2": integer_values(-9, 9)}, {"value": 3}
         )
         templates += Elementwise(prototype).promoted(_products, {"value": 1}, floats_first=True)
+        templates += _beyond_int64(prototype, {"value": -1})
     else:
         templates += Elementwise(prototype).mixed_types(THREE, {"value": 3}, exact=False)
     return Elementwise(prototype).cases(templates)
+
+
+def _beyond_int64(prototype: Prototype, arguments: Arguments) -> Iterator[CaseTemplate[Operands]]:
+    """Yield a template of floating-point numbers and integers whose products int64 does not represent."""
+    for template in Elementwise(prototype).mixed_types(BEYOND_INT64, arguments, [(F32, Dtype.int64)]):
+        yield template.replace(f"{template.label}-beyond")
 
 
 def _products(dtype: Dtype) -> dict[str, Domain]:

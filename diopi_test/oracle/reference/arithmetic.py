@@ -51,18 +51,29 @@ def _have_kinds(kinds: str, *operands: Operand) -> bool:
     return all(np.asanyarray(operand).dtype.kind in kinds for operand in operands)
 
 
+def _to_common_kind(*operands: Operand) -> list[Operand]:
+    """Return the operands; beside a floating-point or complex operand, integers are converted first.
+
+    The products of converted integers don't wrap around and have signed zeros.
+    """
+    dtype = np.result_type(*operands)
+    return [np.asanyarray(operand, dtype) for operand in operands] if dtype.kind in "fc" else list(operands)
+
+
 @reference("diopiAdd")
 def add(input, other, alpha):
     """Return input + alpha · other; for Booleans, the logical or of input and (alpha and other)."""
     if _have_kinds("b", input, other):
         return input | (other & np.bool_(alpha))
-    return input + alpha * other
+    addend, factor = _to_common_kind(input, other)
+    return addend + alpha * factor
 
 
 @reference("diopiSub")
 def sub(input, other, alpha):
     """Return input − alpha · other."""
-    return input - alpha * other
+    minuend, factor = _to_common_kind(input, other)
+    return minuend - alpha * factor
 
 
 @reference("diopiDiv")
@@ -94,7 +105,18 @@ def power(input, exponent):
     if _have_kinds("bi", input, exponent):
         return _integer_power(np.asanyarray(input, np.int64), np.asanyarray(exponent, np.int64))
     wide = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
-    return np.power(np.asanyarray(input, wide), np.asanyarray(exponent, wide))
+    base, wide_exponent = np.asanyarray(input, wide), np.asanyarray(exponent, wide)
+    return _power_by_tensor(base, wide_exponent) if isinstance(exponent, np.ndarray) else np.power(base, wide_exponent)
+
+
+def _power_by_tensor(base: Array, exponent: Array) -> Array:
+    """Return base ^ exponent, where the exponent ½ gives 0 for −0 and inf for −inf.
+
+    NumPy computes the square root for a number, and for a repeated element of an array. PyTorch does so for a number.
+    """
+    shape = np.broadcast_shapes(base.shape, exponent.shape)
+    exponents = np.array(np.broadcast_to(exponent, shape, subok=True), ndmin=1, subok=True)
+    return np.power(base, exponents).reshape(shape)
 
 
 def _integer_power(input: Array, exponent: Array) -> Array:
@@ -108,7 +130,8 @@ def addcmul(input, tensor1, tensor2, value):
     """Return input + value · tensor1 · tensor2; `value` is truncated for integers."""
     if _have_kinds("i", input, tensor1, tensor2):
         value = int(value)
-    return input + value * tensor1 * tensor2
+    addend, factor1, factor2 = _to_common_kind(input, tensor1, tensor2)
+    return addend + value * factor1 * factor2
 
 
 @reference("diopiAddcdiv")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import diopi_test.oracle.reference as package
@@ -16,7 +17,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference import Reference, find_reference, reference, separate_registry
-from diopi_test.quality.mutation.formula import formula_mutants
+from diopi_test.quality.mutation.formula import RELATED, formula_mutants
 from diopi_test.quality.mutation.matrix import MutantResult, run_mutant
 from diopi_test.quality.mutation.mutant import Effect
 
@@ -39,6 +40,11 @@ def test_mutants_change_every_operator_and_number_of_a_formula() -> None:
         "0 -> 1",
         "negative_slope * input -> negative_slope / input",
     }
+
+
+def test_replaced_functions_are_functions_of_numpy() -> None:
+    names = {*RELATED, *(name for names in RELATED.values() for name in names.split())}
+    assert not [name for name in names if not callable(getattr(np, name, None))]
 
 
 def test_mutant_is_killed_if_the_data_reach_the_change() -> None:
