@@ -1,10 +1,11 @@
-"""Samples of parameters that are too many for every run; `pytest -m exhaustive` runs the rest."""
+"""Samples of parameters that are too many for every run: `-m exhaustive` runs the rest, with `--draw` a part of it."""
 
 from __future__ import annotations
 
+import math
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
@@ -42,3 +43,20 @@ def sampled(items: Iterable[Any], size: int) -> list[Any]:
         pytest.param(*values, marks=() if number in sample else pytest.mark.exhaustive)
         for number, values in enumerate(parameters)
     ]
+
+
+def draw_exhaustive(items: Iterable[pytest.Item], percent: float) -> Collection[pytest.Item]:
+    """Return a part of the tests that are marked `exhaustive`, drawn with the seed, and all other tests.
+
+    Args:
+        items: The tests.
+        percent: The part of the marked tests, rounded up to a whole number of tests.
+
+    Returns:
+        The tests, in no particular order.
+    """
+    groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        groups[item.get_closest_marker("exhaustive") is not None].append(item)
+    size = math.ceil(len(groups[True]) * min(percent, 100) / 100)
+    return {*groups[False], *draw_sample(groups[True], size)}

@@ -11,6 +11,19 @@ from typing import Any
 import pytest
 
 
+def session_folder(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder for temporary files of this session, which the processes of pytest-xdist share.
+
+    Args:
+        factory: The fixture `tmp_path_factory`.
+
+    Returns:
+        The folder.
+    """
+    root = factory.getbasetemp()
+    return root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+
 def fill_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], Any]) -> Path:
     """Return a folder of this session that `fill` has filled; call it unless another process has.
 
@@ -22,9 +35,7 @@ def fill_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path],
     Returns:
         The folder, which tests must not change.
     """
-    root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent
+    root = session_folder(factory)
     done = root / f"{name}.done"
     with open(root / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
