@@ -27,7 +27,7 @@ from diopi_test.cases.domains import (
     special_except,
     uniform,
 )
-from diopi_test.cases.elementwise import UNIFORM, Elementwise, Operands, pattern, vary_argument
+from diopi_test.cases.elementwise import UNIFORM, Elementwise, Operands, pattern_template, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
@@ -38,10 +38,10 @@ Shape = tuple[int, ...]
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
 
-MATRIX = pattern("matrix", (7, 5))
+MATRIX = pattern_template("matrix", (7, 5))
 MATRIX_IN_ALL_DTYPES = MATRIX.replace(dtypes=DtypeSelection.all)
-SPECIAL = pattern("special", (19,), smoke=True, dtypes=DtypeSelection.all)
-ENDS = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
+SPECIAL = pattern_template("special", (19,), smoke=True, dtypes=DtypeSelection.all)
+ENDS = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 """Every special value of grad_output together with several values of the other tensor."""
 
 MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
@@ -74,7 +74,7 @@ POINT = {"min_val": 0.75, "max_val": 0.75}
 
 
 def _limits(factor: float) -> Mapping[str, ByDtype]:
-    """Return bounds, times `factor`, that some of the values of `_around_limits` exceed."""
+    """Return bounds, times `factor`, that some of the values of `_draw_around_limits` exceed."""
 
     def limit(of_uint8: float, other_dtypes: float) -> ByDtype:
         return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else other_dtypes))
@@ -82,12 +82,12 @@ def _limits(factor: float) -> Mapping[str, ByDtype]:
     return {"min_val": limit(2.0, -2.0), "max_val": limit(5.0, 3.0)}
 
 
-def _around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw numbers on both sides of the bounds of `_limits`."""
     return (uniform(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
 
 
-def _beside(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
+def _domains_off_limits(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
     """Return domains of a gradient and of inputs that keep away from the bounds, where the derivative jumps."""
     return {"grad_output": normal(), "input": avoid_points([*bounds.values()], normal(2))}
 
@@ -109,8 +109,8 @@ JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input"
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiRelu": [*with_all_patterns({"input": full_range}), SPECIAL.with_domains({"input": special})],
     "diopiHardtanh": [
-        *with_all_patterns({"input": _around_limits}, arguments=_limits(1.0)),
-        MATRIX_IN_ALL_DTYPES.with_domains({"input": _around_limits}, "truncated-bounds", _limits(1.3)),
+        *with_all_patterns({"input": _draw_around_limits}, arguments=_limits(1.0)),
+        MATRIX_IN_ALL_DTYPES.with_domains({"input": _draw_around_limits}, "truncated-bounds", _limits(1.3)),
         SPECIAL.with_domains({"input": special}, arguments=_limits(1.0)),
         MATRIX.with_domains(
             {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}
@@ -129,9 +129,13 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         ),
     ],
     "diopiHardtanhBackward": [
-        *with_all_patterns(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
-        *(MATRIX.with_domains(_beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
-        MATRIX.with_domains(_beside(POINT), "point", POINT, non_discriminating="no element lies between equal bounds"),
+        *with_all_patterns(
+            _domains_off_limits({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}
+        ),
+        *(MATRIX.with_domains(_domains_off_limits(bounds), label, bounds) for label, bounds in BOUNDS.items()),
+        MATRIX.with_domains(
+            _domains_off_limits(POINT), "point", POINT, non_discriminating="no element lies between equal bounds"
+        ),
         ENDS.with_domains({"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
     ],
     "diopiHardswish": [
@@ -229,7 +233,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
 
 
 @cases_for(*ELEMENTWISE)
-def activation(prototype: Prototype) -> Iterator[Case]:
+def activation_cases(prototype: Prototype) -> Iterator[Case]:
     return Elementwise(prototype).cases(ELEMENTWISE[prototype.base])
 
 
@@ -254,7 +258,7 @@ TRIVIAL = {
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 
 
-def _on_axis(
+def _axis_template(
     call: CaseTemplate[Axes],
     label: str | None = None,
     domain: Domain | None = None,
@@ -275,27 +279,27 @@ def _on_axis(
     )
 
 
-def _powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw rows of 600 with 16, 32, 64, … equal numbers and −∞ otherwise: their softmax is a power of two or 0."""
     rows = np.arange(count // 600)[:, None]
     equal = rng.permuted(np.arange(600) < 16 << rows, axis=1)
     return np.where(equal, 3.0 * rows, -inf)
 
 
-def _one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw rows of 150 with one 0; the exponential of any other number is less than half an ulp of 1 in float32."""
     rows = rng.uniform(-17.2, -16.7, (count // 150, 150))
     rows[np.arange(len(rows)), rng.integers(150, size=len(rows))] = 0
     return rows
 
 
-def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate[Shape]:
+def _wider_result_template(narrow: Dtype, wide: Dtype) -> CaseTemplate[Shape]:
     """Return a template whose input is of the type `narrow` and whose result has the type `wide`."""
     arguments: Arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
     return CaseTemplate(f"of-{narrow.name}", (), arguments, dtypes=[wide], results={"out": ResultOverride(wide)})
 
 
-def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Shape]:
+def _narrower_result_template(source: Dtype, target: Dtype) -> CaseTemplate[Shape]:
     """Return a template with a narrower result, to whose type the function converts the input before anything else."""
     near = choice([512 * (1 + 0.45 * format_of(target).epsilon), 512.0, 510.0])
     return CaseTemplate(
@@ -314,34 +318,34 @@ ATTENTION = Axes.template(
 )
 
 LOG_SOFTMAX = (
-    *map(_on_axis, AXES),
-    _on_axis(ROWS, "offset", normal(1, 100)),
-    _on_axis(ROWS, "steep", normal(30)),
-    _on_axis(ROWS, "masked", MASKED),
-    _on_axis(ROWS, "far-apart", choice([900.0, -900.0, 0.0, 3.0, 450.0])),
-    _on_axis(Axes.template("", (24, 150), (1,)), "one-far-above", _one_far_above, dtypes=(Dtype.float32,)),
-    _on_axis(ROWS, "special", special, smoke=True),
-    _on_axis(Axes.template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
-    _on_axis(LONG, "accumulated", normal(0.5), dtypes=half),
-    _wider(Dtype.float16, Dtype.float32),
-    _wider(Dtype.bfloat16, Dtype.float32),
-    _wider(Dtype.float32, Dtype.float64),
-    _ordered(Dtype.float64, Dtype.float32),
-    _ordered(Dtype.float32, Dtype.float16),
-    *map(_on_axis, OTHER_AXES),
-    _on_axis(Axes.template("vocabulary", (7, 32_003), (1,), large=True)),
-    _on_axis(Axes.template("many-rows", (70_001, 3), (-1,), large=True)),
-    _on_axis(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, large=True)),
-    _on_axis(ATTENTION, dtypes=(Dtype.float16,)),
+    *map(_axis_template, AXES),
+    _axis_template(ROWS, "offset", normal(1, 100)),
+    _axis_template(ROWS, "steep", normal(30)),
+    _axis_template(ROWS, "masked", MASKED),
+    _axis_template(ROWS, "far-apart", choice([900.0, -900.0, 0.0, 3.0, 450.0])),
+    _axis_template(Axes.template("", (24, 150), (1,)), "one-far-above", _draw_one_far_above, dtypes=(Dtype.float32,)),
+    _axis_template(ROWS, "special", special, smoke=True),
+    _axis_template(Axes.template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
+    _axis_template(LONG, "accumulated", normal(0.5), dtypes=half),
+    _wider_result_template(Dtype.float16, Dtype.float32),
+    _wider_result_template(Dtype.bfloat16, Dtype.float32),
+    _wider_result_template(Dtype.float32, Dtype.float64),
+    _narrower_result_template(Dtype.float64, Dtype.float32),
+    _narrower_result_template(Dtype.float32, Dtype.float16),
+    *map(_axis_template, OTHER_AXES),
+    _axis_template(Axes.template("vocabulary", (7, 32_003), (1,), large=True)),
+    _axis_template(Axes.template("many-rows", (70_001, 3), (-1,), large=True)),
+    _axis_template(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, large=True)),
+    _axis_template(ATTENTION, dtypes=(Dtype.float16,)),
 )
 SOFTMAX = (
     *LOG_SOFTMAX,
-    _on_axis(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _powers_of_two, exact=True),
+    _axis_template(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _draw_powers_of_two, exact=True),
 )
 
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL)
-def softmax(prototype: Prototype) -> Iterator[Case]:
+def softmax_cases(prototype: Prototype) -> Iterator[Case]:
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {"input": tensor(*template.sizes, layout=template.layout)}
 
@@ -349,15 +353,15 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
 
 
 GRADIENTS = (
-    *map(_on_axis, AXES),
-    _on_axis(ROWS, "steep", normal(30)),
-    _on_axis(ROWS, "masked", MASKED),
-    _on_axis(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
-    _on_axis(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
-    *map(_on_axis, OTHER_AXES),
-    _on_axis(Axes.template("vocabulary", (3, 32_003), (1,), large=True)),
-    _on_axis(Axes.template("many-rows", (70_001, 3), (1,), large=True)),
-    _on_axis(
+    *map(_axis_template, AXES),
+    _axis_template(ROWS, "steep", normal(30)),
+    _axis_template(ROWS, "masked", MASKED),
+    _axis_template(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
+    _axis_template(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
+    *map(_axis_template, OTHER_AXES),
+    _axis_template(Axes.template("vocabulary", (3, 32_003), (1,), large=True)),
+    _axis_template(Axes.template("many-rows", (70_001, 3), (1,), large=True)),
+    _axis_template(
         Axes.template("attention", (30, 67, 129), (1,), layout=strides(19_973, 263, 2), large=True),
         dtypes=(Dtype.float16,),
     ),
@@ -365,7 +369,7 @@ GRADIENTS = (
 
 
 @cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL)
-def softmax_backward(prototype: Prototype) -> Iterator[Case]:
+def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
@@ -375,7 +379,7 @@ def softmax_backward(prototype: Prototype) -> Iterator[Case]:
             "output": tensor(
                 *template.sizes,
                 layout=template.result_layout,
-                compute=lambda values: _shares(values, template.argument("dim"), is_log),
+                compute=lambda values: _compute_softmax(values, template.argument("dim"), is_log),
             ),
         }
 
@@ -386,7 +390,7 @@ def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     yield from expand(prototype, [CaseTemplate("exact", (), arguments, dtypes=DtypeSelection.all, exact=True)])
 
 
-def _shares(values: Values, dim: int, is_log: bool) -> NDArray[Any]:
+def _compute_softmax(values: Values, dim: int, is_log: bool) -> NDArray[Any]:
     """Compute softmax of the input along an axis, or its logarithm."""
     x = np.atleast_1d(values["_input"])
     with np.errstate(invalid="ignore", divide="ignore"):

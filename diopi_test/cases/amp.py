@@ -29,7 +29,7 @@ def single_element(value: float, shape: tuple[int, ...], dtype: Dtype | None = F
     return tensor(*shape, dtype=dtype, domain=choice([value]))
 
 
-def _last_is(value: float) -> Domain:
+def _normal_with_last(value: float) -> Domain:
     """Return a domain of normal numbers whose last number is `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
@@ -41,7 +41,7 @@ def _last_is(value: float) -> Domain:
 ORDINARY = normal(3)
 
 
-def unscaling(
+def unscale_template(
     label: str,
     inv_scale: float = 0.125,
     shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ()),
@@ -87,36 +87,49 @@ FOUND = "the result is 1 for any earlier value, because an element is not finite
 TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
 
 UNSCALINGS = (
-    unscaling("finite", dtypes=floating, smoke=True),
-    unscaling("finite-tenth", 0.1, state=(), dtypes=floating),
-    unscaling("infinite", unusual={1: _last_is(np.inf)}, dtypes=floating, smoke=True, non_discriminating=FOUND),
-    unscaling("negative-infinite", unusual={0: _last_is(-np.inf)}, dtypes=(F16, F32), non_discriminating=FOUND),
-    unscaling("nan-in-last", unusual={2: _last_is(np.nan)}, dtypes=(BF16, F32), state=(), non_discriminating=FOUND),
-    unscaling("found-before", found_inf=1.0, dtypes=(F16, F32)),
-    unscaling("found-twice", 0.25, found_inf=1.0, unusual={0: _last_is(np.nan)}, non_discriminating=FOUND),
-    unscaling("overflowing-result", 4.0, unusual={0: _last_is(6e4)}, dtypes=(F16,)),
-    unscaling("overflowing-result", 2.0**9, unusual={0: _last_is(2.0**120)}, dtypes=(BF16, F32)),
-    unscaling("tiny-scale", 2.0**-16, domain=log_uniform(4, 14), dtypes=floating),
-    unscaling("strided", shapes=TWO, gradient_layout=strided, dtypes=floating),
-    unscaling("transposed", 0.3, TWO, gradient_layout=transposed, dtypes=(F32, BF16)),
-    unscaling("mixed", 0.3, remaining_dtype=F16),
-    unscaling("mixed-wide", 0.3, remaining_dtype=F64, dtypes=(BF16, F32)),
-    unscaling("one", shapes=((4, 5),), dtypes=(F16, F32)),
-    unscaling("with-empty", shapes=((2, 3), (0, 3), (4,))),
-    unscaling("no-gradients", shapes=()),
-    unscaling("no-gradients-found-before", shapes=(), found_inf=1.0, state=()),
-    unscaling("long", 0.7, ((1031,), (7,)), dtypes=(F16, F32)),
-    unscaling("very-many", 0.3, MANY_SHAPES),
-    unscaling(
-        "infinite-in-last-of-many", shapes=MANY_SHAPES, unusual={149: _last_is(np.inf)}, non_discriminating=FOUND
+    unscale_template("finite", dtypes=floating, smoke=True),
+    unscale_template("finite-tenth", 0.1, state=(), dtypes=floating),
+    unscale_template(
+        "infinite", unusual={1: _normal_with_last(np.inf)}, dtypes=floating, smoke=True, non_discriminating=FOUND
     ),
-    unscaling("infinite-at-the-end", shapes=((7,), (1031,)), unusual={1: _last_is(np.inf)}, non_discriminating=FOUND),
-    unscaling("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), large=True),
-    unscaling("half-far-apart", dtypes=(F16,), non_discriminating=FOUND, large=True).replace(
+    unscale_template(
+        "negative-infinite", unusual={0: _normal_with_last(-np.inf)}, dtypes=(F16, F32), non_discriminating=FOUND
+    ),
+    unscale_template(
+        "nan-in-last", unusual={2: _normal_with_last(np.nan)}, dtypes=(BF16, F32), state=(), non_discriminating=FOUND
+    ),
+    unscale_template("found-before", found_inf=1.0, dtypes=(F16, F32)),
+    unscale_template(
+        "found-twice", 0.25, found_inf=1.0, unusual={0: _normal_with_last(np.nan)}, non_discriminating=FOUND
+    ),
+    unscale_template("overflowing-result", 4.0, unusual={0: _normal_with_last(6e4)}, dtypes=(F16,)),
+    unscale_template("overflowing-result", 2.0**9, unusual={0: _normal_with_last(2.0**120)}, dtypes=(BF16, F32)),
+    unscale_template("tiny-scale", 2.0**-16, domain=log_uniform(4, 14), dtypes=floating),
+    unscale_template("strided", shapes=TWO, gradient_layout=strided, dtypes=floating),
+    unscale_template("transposed", 0.3, TWO, gradient_layout=transposed, dtypes=(F32, BF16)),
+    unscale_template("mixed", 0.3, remaining_dtype=F16),
+    unscale_template("mixed-wide", 0.3, remaining_dtype=F64, dtypes=(BF16, F32)),
+    unscale_template("one", shapes=((4, 5),), dtypes=(F16, F32)),
+    unscale_template("with-empty", shapes=((2, 3), (0, 3), (4,))),
+    unscale_template("no-gradients", shapes=()),
+    unscale_template("no-gradients-found-before", shapes=(), found_inf=1.0, state=()),
+    unscale_template("long", 0.7, ((1031,), (7,)), dtypes=(F16, F32)),
+    unscale_template("very-many", 0.3, MANY_SHAPES),
+    unscale_template(
+        "infinite-in-last-of-many",
+        shapes=MANY_SHAPES,
+        unusual={149: _normal_with_last(np.inf)},
+        non_discriminating=FOUND,
+    ),
+    unscale_template(
+        "infinite-at-the-end", shapes=((7,), (1031,)), unusual={1: _normal_with_last(np.inf)}, non_discriminating=FOUND
+    ),
+    unscale_template("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), large=True),
+    unscale_template("half-far-apart", dtypes=(F16,), non_discriminating=FOUND, large=True).replace(
         arguments={
             "scaled_grads": [
                 tensor(509, domain=ORDINARY),
-                tensor(131, 517, domain=_last_is(np.inf), layout=strides(1031, 2)),
+                tensor(131, 517, domain=_normal_with_last(np.inf), layout=strides(1031, 2)),
                 tensor(3, 1031, domain=ORDINARY),
             ]
         }
@@ -126,7 +139,7 @@ UNSCALINGS = (
 register("diopiAmpForeachNonFiniteCheckAndUnscaleInp", templates=UNSCALINGS)
 
 
-def update(
+def update_template(
     label: str,
     scale: float = 1024.0,
     tracker: int = 3,
@@ -153,20 +166,20 @@ def update(
 RESET = "any infinity resets the tracker, whatever its position is"
 
 UPDATES = (
-    update("waits", smoke=True),
-    update("grows", tracker=9, smoke=True),
-    update("backs-off", found_inf=1.0, smoke=True, non_discriminating=RESET),
-    update("almost-due", tracker=8),
-    update("overdue", tracker=10),
-    update("backs-off-when-due", tracker=9, found_inf=1.0, non_discriminating=RESET),
-    update("grows-every-step", tracker=0, interval=1, growth=1.5),
-    update("starts", tracker=0, shape=()),
-    update("odd-growth", 1000.5, 4, interval=5, growth=1.7, shape=()),
-    update("backs-off-by-nothing", found_inf=1.0, backoff=1.0, non_discriminating=RESET),
-    update("odd-backoff", 1000.5, found_inf=1.0, backoff=0.3, shape=()),
-    update("too-large-to-grow", 2.0**127, 9),
-    update("as-large-as-can-be", 2.0**126, 9),
-    update("fraction", 0.37, 1999, interval=2000),
+    update_template("waits", smoke=True),
+    update_template("grows", tracker=9, smoke=True),
+    update_template("backs-off", found_inf=1.0, smoke=True, non_discriminating=RESET),
+    update_template("almost-due", tracker=8),
+    update_template("overdue", tracker=10),
+    update_template("backs-off-when-due", tracker=9, found_inf=1.0, non_discriminating=RESET),
+    update_template("grows-every-step", tracker=0, interval=1, growth=1.5),
+    update_template("starts", tracker=0, shape=()),
+    update_template("odd-growth", 1000.5, 4, interval=5, growth=1.7, shape=()),
+    update_template("backs-off-by-nothing", found_inf=1.0, backoff=1.0, non_discriminating=RESET),
+    update_template("odd-backoff", 1000.5, found_inf=1.0, backoff=0.3, shape=()),
+    update_template("too-large-to-grow", 2.0**127, 9),
+    update_template("as-large-as-can-be", 2.0**126, 9),
+    update_template("fraction", 0.37, 1999, interval=2000),
 )
 
 register("diopiAmpUpdateScaleInp", templates=UPDATES)

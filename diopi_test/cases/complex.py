@@ -16,13 +16,13 @@ ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in (*UNIFORM, *BROAD
 
 
 @cases_for("diopiComplex")
-def complex_(prototype: Prototype) -> Iterator[Case]:
+def complex_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [shapes.with_domains({"real": any_value, "imag": any_value}) for shapes in ALL]
     return Elementwise(prototype).cases([*templates, *Elementwise(prototype).special_value_pairs()])
 
 
 @cases_for("diopiPolar")
-def polar(prototype: Prototype) -> Iterator[Case]:
+def polar_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [shapes.with_domains({"abs": uniform(-4, 4), "angle": uniform(-10, 10)}) for shapes in ALL]
     small = MATRIX.with_domains(
         {"abs": log_uniform(-8, 8), "angle": log_uniform(-20, 2)}, "magnitudes", dtypes=DtypeSelection.all
@@ -31,7 +31,7 @@ def polar(prototype: Prototype) -> Iterator[Case]:
 
 
 @cases_for("diopiConj", "diopiReal", "diopiImag")
-def parts(prototype: Prototype) -> Iterator[Case]:
+def parts_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [
         shapes.with_domains({"input": any_value}, dtypes=DtypeSelection.all if shapes.smoke else complexes)
         for shapes in UNIFORM

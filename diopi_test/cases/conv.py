@@ -79,7 +79,7 @@ class Convolution:
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 
 
-def also_in(
+def with_further_dtypes(
     dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Convolution]
 ) -> tuple[CaseTemplate[Convolution], ...]:
     """Return the templates for float32; every `step`-th of them is for these types too."""
@@ -89,7 +89,7 @@ def also_in(
     )
 
 
-def from_domain(
+def with_domain(
     template: CaseTemplate[Convolution], words: str, domain: Domain, **changes: Any
 ) -> CaseTemplate[Convolution]:
     """Return the template with all tensors drawn from `domain`; its cases are not basic ones."""
@@ -122,7 +122,7 @@ IN_ALL_DTYPES = (
         layout=channels_last,
     ),
 )
-IN_SOME_DTYPES = also_in(
+IN_SOME_DTYPES = with_further_dtypes(
     (Dtype.float16,),
     2,
     CaseTemplate("stride", Convolution(stride=(2, 3, 2))),
@@ -167,7 +167,7 @@ IN_SOME_DTYPES = also_in(
     ),
     CaseTemplate("wide", Convolution(input=(1, 2, 131), kernel=(1, 2, 3), channels=(2, 2), batch=1)),
 )
-TRANSPOSED = also_in(
+TRANSPOSED = with_further_dtypes(
     (Dtype.float16,),
     2,
     CaseTemplate("output-padding", Convolution(stride=(2, 3, 2), output_padding=(1, 2, 1), input=(2, 2, 3))),
@@ -215,7 +215,7 @@ GROUPED = (
 """Convolutions with more groups and with several input and output channels in each."""
 
 
-def windowed(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
+def windowed_templates(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
     """Yield convolutions with the windows of real models; a transposed one has the size of the other's result."""
     for label, window in WINDOWS.items():
         size = window.COUNTS if is_transposed else window.lengths
@@ -268,7 +268,7 @@ def _arguments(prototype: Prototype) -> Derive[Convolution]:
         sizes = template.sizes.over(rank)
         shapes = sizes.shapes(_is_transposed(prototype))
         tensors = {name: tensor(*shape, layout=template.layout) for name, shape in shapes.items()}
-        bias = replace(tensors["bias"], layout=_of_vectors(template))
+        bias = replace(tensors["bias"], layout=_vector_layout(template))
         return {
             **tensors,
             "bias": bias if sizes.bias else None,
@@ -279,21 +279,21 @@ def _arguments(prototype: Prototype) -> Derive[Convolution]:
     return arguments
 
 
-def _of_vectors(template: CaseTemplate[Convolution]) -> Layout:
+def _vector_layout(template: CaseTemplate[Convolution]) -> Layout:
     """Return the layout of vectors that goes with the template's layout."""
     return strided if template.layout is strided else contiguous
 
 
 def _with_results(template: CaseTemplate[Convolution]) -> CaseTemplate[Convolution]:
     """Return the template with results in its layout; the bias gradient is a vector, or omitted if there is no bias."""
-    bias = ResultOverride(layout=_of_vectors(template)) if template.sizes.bias else None
+    bias = ResultOverride(layout=_vector_layout(template)) if template.sizes.bias else None
     return template.replace(result_layout=template.layout, results={"grad_bias": bias, **template.results})
 
 
-def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
+def _common_templates(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
     """Yield templates for convolutions and gradients; in two, `first` has infinities or is an expanded view."""
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
-    yield from (from_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
+    yield from (with_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
     plain = IN_ALL_DTYPES[0].replace(smoke=False)
     yield plain.replace("plain-special", domains={first: partly_infinite})
     view = replace(_arguments(prototype)(plain, Dtype.float32)[first], layout=expanded)  # as gradients of sums are
@@ -302,15 +302,15 @@ def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convoluti
 
 def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
     """Yield templates with further attributes for convolutions and their gradients."""
-    yield from (*windowed(_is_transposed(prototype)), *GROUPED)
+    yield from (*windowed_templates(_is_transposed(prototype)), *GROUPED)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
         yield template.replace(large=True)
 
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
-def convolutions(prototype: Prototype) -> Iterator[Case]:
-    growing = from_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
-    templates = [*_common(prototype, "input"), growing, *_further_templates(prototype)]
+def convolutions_cases(prototype: Prototype) -> Iterator[Case]:
+    growing = with_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
+    templates = [*_common_templates(prototype, "input"), growing, *_further_templates(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_convolution, addends=("bias",))
 
@@ -327,12 +327,12 @@ def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> Case
     "diopiConvTranspose2dBackward",
     "diopiConvTranspose3dBackward",
 )
-def gradients(prototype: Prototype) -> Iterator[Case]:
+def gradients_cases(prototype: Prototype) -> Iterator[Case]:
     growing = GROWING.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
-        *_common(prototype, "grad_output"),
+        *_common_templates(prototype, "grad_output"),
         *(without_gradients(IN_ALL_DTYPES[1], name) for name in GRADIENTS),
-        *(from_domain(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
+        *(with_domain(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
         *(
             without_gradients(IN_ALL_DTYPES[0], *(name for name in GRADIENTS if name != wanted)).replace(
                 dtypes=DtypeSelection.leading
@@ -357,7 +357,7 @@ PATCHES = (
         layout=strided,
     ),
 )
-PATCHES_FEW = also_in(
+PATCHES_FEW = with_further_dtypes(
     (Dtype.float16, Dtype.complex64),
     3,
     CaseTemplate("stride", Convolution(input=(1, 7, 6), stride=(1, 2, 3))),
@@ -388,13 +388,13 @@ LARGE_IMAGES = (
 LARGE_COLUMNS = (LARGE_IMAGE_OF_PATCHES, HALF_IMAGE.replace("half"))
 
 
-def _of_rows(template: CaseTemplate[Convolution]) -> Layout:
+def _row_layout(template: CaseTemplate[Convolution]) -> Layout:
     """Return the layout of the unrolled patches that goes with the layout of the images."""
     return transposed if template.layout is channels_last else template.layout
 
 
 @cases_for("diopiIm2Col", "diopiCol2Im")
-def unrolled(prototype: Prototype) -> Iterator[Case]:
+def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
     unrolls = prototype.name == "diopiIm2Col"
 
     def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
@@ -402,7 +402,7 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
         rows, columns = sizes.channels[0] * int(np.prod(sizes.kernel)), int(np.prod(sizes.convolved()))
         image = tensor(*sizes.lead, sizes.channels[0], *sizes.input, layout=template.layout)
         return {
-            "input": image if unrolls else tensor(*sizes.lead, rows, columns, layout=_of_rows(template)),
+            "input": image if unrolls else tensor(*sizes.lead, rows, columns, layout=_row_layout(template)),
             "output_size": sizes.input,
             "kernel_size": sizes.kernel,
             "dilation": sizes.dilation,
@@ -410,11 +410,11 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
             "stride": sizes.stride,
         }
 
-    moved = [from_domain(PATCHES[1], "special", special)]
-    summed = [from_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
-    templates = (*PATCHES, *PATCHES_FEW, *(moved if unrolls else summed), *windowed(False))
+    moved = [with_domain(PATCHES[1], "special", special)]
+    summed = [with_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
+    templates = (*PATCHES, *PATCHES_FEW, *(moved if unrolls else summed), *windowed_templates(False))
     placed = (
-        template.replace(result_layout=_of_rows(template) if unrolls else template.layout) for template in templates
+        template.replace(result_layout=_row_layout(template) if unrolls else template.layout) for template in templates
     )
     large = LARGE_IMAGES if unrolls else LARGE_COLUMNS
     return expand(prototype, [*placed, *large], arguments)

@@ -33,7 +33,7 @@ def _boxes(values: Values) -> Any:
     return np.concatenate([values["_corners"], values["_corners"] + values["_extents"]], -1)
 
 
-def boxes(
+def boxes_template(
     label: str,
     n: int,
     threshold: float,
@@ -53,7 +53,7 @@ def boxes(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def one_half(label: str, threshold: float) -> CaseTemplate:
+def half_box_template(label: str, threshold: float) -> CaseTemplate:
     """Return a template of two boxes of which one is half of the other."""
     arguments: Arguments = {
         "boxes": tensor(2, 4, compute=lambda values: [[1, 1, 3, 2], [1, 1, 2, 2]]),
@@ -66,21 +66,21 @@ def one_half(label: str, threshold: float) -> CaseTemplate:
 SCATTERED = {"_corners": integer_values(-60, 60)}
 
 SUPPRESSIONS = (
-    boxes("half", 30, 0.5, dtypes=DtypeSelection.all, smoke=True),
-    boxes("quarter", 15, 0.25, layout=strided, dtypes=DtypeSelection.all),
-    boxes("equal-confidence", 14, 0.25, confidence=choice([0.25, 0.5]), dtypes=DtypeSelection.all),
-    boxes("tenth", 16, 0.11, layout=transposed),
-    boxes("high", 20, 0.7, (4, 6)),
-    boxes("zero", 12, 0.0),
-    boxes("one", 12, 1.0, (1, 2)),
-    boxes("without-area", 40, 0.25, (0, 2)),
-    boxes("single", 1, 0.5),
-    boxes("none", 0, 0.5),
-    boxes("long", 120, 0.37, dtypes=(F32, F64)),
-    one_half("not-above", 0.5),
-    one_half("just-above", 0.499),
-    boxes("many", 2053, 0.37, domains=SCATTERED, large=True),
-    boxes("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), large=True),
+    boxes_template("half", 30, 0.5, dtypes=DtypeSelection.all, smoke=True),
+    boxes_template("quarter", 15, 0.25, layout=strided, dtypes=DtypeSelection.all),
+    boxes_template("equal-confidence", 14, 0.25, confidence=choice([0.25, 0.5]), dtypes=DtypeSelection.all),
+    boxes_template("tenth", 16, 0.11, layout=transposed),
+    boxes_template("high", 20, 0.7, (4, 6)),
+    boxes_template("zero", 12, 0.0),
+    boxes_template("one", 12, 1.0, (1, 2)),
+    boxes_template("without-area", 40, 0.25, (0, 2)),
+    boxes_template("single", 1, 0.5),
+    boxes_template("none", 0, 0.5),
+    boxes_template("long", 120, 0.37, dtypes=(F32, F64)),
+    half_box_template("not-above", 0.5),
+    half_box_template("just-above", 0.499),
+    boxes_template("many", 2053, 0.37, domains=SCATTERED, large=True),
+    boxes_template("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), large=True),
 )
 
 ALL_KEPT = {
@@ -144,7 +144,7 @@ class Pooling:
         return {"spatial_scale": self.scale, **bins, **sizes, "sampling_ratio": self.ratio, "aligned": self.aligned}
 
 
-def pooling(
+def pooling_template(
     label: str,
     sizes: Pooling,
     *,
@@ -177,43 +177,45 @@ EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
 """Samples at −1 and at the size of each axis, which are the last positions that count, and in the middle."""
 
 POOLINGS = (
-    pooling("aligned", Pooling(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
-    pooling(
+    pooling_template("aligned", Pooling(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
+    pooling_template(
         "unaligned",
         Pooling(shape=(2, 1, 4, 5), scale=0.5, aligned=False),
         layout=strided,
         rois=strided,
         **SMOKE_IN_ALL_DTYPES,
     ),
-    pooling("adaptive", Pooling(shape=(2, 1, 5, 4), ratio=0), **SMOKE_IN_ALL_DTYPES),
-    pooling("adaptive-unaligned", Pooling(bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5))),
-    pooling("adaptive-small", Pooling(bins=(2, 1), regions=5, ratio=0, extent=(0.0, 1.0))),
-    pooling("one-sample", Pooling(bins=(3, 1), ratio=1)),
-    pooling("three-samples", Pooling(bins=(1, 2), scale=2.0, ratio=3)),
-    pooling("one-bin", Pooling(bins=(1, 1), extent=(1, 4))),
-    pooling("smaller-than-one", Pooling(regions=5, aligned=False, extent=(0.05, 0.25))),
-    pooling("smaller-than-one-aligned", Pooling(regions=5, extent=(0.05, 0.25))),
-    pooling("channels-last", Pooling(shape=(2, 3, 5, 7)), layout=channels_last, rois=transposed),
-    pooling("transposed", Pooling(shape=(3, 2, 5, 4), regions=4), layout=transposed),
-    pooling("beyond-the-features", Pooling(regions=6, extent=(2, 6))),
-    pooling("one-element", Pooling(shape=(1, 2, 1, 1), extent=(0.2, 0.6))),
-    pooling("no-regions", Pooling(regions=0)),
-    pooling("scaled-by-tenths", Pooling(bins=(3, 2), scale=0.3)),
-    pooling("long", Pooling(shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)),
-    pooling(
+    pooling_template("adaptive", Pooling(shape=(2, 1, 5, 4), ratio=0), **SMOKE_IN_ALL_DTYPES),
+    pooling_template(
+        "adaptive-unaligned", Pooling(bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5))
+    ),
+    pooling_template("adaptive-small", Pooling(bins=(2, 1), regions=5, ratio=0, extent=(0.0, 1.0))),
+    pooling_template("one-sample", Pooling(bins=(3, 1), ratio=1)),
+    pooling_template("three-samples", Pooling(bins=(1, 2), scale=2.0, ratio=3)),
+    pooling_template("one-bin", Pooling(bins=(1, 1), extent=(1, 4))),
+    pooling_template("smaller-than-one", Pooling(regions=5, aligned=False, extent=(0.05, 0.25))),
+    pooling_template("smaller-than-one-aligned", Pooling(regions=5, extent=(0.05, 0.25))),
+    pooling_template("channels-last", Pooling(shape=(2, 3, 5, 7)), layout=channels_last, rois=transposed),
+    pooling_template("transposed", Pooling(shape=(3, 2, 5, 4), regions=4), layout=transposed),
+    pooling_template("beyond-the-features", Pooling(regions=6, extent=(2, 6))),
+    pooling_template("one-element", Pooling(shape=(1, 2, 1, 1), extent=(0.2, 0.6))),
+    pooling_template("no-regions", Pooling(regions=0)),
+    pooling_template("scaled-by-tenths", Pooling(bins=(3, 2), scale=0.3)),
+    pooling_template("long", Pooling(shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)),
+    pooling_template(
         "exact",
         Pooling(shape=(2, 5, 5, 6), bins=(2, 1), regions=2, scale=0.5, aligned=False),
         regions_of_interest=HALVES,
         **EXACT,
     ),
-    pooling(
+    pooling_template(
         "exact-edges",
         Pooling(shape=(2, 3, 5, 4), regions=2, ratio=1, aligned=False),
         regions_of_interest=EDGES,
         **EXACT,
     ),
-    pooling("pyramid", Pooling(shape=(2, 37, 29, 31), bins=(7, 7), regions=67), large=True),
-    pooling(
+    pooling_template("pyramid", Pooling(shape=(2, 37, 29, 31), bins=(7, 7), regions=67), large=True),
+    pooling_template(
         "half-unaligned",
         Pooling(shape=(3, 131, 13, 11), bins=(3, 5), regions=41, scale=0.25, aligned=False),
         dtypes=(F16,),
@@ -221,7 +223,7 @@ POOLINGS = (
     ),
 )
 
-UNDEFINED = pooling("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
+UNDEFINED = pooling_template("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
 """A batch in which one sample is all NaN, with regions inside."""
 
 

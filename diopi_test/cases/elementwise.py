@@ -30,7 +30,7 @@ Operands = tuple[TensorTemplate, ...]
 """The tensor arguments in order; the last operand repeats."""
 
 
-def pattern(
+def pattern_template(
     label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
 ) -> CaseTemplate[Operands]:
     """Return a template of operands with these shapes and layouts; the last shape and layout repeat."""
@@ -44,35 +44,35 @@ def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
     return sequence[min(position, len(sequence) - 1)]
 
 
-MATRIX = pattern("matrix", (7, 5), smoke=True)
+MATRIX = pattern_template("matrix", (7, 5), smoke=True)
 
 UNIFORM = (
     MATRIX,
-    pattern("scalar", ()),
-    pattern("empty", (0, 3)),
-    pattern("long", (1031,)),
-    pattern("transposed", (4, 6), layouts=[transposed], result_layout=transposed),
-    pattern("strided", (3, 2, 4), layouts=[strided], result_layout=strided, smoke=True),
-    pattern("rank5", (2, 1, 3, 2, 2)),
-    pattern("to-transposed", (5, 3), result_layout=transposed),
+    pattern_template("scalar", ()),
+    pattern_template("empty", (0, 3)),
+    pattern_template("long", (1031,)),
+    pattern_template("transposed", (4, 6), layouts=[transposed], result_layout=transposed),
+    pattern_template("strided", (3, 2, 4), layouts=[strided], result_layout=strided, smoke=True),
+    pattern_template("rank5", (2, 1, 3, 2, 2)),
+    pattern_template("to-transposed", (5, 3), result_layout=transposed),
 )
 """Patterns in which all tensors have one shape."""
 
-ROW = pattern("row", (4, 5), (5,))
+ROW = pattern_template("row", (4, 5), (5,))
 BASIC_ROW = ROW.replace(smoke=True)
 
 BROADCAST = (
     BASIC_ROW,
-    pattern("column", (4, 5), (4, 1)),
-    pattern("outer", (6, 1), (1, 7)),
-    pattern("by-scalar", (3, 4), ()),
-    pattern("scalar-by", (), (3, 4)),
-    pattern("rank-up", (3,), (2, 4, 3)),
-    pattern("interleaved", (2, 1, 3, 1, 2), (4, 1, 3, 1)),
-    pattern("long-rows", (3, 517), (3, 1)),
-    pattern("empty-row", (0, 3), (3,)),
-    pattern("expanded", (4, 3), layouts=[contiguous, expanded]),
-    pattern("mixed-layouts", (4, 3), layouts=[transposed, strided]),
+    pattern_template("column", (4, 5), (4, 1)),
+    pattern_template("outer", (6, 1), (1, 7)),
+    pattern_template("by-scalar", (3, 4), ()),
+    pattern_template("scalar-by", (), (3, 4)),
+    pattern_template("rank-up", (3,), (2, 4, 3)),
+    pattern_template("interleaved", (2, 1, 3, 1, 2), (4, 1, 3, 1)),
+    pattern_template("long-rows", (3, 517), (3, 1)),
+    pattern_template("empty-row", (0, 3), (3,)),
+    pattern_template("expanded", (4, 3), layouts=[contiguous, expanded]),
+    pattern_template("mixed-layouts", (4, 3), layouts=[transposed, strided]),
 )
 """Patterns of tensors with different shapes or layouts."""
 
@@ -83,17 +83,17 @@ FAR_APART = strides(17_000_023, 30_011, 3_001, 503, 97, 13, 1)
 RANK_7 = (2, 5, 7, 3, 5, 7, 11)
 
 LARGE_UNIFORM = (
-    pattern("vector", (70_001,)),
-    pattern("expanded-rows", (311, 227), layouts=[strides(0, 1)]),
+    pattern_template("vector", (70_001,)),
+    pattern_template("expanded-rows", (311, 227), layouts=[strides(0, 1)]),
 )
 LARGE_BROADCAST = (
-    pattern("vector", (70_001,)),
-    pattern("expanded-columns", (263, 257), layouts=[contiguous, strides(1, 0)]),
+    pattern_template("vector", (70_001,)),
+    pattern_template("expanded-columns", (263, 257), layouts=[contiguous, strides(1, 0)]),
 )
-FAR_APART_UNIFORM = pattern("rank7-far-apart", RANK_7, layouts=[FAR_APART])
-FAR_APART_BROADCAST = pattern("rank7-far-apart", RANK_7, (7, 3, 1, 7, 1), layouts=[FAR_APART, contiguous])
+FAR_APART_UNIFORM = pattern_template("rank7-far-apart", RANK_7, layouts=[FAR_APART])
+FAR_APART_BROADCAST = pattern_template("rank7-far-apart", RANK_7, (7, 3, 1, 7, 1), layouts=[FAR_APART, contiguous])
 
-HUGE = pattern("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
+HUGE = pattern_template("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
 """Rows so far apart that they span more than 2^31 bytes."""
 
 
@@ -166,9 +166,7 @@ def _special_values_along_axis(rng: Generator, count: int, dtype: Dtype) -> NDAr
     return values.repeat(count // len(values))
 
 
-def _operands_of_two_types(
-    relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int
-) -> CaseTemplate[Operands]:
+def _two_type_template(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate[Operands]:
     """Return operands of two element types.
 
     Args:
@@ -294,7 +292,7 @@ class Elementwise:
             shapes = [tuple(count if axis == i else 1 for axis in range(len(names))) for i in range(len(names))]
             if self.prototype.is_inplace:
                 shapes[0] = (count,) * len(names)
-            yield pattern("special", *shapes, smoke=smoke).with_domains(
+            yield pattern_template("special", *shapes, smoke=smoke).with_domains(
                 dict.fromkeys(names, _special_values_along_axis), "", arguments, [dtype]
             )
 
@@ -327,7 +325,7 @@ class Elementwise:
                 and first_dtype in self.prototype.dtypes_of(first)
                 and second_dtype in self.prototype.dtypes_of(other_names[0])
             ):
-                yield _operands_of_two_types("with", first_dtype, second_dtype, 16).with_domains(
+                yield _two_type_template("with", first_dtype, second_dtype, 16).with_domains(
                     domains, "", arguments, **{"exact": True, **attributes}
                 )
 
@@ -337,7 +335,7 @@ class Elementwise:
         """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
         first_dtype, second_dtype = Dtype.float16, Dtype.float32
         if len(self.tensor_names()) > 1 and not self.prototype.is_inplace:
-            yield _operands_of_two_types("with-one", first_dtype, second_dtype).with_domains(
+            yield _two_type_template("with-one", first_dtype, second_dtype).with_domains(
                 domains, "", arguments, **{"exact": True, **attributes}
             )
 
@@ -363,6 +361,6 @@ class Elementwise:
         floats_first_now = self.prototype.is_inplace if floats_first is None else floats_first
         for whole, floating in self.PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():
             first_dtype, second_dtype = (floating, whole) if floats_first_now else (whole, floating)
-            yield _operands_of_two_types("meets", first_dtype, second_dtype, 20).with_domains(
+            yield _two_type_template("meets", first_dtype, second_dtype, 20).with_domains(
                 domains(floating), "", arguments, exact=True
             )

@@ -154,7 +154,7 @@ def _parameter_shape(case: Case) -> tuple[int, ...] | None:
     return next((value.shape for value in passed if isinstance(value, TensorSpec)), None)
 
 
-def with_long_half_rows(
+def templates_with_long_half_rows(
     templates: Iterable[CaseTemplate[SizesT]], lengthen: Callable[[SizesT], SizesT | None]
 ) -> Iterator[CaseTemplate[SizesT]]:
     """Yield the templates, with other sizes of half-precision cases.

@@ -42,7 +42,7 @@ class Resizing:
     size: Shape
 
 
-def resize(
+def resize_template(
     label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate[Resizing]:
     """Return a template that resizes an input of a shape to these spatial sizes, with numbers from `domain`."""
@@ -85,25 +85,25 @@ def resize_cases(
 
 
 NEAREST = (
-    resize("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
-    resize("strided", (2, 1, 5), (3,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
-    resize("down", (2, 2, 7, 5), (3, 2)),
-    resize("channels-last", (2, 3, 4, 3), (2, 8), **same_layout(channels_last)),
-    resize("up-and-down", (1, 2, 3, 8), (7, 3), **same_layout(transposed)),
-    resize("line", (2, 3, 4), (11,)),
-    resize("volume", (1, 2, 2, 3, 4), (3, 2, 9)),
-    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **same_layout(channels_last)),
-    resize("doubled", (1, 1, 3, 4), (6, 8)),
-    resize("same", (2, 2, 3, 5), (3, 5)),
-    resize("to-one", (2, 5, 4, 5), (1, 1)),
-    resize("from-one", (1, 2, 1, 1), (3, 4)),
-    resize("no-samples", (0, 2, 3, 3), (2, 4)),
-    resize("long", (2, 32, 3, 4), (4, 3)),
-    resize("wide", (1, 2, 2, 131), (3, 200)),
-    resize("doubled", (2, 37, 29, 31), (58, 62), large=True),
-    resize("many-images", (263, 257, 3, 2), (3, 1), large=True),
-    resize("line", (3, 37, 1031), (4_124,), large=True),
-    resize("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, large=True),
+    resize_template("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
+    resize_template("strided", (2, 1, 5), (3,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    resize_template("down", (2, 2, 7, 5), (3, 2)),
+    resize_template("channels-last", (2, 3, 4, 3), (2, 8), **same_layout(channels_last)),
+    resize_template("up-and-down", (1, 2, 3, 8), (7, 3), **same_layout(transposed)),
+    resize_template("line", (2, 3, 4), (11,)),
+    resize_template("volume", (1, 2, 2, 3, 4), (3, 2, 9)),
+    resize_template("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **same_layout(channels_last)),
+    resize_template("doubled", (1, 1, 3, 4), (6, 8)),
+    resize_template("same", (2, 2, 3, 5), (3, 5)),
+    resize_template("to-one", (2, 5, 4, 5), (1, 1)),
+    resize_template("from-one", (1, 2, 1, 1), (3, 4)),
+    resize_template("no-samples", (0, 2, 3, 3), (2, 4)),
+    resize_template("long", (2, 32, 3, 4), (4, 3)),
+    resize_template("wide", (1, 2, 2, 131), (3, 200)),
+    resize_template("doubled", (2, 37, 29, 31), (58, 62), large=True),
+    resize_template("many-images", (263, 257, 3, 2), (3, 1), large=True),
+    resize_template("line", (3, 37, 1031), (4_124,), large=True),
+    resize_template("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, large=True),
 )
 """Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly.
 
@@ -111,36 +111,38 @@ Each size of a large case is a multiple of the other, so that rounding does not 
 """
 
 FURTHER_RATIOS = (
-    resize("line-up-16", (1, 2, 7), (112,)),
-    resize("line-up-odd", (1, 2, 9), (119,)),
-    resize("line-down-odd", (1, 2, 119), (9,)),
-    resize("line-down-31", (1, 2, 217), (7,)),
-    resize("line-by-less-than-1", (1, 1, 257), (256,)),
-    resize("line-by-more-than-1", (1, 1, 256), (257,)),
-    resize("up-7-and-5", (1, 1, 3, 5), (21, 25)),
-    resize("down-13-and-11", (1, 1, 39, 33), (3, 3)),
-    resize("up-odd-down-odd", (1, 2, 5, 37), (47, 3)),
-    resize("doubled-less-1", (1, 1, 13, 17), (25, 33)),
-    resize("volume-odd", (1, 1, 3, 11, 2), (13, 4, 7)),
-    resize("volume-up-9", (1, 1, 1, 2, 3), (9, 18, 5)),
+    resize_template("line-up-16", (1, 2, 7), (112,)),
+    resize_template("line-up-odd", (1, 2, 9), (119,)),
+    resize_template("line-down-odd", (1, 2, 119), (9,)),
+    resize_template("line-down-31", (1, 2, 217), (7,)),
+    resize_template("line-by-less-than-1", (1, 1, 257), (256,)),
+    resize_template("line-by-more-than-1", (1, 1, 256), (257,)),
+    resize_template("up-7-and-5", (1, 1, 3, 5), (21, 25)),
+    resize_template("down-13-and-11", (1, 1, 39, 33), (3, 3)),
+    resize_template("up-odd-down-odd", (1, 2, 5, 37), (47, 3)),
+    resize_template("doubled-less-1", (1, 1, 13, 17), (25, 33)),
+    resize_template("volume-odd", (1, 1, 3, 11, 2), (13, 4, 7)),
+    resize_template("volume-up-9", (1, 1, 1, 2, 3), (9, 18, 5)),
 )
 """Large and odd ratios, up, down, and near 1."""
 
-UNDEFINED = resize("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
+UNDEFINED = resize_template("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
 """An input in which one channel is all NaN; so is its result, whatever a weight of 0 does."""
 
 
 @cases_for("diopiUpsampleNearest")
-def upsample_nearest(prototype: Prototype) -> Iterator[Case]:
-    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=expanded, smoke=True)
-    extremes = resize("special", (1, 1, 4, 5), (5, 4), domain=special, **SMOKE_IN_ALL_DTYPES)
+def upsample_nearest_cases(prototype: Prototype) -> Iterator[Case]:
+    view = resize_template("expanded", (1, 2, 2, 3), (5, 4), layout=expanded, smoke=True)
+    extremes = resize_template("special", (1, 1, 4, 5), (5, 4), domain=special, **SMOKE_IN_ALL_DTYPES)
     return resize_cases(prototype, [*NEAREST, view, extremes, *FURTHER_RATIOS], any_value)
 
 
 @cases_for("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
-    view = resize("expanded", (1, 2, 2, 3), (5, 4), result_layout=expanded)
-    exact = resize("exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
+def upsample_nearest_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    view = resize_template("expanded", (1, 2, 2, 3), (5, 4), result_layout=expanded)
+    exact = resize_template(
+        "exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
+    )
     return resize_cases(prototype, [*NEAREST, UNDEFINED, view, exact, *FURTHER_RATIOS], normal())
 
 
@@ -148,26 +150,28 @@ MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
 """The modes by rank of the input."""
 
 LINEAR = (
-    resize("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
-    resize("line", (2, 1, 4), (7,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
-    resize("volume", (1, 1, 2, 3, 2), (3, 2, 4), **SMOKE_IN_ALL_DTYPES),
-    resize("down", (2, 2, 7, 5), (3, 2)),
-    resize("channels-last", (2, 3, 4, 3), (2, 7), **same_layout(channels_last)),
-    resize("up-and-down", (1, 2, 3, 9), (7, 4), **same_layout(transposed)),
-    resize("line-down", (2, 3, 9), (4,)),
-    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **same_layout(channels_last)),
-    resize("same", (2, 2, 3, 5), (3, 5)),
-    resize("to-one", (2, 5, 4, 5), (1, 1)),
-    resize("from-one", (1, 2, 1, 1), (3, 4)),
-    resize("no-samples", (0, 2, 3, 3), (2, 4)),
-    resize("long", (2, 32, 3, 4), (4, 5)),
-    resize("wide", (1, 2, 2, 131), (3, 200)),
-    resize("few-infinite", (1, 2, 6, 7), (11, 10), domain=choice([nan, inf, -inf, *[0.75, -1.5, 2.25, 3.0] * 9])),
+    resize_template("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
+    resize_template("line", (2, 1, 4), (7,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    resize_template("volume", (1, 1, 2, 3, 2), (3, 2, 4), **SMOKE_IN_ALL_DTYPES),
+    resize_template("down", (2, 2, 7, 5), (3, 2)),
+    resize_template("channels-last", (2, 3, 4, 3), (2, 7), **same_layout(channels_last)),
+    resize_template("up-and-down", (1, 2, 3, 9), (7, 4), **same_layout(transposed)),
+    resize_template("line-down", (2, 3, 9), (4,)),
+    resize_template("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **same_layout(channels_last)),
+    resize_template("same", (2, 2, 3, 5), (3, 5)),
+    resize_template("to-one", (2, 5, 4, 5), (1, 1)),
+    resize_template("from-one", (1, 2, 1, 1), (3, 4)),
+    resize_template("no-samples", (0, 2, 3, 3), (2, 4)),
+    resize_template("long", (2, 32, 3, 4), (4, 5)),
+    resize_template("wide", (1, 2, 2, 131), (3, 200)),
+    resize_template(
+        "few-infinite", (1, 2, 6, 7), (11, 10), domain=choice([nan, inf, -inf, *[0.75, -1.5, 2.25, 3.0] * 9])
+    ),
     UNDEFINED,
-    resize("up", (2, 13, 29, 31), (67, 59), large=True),
-    resize("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), large=True),
-    resize("line", (3, 5, 4097), (5_003,), large=True),
-    resize("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
+    resize_template("up", (2, 13, 29, 31), (67, 59), large=True),
+    resize_template("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), large=True),
+    resize_template("line", (3, 5, 4097), (5_003,), large=True),
+    resize_template("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
 )
 
 EXACT: Mapping[str, tuple[Shape, Shape]] = {
@@ -178,35 +182,37 @@ EXACT: Mapping[str, tuple[Shape, Shape]] = {
 """Sizes that make every weight, and so with whole numbers every result, exact."""
 
 
-def in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
+def templates_in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
     """Yield the template in each mode for its rank, with and without aligned corners."""
     for mode in MODES[len(template.sizes.shape)]:
         for suffix, align_corners in (("", False), ("-corners", True)):
             yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
 
 
-def exact_linear() -> Iterator[CaseTemplate[Resizing]]:
+def exact_linear_templates() -> Iterator[CaseTemplate[Resizing]]:
     """Yield templates whose interpolation weights and sums are exact."""
     for label, (shape, size) in EXACT.items():
-        template = resize(label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
+        template = resize_template(
+            label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
+        )
         yield template.replace(arguments={"mode": MODES[len(shape)][0], "align_corners": False})
 
 
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
-def upsample_linear(prototype: Prototype) -> Iterator[Case]:
+def upsample_linear_cases(prototype: Prototype) -> Iterator[Case]:
     input_layout, output_layout = (
         (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
     )
-    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=input_layout, result_layout=output_layout)
-    in_modes = [moded for template in (*LINEAR, view) for moded in in_every_mode(template)]
-    further = [moded for template in FURTHER_RATIOS for moded in in_every_mode(template)]
-    return resize_cases(prototype, [*in_modes, *exact_linear(), *further], normal(), typed=True)
+    view = resize_template("expanded", (1, 2, 2, 3), (5, 4), layout=input_layout, result_layout=output_layout)
+    in_modes = [moded for template in (*LINEAR, view) for moded in templates_in_every_mode(template)]
+    further = [moded for template in FURTHER_RATIOS for moded in templates_in_every_mode(template)]
+    return resize_cases(prototype, [*in_modes, *exact_linear_templates(), *further], normal(), typed=True)
 
 
 # Sampling at points
 
 
-def sampling(
+def sampling_templates(
     label: str,
     shape: Shape,
     points: Shape,
@@ -253,7 +259,9 @@ def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
     return {"_where": fractions, "grid": tensor(*grid, layout=layout, compute=near)}
 
 
-def given_points(label: str, mode: str, points: Sequence[float], **fields: Unpack[TemplateFields]) -> CaseTemplate:
+def exact_sampling_template(
+    label: str, mode: str, points: Sequence[float], **fields: Unpack[TemplateFields]
+) -> CaseTemplate:
     """Return a template that samples whole numbers at random pairs of coordinates for which every weight is exact."""
     grid = tensor(1, len(points), len(points), 2, domain=choice(points))
     arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
@@ -267,26 +275,30 @@ HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
 FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
 
 SAMPLINGS = (
-    *sampling("plane", (2, 2, 4, 3), (3, 2), **SMOKE_IN_ALL_DTYPES),
-    *sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result_layout=strided, **SMOKE_IN_ALL_DTYPES),
-    *sampling("channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), result_layout=channels_last),
-    *sampling("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), result_layout=transposed),
-    *sampling(
+    *sampling_templates("plane", (2, 2, 4, 3), (3, 2), **SMOKE_IN_ALL_DTYPES),
+    *sampling_templates(
+        "volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result_layout=strided, **SMOKE_IN_ALL_DTYPES
+    ),
+    *sampling_templates(
+        "channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), result_layout=channels_last
+    ),
+    *sampling_templates("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), result_layout=transposed),
+    *sampling_templates(
         "volume-channels-last", (2, 2, 3, 2, 4), (2, 3, 2), (channels_last, contiguous), result_layout=channels_last
     ),
-    *sampling("one-element", (1, 2, 1, 1), (4, 3)),
-    *sampling("row", (2, 1, 1, 7), (1, 9)),
-    *sampling("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),
-    *sampling("no-samples", (0, 2, 3, 3), (2, 2)),
-    *sampling("no-points", (2, 2, 3, 3), (0, 2)),
-    *sampling("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
-    *sampling("long", (2, 8, 5, 6), (7, 9)),
-    given_points("exact", "bilinear", EIGHTHS, dtypes=DtypeSelection.all),
-    given_points("exact", "nearest", HALVES, dtypes=DtypeSelection.all),
-    given_points("far-outside", "bilinear", FAR_OUTSIDE),
-    given_points("far-outside", "nearest", FAR_OUTSIDE),
-    *sampling("images", (3, 37, 29, 31), (31, 23), large=True),
-    *sampling("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, large=True),
+    *sampling_templates("one-element", (1, 2, 1, 1), (4, 3)),
+    *sampling_templates("row", (2, 1, 1, 7), (1, 9)),
+    *sampling_templates("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),
+    *sampling_templates("no-samples", (0, 2, 3, 3), (2, 2)),
+    *sampling_templates("no-points", (2, 2, 3, 3), (0, 2)),
+    *sampling_templates("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
+    *sampling_templates("long", (2, 8, 5, 6), (7, 9)),
+    exact_sampling_template("exact", "bilinear", EIGHTHS, dtypes=DtypeSelection.all),
+    exact_sampling_template("exact", "nearest", HALVES, dtypes=DtypeSelection.all),
+    exact_sampling_template("far-outside", "bilinear", FAR_OUTSIDE),
+    exact_sampling_template("far-outside", "nearest", FAR_OUTSIDE),
+    *sampling_templates("images", (3, 37, 29, 31), (31, 23), large=True),
+    *sampling_templates("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, large=True),
 )
 
 register("diopiGridSample", templates=SAMPLINGS)

@@ -31,7 +31,7 @@ HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
 """Shifts to cells and to the middle between them."""
 
 
-def _rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw positive numbers that are larger in each channel than in those before it, so that their sums differ."""
     return uniform(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
 
@@ -77,7 +77,7 @@ class Deform:
         return {**geometry, **groups, **settings}
 
 
-def convolution(template: CaseTemplate[Deform], dtype: Dtype) -> Mapping[str, Any]:
+def convolution_arguments(template: CaseTemplate[Deform], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` from the sizes of a template."""
     sizes = template.sizes
     layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
@@ -157,7 +157,7 @@ CONVOLUTIONS = (
         kernel=(1, 1),
         padding=(0, 0),
         shifts=choice([-0.5, 0.5]),
-    ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _rising), dtypes=half),
+    ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _draw_rising), dtypes=half),
 )
 MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(large=True)
 GROUPS = MANY_CHANNELS.with_sizes("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1))
@@ -171,7 +171,7 @@ register(
     "diopiDeformConvMmcv",
     "diopiModulatedDeformConvMmcv",
     templates=(*CONVOLUTIONS, MANY_CHANNELS),
-    derive=convolution,
+    derive=convolution_arguments,
     non_discriminating=ALONE,
 )
 register(
@@ -179,7 +179,7 @@ register(
     "diopiDeformConvBackwardParametersMmcv",
     "diopiModulatedDeformConvBackwardMmcv",
     templates=(*CONVOLUTIONS, GROUPS),
-    derive=convolution,
+    derive=convolution_arguments,
     non_discriminating=ALONE,
 )
 
@@ -235,7 +235,7 @@ class Attention:
         return (cells + values["_parts"] + 0.5) / lengths
 
 
-def attention(template: CaseTemplate[Attention], dtype: Dtype) -> Mapping[str, Any]:
+def attention_arguments(template: CaseTemplate[Attention], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMsDeformAttnMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
@@ -295,6 +295,6 @@ register(
     "diopiMsDeformAttnMmcv",
     "diopiMsDeformAttnBackwardMmcv",
     templates=ATTENTIONS,
-    derive=attention,
+    derive=attention_arguments,
     non_discriminating={"one-level": "the only level starts at position 0"},
 )

@@ -39,7 +39,7 @@ def classes(low: int, high: int) -> Domain:
 # Independent classes
 
 
-def sigmoid(
+def sigmoid_template(
     label: str,
     shape: tuple[int, int] = (6, 5),
     domain: Domain = MODERATE,
@@ -55,42 +55,42 @@ def sigmoid(
     usual = classes(0, columns - 1 if weights else columns)
     arguments: Arguments = {
         "input": tensor(rows, columns, domain=domain, layout=layout),
-        "target": tensor(rows, domain=target or usual, layout=_of_rows(layout), dtype=Dtype.int64),
-        "weight": tensor(columns if weights else 0, domain=weights, layout=_of_rows(layout)),
+        "target": tensor(rows, domain=target or usual, layout=_vector_layout(layout), dtype=Dtype.int64),
+        "weight": tensor(columns if weights else 0, domain=weights, layout=_vector_layout(layout)),
         "gamma": gamma,
         "alpha": alpha,
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-def _of_rows(layout: Layout) -> Layout:
+def _vector_layout(layout: Layout) -> Layout:
     """Return the layout of vectors that goes with the layout of a matrix."""
     return contiguous if layout is contiguous else strided
 
 
 SIGMOID = (
-    sigmoid("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
-    sigmoid("background", (7, 3), **SMOKE_IN_ALL_DTYPES),
-    sigmoid("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
-    sigmoid("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
-    sigmoid("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
-    sigmoid("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
-    sigmoid("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
-    sigmoid("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
-    sigmoid("all-positive", gamma=1.5, alpha=1.0),
-    sigmoid("all-negative", gamma=1.5, alpha=0.0),
-    sigmoid("near-zero", (6, 4), uniform(-0.02, 0.02), weights=WEIGHTS),
-    sigmoid("weight-zero", (9, 3), weights=choice([0.0, 1.5, 0.5])),
-    sigmoid("one-class", (9, 1), dtypes=DtypeSelection.all),
-    sigmoid("one-row", (1, 9), weights=WEIGHTS),
-    sigmoid("saturated", (6, 4), SATURATED, weights=WEIGHTS, dtypes=DtypeSelection.all),
-    sigmoid("undefined", (6, 4), choice([nan, 0.5, -0.5]), gamma=1.0),
-    sigmoid("no-rows", (0, 4), weights=WEIGHTS),
-    sigmoid("no-classes", (4, 0), target=integer_values(0, 0)),
-    sigmoid("large", (300, 40), weights=WEIGHTS),
-    sigmoid("many", (811, 83), weights=WEIGHTS, large=True),
-    sigmoid("background", (1021, 79), gamma=1.5, layout=strided, large=True),
-    sigmoid("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
+    sigmoid_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
+    sigmoid_template("background", (7, 3), **SMOKE_IN_ALL_DTYPES),
+    sigmoid_template("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
+    sigmoid_template("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
+    sigmoid_template("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
+    sigmoid_template("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
+    sigmoid_template("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
+    sigmoid_template("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
+    sigmoid_template("all-positive", gamma=1.5, alpha=1.0),
+    sigmoid_template("all-negative", gamma=1.5, alpha=0.0),
+    sigmoid_template("near-zero", (6, 4), uniform(-0.02, 0.02), weights=WEIGHTS),
+    sigmoid_template("weight-zero", (9, 3), weights=choice([0.0, 1.5, 0.5])),
+    sigmoid_template("one-class", (9, 1), dtypes=DtypeSelection.all),
+    sigmoid_template("one-row", (1, 9), weights=WEIGHTS),
+    sigmoid_template("saturated", (6, 4), SATURATED, weights=WEIGHTS, dtypes=DtypeSelection.all),
+    sigmoid_template("undefined", (6, 4), choice([nan, 0.5, -0.5]), gamma=1.0),
+    sigmoid_template("no-rows", (0, 4), weights=WEIGHTS),
+    sigmoid_template("no-classes", (4, 0), target=integer_values(0, 0)),
+    sigmoid_template("large", (300, 40), weights=WEIGHTS),
+    sigmoid_template("many", (811, 83), weights=WEIGHTS, large=True),
+    sigmoid_template("background", (1021, 79), gamma=1.5, layout=strided, large=True),
+    sigmoid_template("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
 )
 
 register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templates=SIGMOID)
@@ -105,7 +105,7 @@ def _softmax(values: Values) -> Any:
     return powers / powers.sum(-1, keepdims=True)
 
 
-def softmax(
+def softmax_template(
     label: str,
     shape: tuple[int, int] = (6, 5),
     logits: Domain = MODERATE,
@@ -125,8 +125,8 @@ def softmax(
         "softmax": tensor(
             rows, columns, layout=layout, compute=(lambda values: probabilities) if probabilities else _softmax
         ),
-        "target": tensor(rows, domain=classes(low, columns - 1), layout=_of_rows(layout), dtype=Dtype.int64),
-        "weight": tensor(columns if weights else 0, domain=weights, layout=_of_rows(layout)),
+        "target": tensor(rows, domain=classes(low, columns - 1), layout=_vector_layout(layout), dtype=Dtype.int64),
+        "weight": tensor(columns if weights else 0, domain=weights, layout=_vector_layout(layout)),
         "gamma": gamma,
         "alpha": alpha,
     }
@@ -139,24 +139,24 @@ CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75],
 HALVES = [[0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.25, 0.5, 0.25]]
 
 SOFTMAX = (
-    softmax("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
-    softmax("unweighted", (7, 3), **SMOKE_IN_ALL_DTYPES),
-    softmax("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
-    softmax("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
-    softmax("no-target", (9, 3), weights=WEIGHTS, low=-2, dtypes=DtypeSelection.all),
-    softmax("no-target-unweighted", (9, 3), gamma=1.5, low=-1),
-    softmax("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
-    softmax("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
-    softmax("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
-    softmax("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
-    softmax("whole-alpha", gamma=1.5, alpha=1.0),
-    softmax("unlikely", (9, 4), uniform(-12, 0), weights=WEIGHTS),
-    softmax("certain", (5, 3), weights=WEIGHTS, probabilities=CERTAIN, dtypes=DtypeSelection.all),
-    softmax("one-row", (1, 9), weights=WEIGHTS),
-    softmax("no-rows", (0, 4), weights=WEIGHTS),
-    softmax("large", (300, 40), weights=WEIGHTS),
-    softmax("many", (811, 83), weights=WEIGHTS, large=True),
-    softmax("no-target", (70_001, 3), low=-1, large=True),
+    softmax_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
+    softmax_template("unweighted", (7, 3), **SMOKE_IN_ALL_DTYPES),
+    softmax_template("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
+    softmax_template("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
+    softmax_template("no-target", (9, 3), weights=WEIGHTS, low=-2, dtypes=DtypeSelection.all),
+    softmax_template("no-target-unweighted", (9, 3), gamma=1.5, low=-1),
+    softmax_template("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
+    softmax_template("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
+    softmax_template("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
+    softmax_template("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
+    softmax_template("whole-alpha", gamma=1.5, alpha=1.0),
+    softmax_template("unlikely", (9, 4), uniform(-12, 0), weights=WEIGHTS),
+    softmax_template("certain", (5, 3), weights=WEIGHTS, probabilities=CERTAIN, dtypes=DtypeSelection.all),
+    softmax_template("one-row", (1, 9), weights=WEIGHTS),
+    softmax_template("no-rows", (0, 4), weights=WEIGHTS),
+    softmax_template("large", (300, 40), weights=WEIGHTS),
+    softmax_template("many", (811, 83), weights=WEIGHTS, large=True),
+    softmax_template("no-target", (70_001, 3), low=-1, large=True),
 )
 
 register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX)
@@ -165,7 +165,7 @@ register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templ
 # Point sets
 
 
-def points(
+def point_template(
     label: str,
     batches: int,
     n: int,
@@ -211,25 +211,25 @@ WHOLE = {
 NO_CHOICE = "there is only one candidate for the nearest point"
 
 POINTS = (
-    points("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
-    points("strided", 2, 4, 6, layout=strided, dtypes=DtypeSelection.all),
-    points("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
-    points("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=DtypeSelection.all),
-    points("equal-points", 1, 4, 4, choice([0.5]), non_discriminating="all distances are 0"),
-    points("one-point", 2, 1, 5, non_discriminating=NO_CHOICE),
-    points("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=NO_CHOICE),
-    points("one-each", 3, 1, 1, non_discriminating=NO_CHOICE),
-    points("far", 1, 8, 7, normal(0.5, 1000)),
-    points("tiny", 1, 8, 7, normal(1e-4)),
-    points("long", 1, 90, 110),
-    points("many-batches", 17, 3, 4),
-    points("no-batches", 0, 3, 4),
-    points("many", 2, 701, 503, large=True),
-    points("many-batches", 3001, 11, 13, large=True),
+    point_template("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
+    point_template("strided", 2, 4, 6, layout=strided, dtypes=DtypeSelection.all),
+    point_template("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
+    point_template("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=DtypeSelection.all),
+    point_template("equal-points", 1, 4, 4, choice([0.5]), non_discriminating="all distances are 0"),
+    point_template("one-point", 2, 1, 5, non_discriminating=NO_CHOICE),
+    point_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=NO_CHOICE),
+    point_template("one-each", 3, 1, 1, non_discriminating=NO_CHOICE),
+    point_template("far", 1, 8, 7, normal(0.5, 1000)),
+    point_template("tiny", 1, 8, 7, normal(1e-4)),
+    point_template("long", 1, 90, 110),
+    point_template("many-batches", 17, 3, 4),
+    point_template("no-batches", 0, 3, 4),
+    point_template("many", 2, 701, 503, large=True),
+    point_template("many-batches", 3001, 11, 13, large=True),
 )
 
 register("diopiChamferDistanceMmcv", templates=POINTS)
 register(
     "diopiChamferDistanceBackwardMmcv",
-    templates=(*POINTS, points("crowded", 2, 40, 3, positions=CROWDED, dtypes=DtypeSelection.all)),
+    templates=(*POINTS, point_template("crowded", 2, 40, 3, positions=CROWDED, dtypes=DtypeSelection.all)),
 )

@@ -32,7 +32,7 @@ def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguo
     return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **fields)
 
 
-def batch(
+def batch_template(
     label: str,
     shape: tuple[int, int, int] = (3, 4, 5),
     domain: Domain = NORMAL,
@@ -58,21 +58,21 @@ def batch(
 
 
 BATCHES = (
-    batch("plain", **SMOKE_IN_ALL_DTYPES),
-    batch("one-sample", (1, 3, 7), dtypes=DtypeSelection.all),
-    batch("no-space", (6, 3, 1), dtypes=DtypeSelection.all),
-    batch("one-channel", (3, 1, 6)),
-    batch("channels-last", (2, 5, 4), layout=channels_last, result_layout=strided, dtypes=DtypeSelection.all),
-    batch("transposed", (3, 4, 2), layout=transposed, result_layout=contiguous),
-    batch("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
-    batch("long", (4, 2, 700), dtypes=DtypeSelection.all),
-    batch("many-channels", (2, 150, 3)),
-    batch("offset", (4, 3, 9), normal(1, 10), centre=normal(1, 10), dtypes=DtypeSelection.all),
-    batch("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
-    batch("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
-    batch("no-channels", (2, 0, 4)),
-    batch("many", (5, 67, 229), large=True),
-    batch("channels-last", (3, 131, 197), layout=channels_last, large=True),
+    batch_template("plain", **SMOKE_IN_ALL_DTYPES),
+    batch_template("one-sample", (1, 3, 7), dtypes=DtypeSelection.all),
+    batch_template("no-space", (6, 3, 1), dtypes=DtypeSelection.all),
+    batch_template("one-channel", (3, 1, 6)),
+    batch_template("channels-last", (2, 5, 4), layout=channels_last, result_layout=strided, dtypes=DtypeSelection.all),
+    batch_template("transposed", (3, 4, 2), layout=transposed, result_layout=contiguous),
+    batch_template("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
+    batch_template("long", (4, 2, 700), dtypes=DtypeSelection.all),
+    batch_template("many-channels", (2, 150, 3)),
+    batch_template("offset", (4, 3, 9), normal(1, 10), centre=normal(1, 10), dtypes=DtypeSelection.all),
+    batch_template("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
+    batch_template("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
+    batch_template("no-channels", (2, 0, 4)),
+    batch_template("many", (5, 67, 229), large=True),
+    batch_template("channels-last", (3, 131, 197), layout=channels_last, large=True),
 )
 
 EXACT: Mapping[str, Any] = {
@@ -88,7 +88,7 @@ EXACT: Mapping[str, Any] = {
 The values are small integers, and each channel has a power of two elements, so that means are exact.
 """
 
-EXACT_BATCHES = (*BATCHES, batch("exact", (4, 5, 8), **EXACT))
+EXACT_BATCHES = (*BATCHES, batch_template("exact", (4, 5, 8), **EXACT))
 
 SPREADS = {
     "infinite": "the distance of an infinity from any mean is infinite",
@@ -102,7 +102,7 @@ register("diopiSyncBnVarMmcv", "diopiSyncBnBackwardParamMmcv", templates=EXACT_B
 # The normalized input
 
 
-def output(
+def output_template(
     label: str,
     shape: tuple[int, int, int] = (3, 4, 5),
     domain: Domain = NORMAL,
@@ -152,27 +152,29 @@ With eps 1, the roots of var + eps are 2 and 4, and with nine elements per chann
 """
 
 OUTPUTS = (
-    output("plain", **SMOKE_IN_ALL_DTYPES),
-    output("two-devices", (2, 3, 4), group_size=2, **SMOKE_IN_ALL_DTYPES),
-    output("no-affine", affine=False, dtypes=DtypeSelection.all),
-    output("no-running", running=False, dtypes=DtypeSelection.all),
-    output("not-saved", saved=False, dtypes=DtypeSelection.all),
-    output("output-alone", affine=False, running=False, saved=False),
-    output("channels-last", (2, 5, 4), layout=channels_last, dtypes=DtypeSelection.all),
-    output("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
-    output("transposed", (3, 4, 2), layout=transposed),
-    output("large-eps", eps=0.3, dtypes=DtypeSelection.all),
-    output("no-momentum", momentum=0.0),
-    output("whole-momentum", momentum=1.0),
-    output("one-element", (1, 5, 1), momentum=0.4, dtypes=DtypeSelection.all),
-    output("one-element-each-of-two", (1, 5, 1), momentum=0.4, group_size=2),
-    output("many-devices", (2, 3, 1), momentum=0.7, group_size=8),
-    output("long", (4, 2, 300)),
-    output("undefined", (2, 3, 4), choice([nan, inf, -inf, 0.5, 1.5, -2.0])),
-    output("no-channels", (2, 0, 4)),
-    output("many", (5, 67, 229), group_size=8, large=True),
-    output("alone", (7, 3, 4099), affine=False, running=False, large=True),
-    output("exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=DtypeSelection.all),
+    output_template("plain", **SMOKE_IN_ALL_DTYPES),
+    output_template("two-devices", (2, 3, 4), group_size=2, **SMOKE_IN_ALL_DTYPES),
+    output_template("no-affine", affine=False, dtypes=DtypeSelection.all),
+    output_template("no-running", running=False, dtypes=DtypeSelection.all),
+    output_template("not-saved", saved=False, dtypes=DtypeSelection.all),
+    output_template("output-alone", affine=False, running=False, saved=False),
+    output_template("channels-last", (2, 5, 4), layout=channels_last, dtypes=DtypeSelection.all),
+    output_template("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
+    output_template("transposed", (3, 4, 2), layout=transposed),
+    output_template("large-eps", eps=0.3, dtypes=DtypeSelection.all),
+    output_template("no-momentum", momentum=0.0),
+    output_template("whole-momentum", momentum=1.0),
+    output_template("one-element", (1, 5, 1), momentum=0.4, dtypes=DtypeSelection.all),
+    output_template("one-element-each-of-two", (1, 5, 1), momentum=0.4, group_size=2),
+    output_template("many-devices", (2, 3, 1), momentum=0.7, group_size=8),
+    output_template("long", (4, 2, 300)),
+    output_template("undefined", (2, 3, 4), choice([nan, inf, -inf, 0.5, 1.5, -2.0])),
+    output_template("no-channels", (2, 0, 4)),
+    output_template("many", (5, 67, 229), group_size=8, large=True),
+    output_template("alone", (7, 3, 4099), affine=False, running=False, large=True),
+    output_template(
+        "exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=DtypeSelection.all
+    ),
 )
 
 register("diopiSyncBnOutputMmcv", templates=OUTPUTS)
@@ -181,7 +183,7 @@ register("diopiSyncBnOutputMmcv", templates=OUTPUTS)
 # Activation
 
 
-def activation(
+def activation_template(
     label: str,
     shape: tuple[int, ...] = (2, 3, 4, 5),
     domain: Domain = NORMAL,
@@ -218,32 +220,36 @@ REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
 ZERO = "the second derivative is 0"
 
 ACTIVATIONS = (
-    activation("plain", **SMOKE_IN_ALL_DTYPES),
-    activation("gradient-and-bias", grad=1, **SMOKE_IN_ALL_DTYPES),
-    activation("no-refer", refer=False, dtypes=DtypeSelection.all),
-    activation("neither", bias=False, refer=False, dtypes=DtypeSelection.all),
-    activation("gradient", (2, 3, 7), grad=1, bias=False, dtypes=DtypeSelection.all),
-    activation("second", grad=2, non_discriminating=ZERO),
-    activation("linear", act=1, dtypes=DtypeSelection.all),
-    activation("linear-gradient", act=1, grad=1, bias=False),
-    activation("linear-second", act=1, grad=2, non_discriminating=ZERO),
-    activation("matrix", (7, 5), alpha=-0.3),
-    activation("rank-5", (2, 3, 2, 2, 3), scale=-0.7),
-    activation("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
-    activation("transposed", (3, 4, 2), layout=transposed),
-    activation("channels-last", (2, 3, 4, 2), grad=1, layout=channels_last),
-    activation("steep", alpha=1.5, scale=0.5),
-    activation("no-slope", (4, 9), alpha=0.0),
-    activation("no-scale", (4, 9), scale=0.0, non_discriminating="the scale is 0"),
-    activation("magnitudes", (6, 9), log_uniform(-8, 8)),
-    activation("special", (6, 3), choice([nan, inf, -inf, 1.5, -0.75]), bias=False, alpha=0.25, scale=2.0),
-    activation("special-gradient", (6, 3), choice([nan, inf, -inf, 1.5]), bias=False, grad=1, alpha=0.25, scale=2.0),
-    activation("one-channel", (9, 1, 3)),
-    activation("large", (3, 40, 70)),
-    activation("no-samples", (0, 3, 4)),
-    activation("many", (3, 129, 13, 17), large=True),
-    activation("gradient", (11, 67, 101), grad=1, bias=False, layout=channels_last, large=True),
-    activation("exact", (4, 5, 3), integer_values(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=DtypeSelection.all),
+    activation_template("plain", **SMOKE_IN_ALL_DTYPES),
+    activation_template("gradient-and-bias", grad=1, **SMOKE_IN_ALL_DTYPES),
+    activation_template("no-refer", refer=False, dtypes=DtypeSelection.all),
+    activation_template("neither", bias=False, refer=False, dtypes=DtypeSelection.all),
+    activation_template("gradient", (2, 3, 7), grad=1, bias=False, dtypes=DtypeSelection.all),
+    activation_template("second", grad=2, non_discriminating=ZERO),
+    activation_template("linear", act=1, dtypes=DtypeSelection.all),
+    activation_template("linear-gradient", act=1, grad=1, bias=False),
+    activation_template("linear-second", act=1, grad=2, non_discriminating=ZERO),
+    activation_template("matrix", (7, 5), alpha=-0.3),
+    activation_template("rank-5", (2, 3, 2, 2, 3), scale=-0.7),
+    activation_template("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
+    activation_template("transposed", (3, 4, 2), layout=transposed),
+    activation_template("channels-last", (2, 3, 4, 2), grad=1, layout=channels_last),
+    activation_template("steep", alpha=1.5, scale=0.5),
+    activation_template("no-slope", (4, 9), alpha=0.0),
+    activation_template("no-scale", (4, 9), scale=0.0, non_discriminating="the scale is 0"),
+    activation_template("magnitudes", (6, 9), log_uniform(-8, 8)),
+    activation_template("special", (6, 3), choice([nan, inf, -inf, 1.5, -0.75]), bias=False, alpha=0.25, scale=2.0),
+    activation_template(
+        "special-gradient", (6, 3), choice([nan, inf, -inf, 1.5]), bias=False, grad=1, alpha=0.25, scale=2.0
+    ),
+    activation_template("one-channel", (9, 1, 3)),
+    activation_template("large", (3, 40, 70)),
+    activation_template("no-samples", (0, 3, 4)),
+    activation_template("many", (3, 129, 13, 17), large=True),
+    activation_template("gradient", (11, 67, 101), grad=1, bias=False, layout=channels_last, large=True),
+    activation_template(
+        "exact", (4, 5, 3), integer_values(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=DtypeSelection.all
+    ),
 )
 
 register("diopiFusedBiasLeakyreluMmcv", templates=ACTIVATIONS)

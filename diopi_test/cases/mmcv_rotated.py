@@ -94,7 +94,7 @@ class Rotated:
         return np.concatenate([samples, centers / self.scale, sides / self.scale, values["_angles"]], -1)
 
 
-def rotated(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[str, Any]:
+def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiAlignRotatedMmcv` and its relatives from the sizes of a template."""
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
@@ -164,7 +164,7 @@ register(
     "diopiRiroiAlignRotatedMmcv",
     "diopiRiroiAlignRotatedBackwardMmcv",
     templates=ROTATIONS,
-    derive=rotated,
+    derive=rotated_arguments,
 )
 
 # Feature alignment
@@ -192,7 +192,7 @@ class Alignment:
         return np.concatenate([lengths / self.scale, values["_angles"]], -1)
 
 
-def aligned(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapping[str, Any]:
+def alignment_arguments(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     n, _, h, w = sizes.shape
@@ -236,7 +236,12 @@ ALIGNMENTS = (
     ALIGNED.with_sizes("every-place", shape=(1, 67, 33, 31)).replace(large=True),
 )
 
-register("diopiRotatedFeatureAlignMmcv", "diopiRotatedFeatureAlignBackwardMmcv", templates=ALIGNMENTS, derive=aligned)
+register(
+    "diopiRotatedFeatureAlignMmcv",
+    "diopiRotatedFeatureAlignBackwardMmcv",
+    templates=ALIGNMENTS,
+    derive=alignment_arguments,
+)
 
 # Active rotated filters
 
@@ -255,7 +260,7 @@ class Filters:
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
-def filters(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[str, Any]:
+def filter_arguments(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiActiveRotatedFilterMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     p, q, o, *kernel = sizes.shape
@@ -300,6 +305,6 @@ register(
     "diopiActiveRotatedFilterMmcv",
     "diopiActiveRotatedFilterBackwardMmcv",
     templates=FILTERS,
-    derive=filters,
+    derive=filter_arguments,
     non_discriminating={"one-entry": "a filter with one entry has only one permutation"},
 )

@@ -53,14 +53,14 @@ class Grid:
         return choice((*range(count),) * 3 + outside)
 
 
-def _placed(values: Mapping[str, Any]) -> Any:
+def _points_in_cells(values: Mapping[str, Any]) -> Any:
     """Compute points in given cells, with features after x, y, z."""
     cells = np.hstack([values[axis] for axis in ("_x", "_y", "_z")])
     places = (cells + values["_fractions"]) * values["voxel_size"] + values["coors_range"][:3]
     return np.hstack([places, values["_features"]])
 
 
-def voxelized(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
+def voxel_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiHardVoxelizeMmcv` from the sizes of a template."""
     grid = template.sizes
     low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
@@ -70,7 +70,7 @@ def voxelized(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
         "_features": tensor(grid.points, grid.features - 3, domain=any_value),
         "voxel_size": literal(size, F32, layout),
         "coors_range": literal(np.concatenate([low, low + size * grid.cells]), F32, layout),
-        "points": tensor(grid.points, grid.features, layout=layout, compute=_placed),
+        "points": tensor(grid.points, grid.features, layout=layout, compute=_points_in_cells),
         "voxels": zeros(grid.voxels, grid.room, grid.features, layout=result),
         "coors": zeros(grid.voxels, 3, dtype=I32, layout=result),
         "num_points_per_voxel": zeros(grid.voxels, dtype=I32, layout=result),
@@ -81,10 +81,11 @@ def voxelized(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def celled(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
+def cell_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicVoxelizeMmcv` from the sizes of a template."""
     grid = template.sizes
-    return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result_layout)}
+    coordinates = zeros(grid.points, 3, dtype=I32, layout=template.result_layout)
+    return {**voxel_arguments(template, dtype), "coors": coordinates}
 
 
 VOXELIZED = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
@@ -121,7 +122,7 @@ LIMITS = (
 )
 
 
-def in_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
+def with_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
     """Return the template with `deterministic` false, so that points may be taken in any order."""
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
     return template.with_sizes(label, deterministic=False)
@@ -149,11 +150,12 @@ ANY_ORDER = (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1], MANY_POINTS.with_sizes(po
 
 register(
     "diopiHardVoxelizeMmcv",
-    templates=(*POINTS, *LIMITS, *LARGE_POINTS, *map(in_any_order, ANY_ORDER)),
-    derive=voxelized,
+    templates=(*POINTS, *LIMITS, *LARGE_POINTS, *map(with_any_order, ANY_ORDER)),
+    derive=voxel_arguments,
     non_discriminating={**NONE_INSIDE, **FEW_POINTS},
 )
-register("diopiDynamicVoxelizeMmcv", templates=(*POINTS, *LARGE_POINTS), derive=celled, non_discriminating=NONE_INSIDE)
+CELLS = (*POINTS, *LARGE_POINTS)
+register("diopiDynamicVoxelizeMmcv", templates=CELLS, derive=cell_arguments, non_discriminating=NONE_INSIDE)
 
 # Reduction by voxel
 
@@ -194,7 +196,7 @@ class VoxelReduction:
         return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
 
 
-def reduced(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
+def reduce_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelMmcv` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -204,10 +206,10 @@ def reduced(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str
     }
 
 
-def reduced_backward(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
+def reduce_backward_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelBackwardMmcv` from the sizes of a template."""
     sizes = template.sizes
-    inputs, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
+    inputs, rows, layout = reduce_arguments(template, dtype), sizes.rows(), template.layout
 
     def forward(result: str) -> ResultOf:
         return ResultOf("diopiDynamicPointToVoxelMmcv", result, argument_names={"coors": "_coors"})
@@ -230,7 +232,7 @@ LARGEST = SUMMED.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SUMM
 """A reduction to the maximum, which many points of a voxel attain exactly."""
 
 
-def varied(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelReduction]]:
+def varied_templates(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelReduction]]:
     """Return the template for several layouts, sizes and numbers of points."""
     label, leading = template.label, template.replace(**LEADING)
     return [
@@ -247,9 +249,9 @@ def varied(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelRed
 
 
 REDUCTIONS = (
-    *varied(SUMMED),
-    *varied(MEANS),
-    *varied(LARGEST),
+    *varied_templates(SUMMED),
+    *varied_templates(MEANS),
+    *varied_templates(LARGEST),
     SUMMED.replace("exact", domains=SUMMANDS, exact=True, smoke=False),
     SUMMED.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(**LEADING),
     MEANS.with_sizes("one-row", grid=(1, 1), outside=False).replace(**LEADING),
@@ -268,13 +270,13 @@ NONE_KEPT = SUMMED.with_sizes("none-kept", points=5).replace(
 register(
     "diopiDynamicPointToVoxelMmcv",
     templates=(*REDUCTIONS, NONE_KEPT),
-    derive=reduced,
+    derive=reduce_arguments,
     non_discriminating={"none-kept": "every point is outside of the grid"},
 )
 register(
     "diopiDynamicPointToVoxelBackwardMmcv",
     templates=REDUCTIONS,
-    derive=reduced_backward,
+    derive=reduce_backward_arguments,
     non_discriminating={"(sum|mean|maximum)-one-point|one-row": "there is only one row"},
 )
 
@@ -318,7 +320,7 @@ class Sparse:
         return indices, counts
 
 
-def convolved(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def conv_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the sparse convolutions from the sizes of a template."""
     sizes = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
@@ -375,19 +377,19 @@ CONVOLUTIONS = (
 )
 
 
-def convolved_backward(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def conv_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceConvBackwardMmcv` from the sizes of a template."""
     sizes = template.sizes
-    return {**convolved(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
+    return {**conv_arguments(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
 
 
-register("diopiIndiceConvMmcv", "diopiFusedIndiceConvBatchnormMmcv", templates=CONVOLUTIONS, derive=convolved)
-register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved_backward)
+register("diopiIndiceConvMmcv", "diopiFusedIndiceConvBatchnormMmcv", templates=CONVOLUTIONS, derive=conv_arguments)
+register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=conv_backward_arguments)
 
 # Pooling
 
 
-def pooled(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def pool_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceMaxpoolMmcv` from the sizes of a template."""
     sizes = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
@@ -399,19 +401,19 @@ def pooled(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def pooled_backward(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def pool_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceMaxpoolBackwardMmcv` from the sizes of a template."""
     sizes = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
     forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})
     return {
-        **pooled(template, dtype),
+        **pool_arguments(template, dtype),
         "outFeatures": tensor(*rows, layout=layout, compute=forward),
         "outGrad": tensor(*rows, layout=layout),
     }
 
 
-def exactly(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
+def with_integers(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
     """Return the template with whole numbers, so that it is exact which elements attain the maximum."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
@@ -442,5 +444,6 @@ POOLS = (
     CUBE.with_sizes("half-wide", rows=1031, outputs=523, pairs=401, ci=131).replace(dtypes=(F16,), layout=strided),
 )
 
-register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pooled)
-register("diopiIndiceMaxpoolBackwardMmcv", templates=[exactly(pool) for pool in POOLS], derive=pooled_backward)
+register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pool_arguments)
+GRADIENT_POOLS = [with_integers(pool) for pool in POOLS]
+register("diopiIndiceMaxpoolBackwardMmcv", templates=GRADIENT_POOLS, derive=pool_backward_arguments)

@@ -54,7 +54,7 @@ LARGE_PATTERNS = (
 )
 
 
-def step(
+def step_template(
     label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
 ) -> CaseTemplate[Shape]:
     """Return a template of a step with these numbers; a state that is not in `states` is NULL."""
@@ -66,8 +66,10 @@ def step(
 def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> Iterator[Case]:
     """Return the cases of the first step in all patterns, and of the other steps with matrices."""
     first, *other_steps = steps
-    templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)]
-    templates += [_shaped(step, MATRIX) for step in other_steps]
+    templates = [
+        _shaped_template(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)
+    ]
+    templates += [_shaped_template(step, MATRIX) for step in other_steps]
 
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
         domains = {"param": normal(), "grad": GRADIENT, **template.domains}
@@ -82,7 +84,7 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
     return expand(prototype, templates, tensors)
 
 
-def _shaped(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
+def _shaped_template(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """Return a step with tensors of a pattern."""
     label = pattern.label if pattern.large else f"{template.label}-{pattern.label}"
     shaped = template.replace(label, pattern.arguments, layout=pattern.layout, large=pattern.large)
@@ -92,122 +94,128 @@ def _shaped(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> Case
 # Steps with a state for each parameter
 
 
-def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate[Shape]:
+def sgd_template(
+    label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any
+) -> CaseTemplate[Shape]:
     """Return a template of SGD; `numbers` replace those of the plain step."""
     plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
-    return step(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
+    return step_template(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
 
 
 SGD = (
-    sgd_step("all", floating, momentum=0.75, dampening=0.25, weight_decay=0.5),
-    sgd_step("plain", floating, buf=False),
-    sgd_step("decay", weight_decay=0.5, buf=False),
-    sgd_step("idle-buffer", (F16, F32), dampening=0.25, weight_decay=0.5),
-    sgd_step("momentum", momentum=0.75),
-    sgd_step("dampening", momentum=0.75, dampening=0.5),
-    sgd_step("nesterov", (BF16, F32), momentum=0.75, nesterov=True),
-    sgd_step("nesterov-decay", momentum=0.75, weight_decay=0.5, nesterov=True),
-    sgd_step("first", (F16, F32), momentum=0.75, dampening=0.25, weight_decay=0.5, buf=False),
-    sgd_step("first-nesterov", momentum=0.75, weight_decay=0.5, nesterov=True, buf=False),
-    sgd_step("usual", floating, lr=0.01, momentum=0.9, dampening=0.1, weight_decay=1e-4),
-    sgd_step("idle-nesterov", nesterov=True, buf=False),
-    *(sgd_step(f"momentum-{momentum}", momentum=momentum).replace(smoke=()) for momentum in (0.1, 0.5, 0.99)),
+    sgd_template("all", floating, momentum=0.75, dampening=0.25, weight_decay=0.5),
+    sgd_template("plain", floating, buf=False),
+    sgd_template("decay", weight_decay=0.5, buf=False),
+    sgd_template("idle-buffer", (F16, F32), dampening=0.25, weight_decay=0.5),
+    sgd_template("momentum", momentum=0.75),
+    sgd_template("dampening", momentum=0.75, dampening=0.5),
+    sgd_template("nesterov", (BF16, F32), momentum=0.75, nesterov=True),
+    sgd_template("nesterov-decay", momentum=0.75, weight_decay=0.5, nesterov=True),
+    sgd_template("first", (F16, F32), momentum=0.75, dampening=0.25, weight_decay=0.5, buf=False),
+    sgd_template("first-nesterov", momentum=0.75, weight_decay=0.5, nesterov=True, buf=False),
+    sgd_template("usual", floating, lr=0.01, momentum=0.9, dampening=0.1, weight_decay=1e-4),
+    sgd_template("idle-nesterov", nesterov=True, buf=False),
+    *(sgd_template(f"momentum-{momentum}", momentum=momentum).replace(smoke=()) for momentum in (0.1, 0.5, 0.99)),
 )
 
 
 @cases_for("diopiSgd")
-def sgd(prototype: Prototype) -> Iterator[Case]:
+def sgd_cases(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, SGD)
 
 
-def adam_step(
+def adam_template(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
 ) -> CaseTemplate[Shape]:
     """Return a template of Adam, with the largest second moment if `largest`, and with initial moments if `zero`."""
     plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
     moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
-    return step(label, {**plain, **numbers}, {**moments, **({"max_exp_avg_sq": POSITIVE} if largest else {})}, dtypes)
+    return step_template(
+        label, {**plain, **numbers}, {**moments, **({"max_exp_avg_sq": POSITIVE} if largest else {})}, dtypes
+    )
 
 
 USUAL: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 
 ADAM = (
-    adam_step("amsgrad", floating, amsgrad=True, largest=True),
-    adam_step("decay", floating),
-    adam_step("plain", floating, weight_decay=0.0),
-    adam_step("first", floating, step=1, zero=True),
-    adam_step("first-amsgrad", step=1, amsgrad=True, largest=True, zero=True),
-    adam_step("first-with-moments", (F16, F32), step=1),
-    adam_step("second", step=2),
-    adam_step("late", (BF16, F32), step=1000),
-    adam_step("idle-largest", (F16, F32), largest=True),
-    adam_step("usual", floating, step=10, **USUAL),
-    adam_step("usual-first", (F32, F64), step=1, **USUAL, zero=True),
-    adam_step("usual-amsgrad", (BF16, F32), step=7, **USUAL, amsgrad=True, largest=True),
+    adam_template("amsgrad", floating, amsgrad=True, largest=True),
+    adam_template("decay", floating),
+    adam_template("plain", floating, weight_decay=0.0),
+    adam_template("first", floating, step=1, zero=True),
+    adam_template("first-amsgrad", step=1, amsgrad=True, largest=True, zero=True),
+    adam_template("first-with-moments", (F16, F32), step=1),
+    adam_template("second", step=2),
+    adam_template("late", (BF16, F32), step=1000),
+    adam_template("idle-largest", (F16, F32), largest=True),
+    adam_template("usual", floating, step=10, **USUAL),
+    adam_template("usual-first", (F32, F64), step=1, **USUAL, zero=True),
+    adam_template("usual-amsgrad", (BF16, F32), step=7, **USUAL, amsgrad=True, largest=True),
 )
 
 
 @cases_for("diopiAdam", "diopiAdamW")
-def adam(prototype: Prototype) -> Iterator[Case]:
+def adam_cases(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, ADAM)
 
 
-def adadelta_step(
+def adadelta_template(
     label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any
 ) -> CaseTemplate[Shape]:
     """Return a template of a step of Adadelta; the states are drawn from `states`."""
-    return step(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
+    return step_template(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
 
 
 ADADELTA = (
-    adadelta_step("decay", floating, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5),
-    adadelta_step("plain", floating, lr=0.5, rho=0.75, eps=0.25, weight_decay=0.0),
-    adadelta_step("usual", floating, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.01),
-    adadelta_step("slow", (F32,), lr=2.0, rho=0.96875, eps=0.0625, weight_decay=0.25),
-    adadelta_step("without-eps", (F32, BF16), lr=1.0, rho=0.5, eps=0.0, weight_decay=0.0),
-    adadelta_step("first", (F32, F64, BF16), ZERO, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5).replace(smoke=()),
+    adadelta_template("decay", floating, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5),
+    adadelta_template("plain", floating, lr=0.5, rho=0.75, eps=0.25, weight_decay=0.0),
+    adadelta_template("usual", floating, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.01),
+    adadelta_template("slow", (F32,), lr=2.0, rho=0.96875, eps=0.0625, weight_decay=0.25),
+    adadelta_template("without-eps", (F32, BF16), lr=1.0, rho=0.5, eps=0.0, weight_decay=0.0),
+    adadelta_template("first", (F32, F64, BF16), ZERO, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5).replace(
+        smoke=()
+    ),
 )
 
 
 @cases_for("diopiAdadelta")
-def adadelta(prototype: Prototype) -> Iterator[Case]:
+def adadelta_cases(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, ADADELTA)
 
 
 RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": normal(0.25), "momentum_buf": normal()}
 
 
-def rmsprop_step(
+def rmsprop_template(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
 ) -> CaseTemplate[Shape]:
     """Return a template of RMSprop, with the states for centering if `mean` and for momentum if `velocity`."""
     plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
     is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
     states = {name: domain for name, domain in RMS_STATES.items() if is_present[name]}
-    return step(label, {**plain, **numbers}, states, dtypes)
+    return step_template(label, {**plain, **numbers}, states, dtypes)
 
 
 RMSPROP = (
-    rmsprop_step("all", floating, mean=True, velocity=True, momentum=0.5, centered=True),
-    rmsprop_step("plain", floating, weight_decay=0.0),
-    rmsprop_step("decay", (F16, F32)),
-    rmsprop_step("momentum", floating, velocity=True, momentum=0.5),
-    rmsprop_step("centered", floating, mean=True, centered=True),
-    rmsprop_step("idle-mean", (BF16, F32), mean=True, velocity=True, momentum=0.5),
-    rmsprop_step("idle-momentum", (F16, F32), mean=True, velocity=True, centered=True),
-    rmsprop_step("idle-both", mean=True, velocity=True),
-    rmsprop_step("usual", floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
-    rmsprop_step("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
-    rmsprop_step("first", (F32, BF16), weight_decay=0.0).replace(domains={"square_avg": ZERO}, smoke=()),
-    rmsprop_step("no-memory", alpha=0.0).replace(
+    rmsprop_template("all", floating, mean=True, velocity=True, momentum=0.5, centered=True),
+    rmsprop_template("plain", floating, weight_decay=0.0),
+    rmsprop_template("decay", (F16, F32)),
+    rmsprop_template("momentum", floating, velocity=True, momentum=0.5),
+    rmsprop_template("centered", floating, mean=True, centered=True),
+    rmsprop_template("idle-mean", (BF16, F32), mean=True, velocity=True, momentum=0.5),
+    rmsprop_template("idle-momentum", (F16, F32), mean=True, velocity=True, centered=True),
+    rmsprop_template("idle-both", mean=True, velocity=True),
+    rmsprop_template("usual", floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
+    rmsprop_template("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
+    rmsprop_template("first", (F32, BF16), weight_decay=0.0).replace(domains={"square_avg": ZERO}, smoke=()),
+    rmsprop_template("no-memory", alpha=0.0).replace(
         non_discriminating="earlier gradients have the weight 0 in the mean of squares", smoke=()
     ),
-    *(rmsprop_step(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
+    *(rmsprop_template(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
 
 
 @cases_for("diopiRmsprop")
-def rmsprop(prototype: Prototype) -> Iterator[Case]:
+def rmsprop_cases(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, RMSPROP)
 
 
@@ -217,7 +225,7 @@ def rmsprop(prototype: Prototype) -> Iterator[Case]:
 COUNTER = tensor(dtype=F32)
 
 
-def fused_step(
+def fused_template(
     label: str,
     shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ()),
     steps: Sequence[int] = (3, 1, 40),
@@ -260,25 +268,27 @@ MOMENTS_ELSEWHERE: Mapping[str, Any] = {
 """Moments with another layout than their parameters."""
 
 FUSED = (
-    fused_step("amsgrad", **AMSGRAD, dtypes=floating, smoke=True),
-    fused_step("decay", dtypes=floating, smoke=True),
-    fused_step("plain", arguments={"weight_decay": 0.0}),
-    fused_step("maximize", arguments={"maximize": True}, dtypes=(F16, F32)),
-    fused_step("maximize-amsgrad", arguments={"maximize": True, "amsgrad": True}, domains=LARGEST, dtypes=(BF16, F32)),
-    fused_step("idle-largest", domains=LARGEST, dtypes=(F16, F32)),
-    fused_step("int64-steps", counter=tensor(1, dtype=Dtype.int64), dtypes=(F32, BF16)),
-    fused_step("one-element-steps", counter=tensor(1, dtype=F32)),
-    fused_step("transposed", ((3, 4), (2, 3, 2)), (2, 5), layout=transposed, dtypes=floating),
-    fused_step("strided", ((3, 4), (5,)), (2, 5), **AMSGRAD, layout=strided, dtypes=(F32, F16)),
-    fused_step("moments-elsewhere", ((3, 4), (2, 5)), (2, 5), arguments=MOMENTS_ELSEWHERE),
-    fused_step("one", ((4, 5),), (7,), dtypes=floating),
-    fused_step("with-empty", ((2, 3), (0, 3), (4,)), (1, 2, 3)),
-    fused_step("many", ((3,),) * 9, range(1, 10), dtypes=(F32, BF16)),
-    fused_step("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD),
-    fused_step("usual", arguments={**USUAL, "lr": 0.001}, dtypes=floating),
-    fused_step("long", ((1031,), (7,)), (2, 3), **AMSGRAD),
-    fused_step("model", LAYERS, large=True),
-    fused_step(
+    fused_template("amsgrad", **AMSGRAD, dtypes=floating, smoke=True),
+    fused_template("decay", dtypes=floating, smoke=True),
+    fused_template("plain", arguments={"weight_decay": 0.0}),
+    fused_template("maximize", arguments={"maximize": True}, dtypes=(F16, F32)),
+    fused_template(
+        "maximize-amsgrad", arguments={"maximize": True, "amsgrad": True}, domains=LARGEST, dtypes=(BF16, F32)
+    ),
+    fused_template("idle-largest", domains=LARGEST, dtypes=(F16, F32)),
+    fused_template("int64-steps", counter=tensor(1, dtype=Dtype.int64), dtypes=(F32, BF16)),
+    fused_template("one-element-steps", counter=tensor(1, dtype=F32)),
+    fused_template("transposed", ((3, 4), (2, 3, 2)), (2, 5), layout=transposed, dtypes=floating),
+    fused_template("strided", ((3, 4), (5,)), (2, 5), **AMSGRAD, layout=strided, dtypes=(F32, F16)),
+    fused_template("moments-elsewhere", ((3, 4), (2, 5)), (2, 5), arguments=MOMENTS_ELSEWHERE),
+    fused_template("one", ((4, 5),), (7,), dtypes=floating),
+    fused_template("with-empty", ((2, 3), (0, 3), (4,)), (1, 2, 3)),
+    fused_template("many", ((3,),) * 9, range(1, 10), dtypes=(F32, BF16)),
+    fused_template("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD),
+    fused_template("usual", arguments={**USUAL, "lr": 0.001}, dtypes=floating),
+    fused_template("long", ((1031,), (7,)), (2, 3), **AMSGRAD),
+    fused_template("model", LAYERS, large=True),
+    fused_template(
         "half-far-apart",
         arguments=dict.fromkeys(FUSED_DOMAINS, HALF_LAYERS),
         domains=FUSED_DOMAINS,
@@ -289,7 +299,7 @@ FUSED = (
 
 
 @cases_for("diopiFusedAdamW")
-def fused_adamw(prototype: Prototype) -> Iterator[Case]:
+def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
     def tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
@@ -303,7 +313,7 @@ def fused_adamw(prototype: Prototype) -> Iterator[Case]:
 # Clipping
 
 
-def _containing(value: float) -> Domain:
+def _normal_with_value(value: float) -> Domain:
     """Return a domain of normal numbers, one of which is `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
@@ -322,7 +332,7 @@ def _zero_vectors(length: int) -> Domain:
     return draw
 
 
-def clip(
+def clip_template(
     label: str,
     max_norm: float = 1.5,
     norm_type: float = 2.0,
@@ -349,55 +359,55 @@ TWO, THREE = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
 FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
 
 CLIPS = (
-    clip("two", dtypes=floating, smoke=True),
-    clip("two-strict", strict=True, dtypes=(F16, F32)),
-    clip("within", 100.0, dtypes=floating),
-    clip("one", norm_type=1.0, dtypes=floating),
-    clip("maximum", 0.5, inf, dtypes=floating),
-    clip("three", norm_type=3.0, dtypes=(F32, F64)),
-    clip("half", norm_type=0.5, max_norm=20.0),
-    clip("minimum", 0.01, -inf, TWO),
-    clip("count", 2.0, 0.0, (*THREE, ()), dtypes=(F32, BF16)),
-    clip("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
-    clip("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
-    clip("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
-    clip(
+    clip_template("two", dtypes=floating, smoke=True),
+    clip_template("two-strict", strict=True, dtypes=(F16, F32)),
+    clip_template("within", 100.0, dtypes=floating),
+    clip_template("one", norm_type=1.0, dtypes=floating),
+    clip_template("maximum", 0.5, inf, dtypes=floating),
+    clip_template("three", norm_type=3.0, dtypes=(F32, F64)),
+    clip_template("half", norm_type=0.5, max_norm=20.0),
+    clip_template("minimum", 0.01, -inf, TWO),
+    clip_template("count", 2.0, 0.0, (*THREE, ()), dtypes=(F32, BF16)),
+    clip_template("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
+    clip_template("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
+    clip_template("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
+    clip_template(
         "max-norm-0", 0.0, domain=uniform(0.5, 2), non_discriminating="gradients that are clipped to the norm 0 are 0"
     ),
-    clip("no-gradients", shapes=(), exact=True),
-    clip("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
-    clip("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
-    clip("exactly-within", 16.0, 1.0, ((2, 4), (3,)), choice([1.0, -1.0]), dtypes=floating, exact=True),
-    clip("transposed", 1.0, 2.0, ((3, 4), (2, 3, 2)), layout=transposed, dtypes=(F16, F32)),
-    clip("strided", 1.0, 2.0, TWO, layout=strided, dtypes=(BF16, F32)),
-    clip(
+    clip_template("no-gradients", shapes=(), exact=True),
+    clip_template("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
+    clip_template("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
+    clip_template("exactly-within", 16.0, 1.0, ((2, 4), (3,)), choice([1.0, -1.0]), dtypes=floating, exact=True),
+    clip_template("transposed", 1.0, 2.0, ((3, 4), (2, 3, 2)), layout=transposed, dtypes=(F16, F32)),
+    clip_template("strided", 1.0, 2.0, TWO, layout=strided, dtypes=(BF16, F32)),
+    clip_template(
         "mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), remaining_dtype=F16
     ),  # single norms are exact
-    clip("mixed-wide", remaining_dtype=F64),
-    clip("infinite", shapes=TWO, domain=_containing(inf), dtypes=(F16, F32)),
-    clip(
+    clip_template("mixed-wide", remaining_dtype=F64),
+    clip_template("infinite", shapes=TWO, domain=_normal_with_value(inf), dtypes=(F16, F32)),
+    clip_template(
         "nan",
         shapes=TWO,
-        domain=_containing(nan),
+        domain=_normal_with_value(nan),
         dtypes=(F32, BF16),
         non_discriminating="a NaN makes every result NaN",
     ),
-    clip("infinite-maximum", 1.0, inf, TWO, _containing(-inf)),
-    clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
-    clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
-    clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
-    clip("very-many", 1.0, 2.0, ((2,),) * 150, integer_values(-4, 4)),
-    clip("many", 1.0, 2.0, ((3,),) * 12, integer_values(-4, 4)),
-    clip("model", shapes=LAYERS, large=True),
-    clip("half-far-apart", dtypes=(F16,), domains={"grads": GRADIENT}, large=True).replace(
+    clip_template("infinite-maximum", 1.0, inf, TWO, _normal_with_value(-inf)),
+    clip_template("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
+    clip_template("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
+    clip_template("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
+    clip_template("very-many", 1.0, 2.0, ((2,),) * 150, integer_values(-4, 4)),
+    clip_template("many", 1.0, 2.0, ((3,),) * 12, integer_values(-4, 4)),
+    clip_template("model", shapes=LAYERS, large=True),
+    clip_template("half-far-apart", dtypes=(F16,), domains={"grads": GRADIENT}, large=True).replace(
         arguments={"grads": HALF_LAYERS}
     ),
-    *(clip(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),
+    *(clip_template(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),
 )
 
 
 @cases_for("diopiClipGradNorm")
-def clip_grad_norm(prototype: Prototype) -> Iterator[Case]:
+def clip_grad_norm_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, CLIPS)
 
 

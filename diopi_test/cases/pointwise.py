@@ -25,13 +25,13 @@ from diopi_test.cases.domains import (
     special,
     uniform,
 )
-from diopi_test.cases.elementwise import UNIFORM, Elementwise, pattern
+from diopi_test.cases.elementwise import UNIFORM, Elementwise, pattern_template
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.template import DtypeSelection
 from lib_rt.formats import format_of
 
 
-def _half_replaced(*values: float) -> Domain:
+def _with_half_replaced(*values: float) -> Domain:
     """Return a domain of numbers in [−1, 1] in which about half of the floating numbers are replaced by `values`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -75,20 +75,20 @@ DOMAINS = {
     "diopiLog1p": uniform(-0.9, 9),
     "diopiErf": uniform(-3, 3),
     "diopiErfinv": uniform(-1, 1),
-    "diopiIsNan": _half_replaced(float("nan"), -float("nan")),
+    "diopiIsNan": _with_half_replaced(float("nan"), -float("nan")),
     "diopiBitwiseNot": full_range,
-    "diopiLogicalNot": _half_replaced(0.0, -0.0),
+    "diopiLogicalNot": _with_half_replaced(0.0, -0.0),
 }
 """By function, the domain of the values: the whole range of the function, without its discontinuities."""
 
 
-def _exponents_to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_exponents_to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw arguments whose exponential ranges from the smallest normal to the largest number."""
     largest = np.log(format_of(dtype).largest)
     return rng.uniform(-largest, largest, count)
 
 
-def _many_periods(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_many_periods(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw arguments many periods from 0, up to where neighboring numbers of the type are still close together."""
     return log_uniform(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
 
@@ -102,10 +102,10 @@ ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "small": (log_uniform(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
     "near-one": (uniform(0.9, 1.1), "Log Log2 Log10"),
     "above-one": (uniform(1, 1.1), "Acosh"),
-    "far": (_many_periods, "Sin Cos Tan"),
+    "far": (_draw_many_periods, "Sin Cos Tan"),
     "nearly-saturated": (uniform(1, 4), "Tanh Erf"),
     "saturated": (uniform(-20, 20), "Tanh Erf"),
-    "to-overflow": (_exponents_to_overflow, "Exp Expm1 Sinh Cosh"),
+    "to-overflow": (_draw_exponents_to_overflow, "Exp Expm1 Sinh Cosh"),
     "wide": (log_uniform(*ALL_EXPONENTS), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),
     "wide-positive": (log_uniform(*ALL_EXPONENTS, signed=False), "Sqrt Rsqrt Log Log2 Log10 Log1p"),
     "wide-above-one": (log_uniform(0, ALL_EXPONENTS[1], signed=False), "Acosh"),
@@ -114,14 +114,14 @@ ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
 """More domains in which floating functions often fail, with these functions: near 0, near saturation, far away."""
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
-LINE = pattern("row", (137,))
+LINE = pattern_template("row", (137,))
 
-OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
+OUTER = pattern_template("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
 """Shapes that combine every value of the first tensor, one per special value, with every value of the second."""
 
 
 @cases_for(*DOMAINS)
-def unary(prototype: Prototype) -> Iterator[Case]:
+def unary_cases(prototype: Prototype) -> Iterator[Case]:
     further = [
         LINE.with_domains({"input": domain}, label, dtypes=INEXACT)
         for label, (domain, functions) in ADDITIONAL_DOMAINS.items()
@@ -147,7 +147,7 @@ def _annotate(function: str, case: Case) -> Case:
 
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
-ENDS_BY_SPECIAL = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
+ENDS_BY_SPECIAL = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
 
 TANH_BACKWARD = (
@@ -160,7 +160,7 @@ TANH_BACKWARD = (
 
 
 @cases_for("diopiTanhBackward")
-def tanh_backward(prototype: Prototype) -> Iterator[Case]:
+def tanh_backward_cases(prototype: Prototype) -> Iterator[Case]:
     return Elementwise(prototype).cases(TANH_BACKWARD)
 
 

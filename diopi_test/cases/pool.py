@@ -24,21 +24,21 @@ from diopi_test.cases.windows import WINDOWS
 from lib_rt.formats import format_of
 
 
-def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_half_infinite(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw −∞ in the first half of the elements and different numbers in the other."""
     values = distinct(rng, count, dtype)
     values[: count // 2] = -inf
     return values
 
 
-def _all_subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw different subnormal numbers from the whole range of either sign, in random order."""
     form = format_of(dtype)
     multiples = rng.permutation(np.arange(count) - count // 2)
     return multiples * (2 * form.tiny // (form.subnormal * (count + 1))) * form.subnormal
 
 
-def _several_nan_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_half_with_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw different numbers, and in the first half replace some by NaN: several in nearly every window."""
     values = distinct(rng, count, dtype)
     values[: count // 2][rng.random(count // 2) < 0.5] = nan
@@ -113,7 +113,7 @@ def _rank(prototype: Prototype) -> int:
     return int(found[1])
 
 
-def _arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
+def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
     """Return the function that derives arguments of `diopi<kind><rank>d`, or of its gradient, from a template."""
     rank = _rank(prototype)
 
@@ -136,7 +136,7 @@ def _expand(
     prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Windows]], derive: Derive[Windows] | None = None
 ) -> Iterator[Case]:
     """Yield the cases of the templates; `derive` replaces the usual arguments."""
-    return expand(prototype, map(_with_results, templates), derive or _arguments(prototype, kind))
+    return expand(prototype, map(_with_results, templates), derive or _derive_arguments(prototype, kind))
 
 
 def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
@@ -196,17 +196,17 @@ EDGES = (
     ),
     PADDED.replace("negative-padded", domains={"input": uniform(-9, -1)}),
     CEIL_PADDED.replace("negative-ceil-padded", domains={"input": uniform(-9, -1)}),
-    PADDED.replace("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=DtypeSelection.leading),
+    PADDED.replace("minus-infinity-padded", domains={"input": _draw_half_infinite}, dtypes=DtypeSelection.leading),
     BOX.with_sizes("minus-infinity-channels-last", leading=(2, 3)).replace(
-        layout=channels_last, domains={"input": _nothing_in_half}
+        layout=channels_last, domains={"input": _draw_half_infinite}
     ),
     PADDED.replace(
         "some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=DtypeSelection.leading
     ),
     PADDED.replace("nan", domains={"input": with_value_in_middle(nan, distinct)}),
     PADDED.replace("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
-    PADDED.replace("several-nan", domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
-    PADDED.replace("subnormal", domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
+    PADDED.replace("several-nan", domains={"input": _draw_half_with_nans}, dtypes=AND_FLOAT16),
+    PADDED.replace("subnormal", domains={"input": _draw_subnormal}, dtypes=AND_FLOAT16),
     PADDED.with_sizes("indices32", indices=Dtype.int32).replace(dtypes=DtypeSelection.leading),
 )
 """Templates for maxima by sliding windows only."""
@@ -267,12 +267,12 @@ TOO_LARGE = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dt
 ADAPTIVE_MAXIMA = (
     CaseTemplate("ties", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": TIED}, dtypes=AND_FLOAT16),
     CaseTemplate(
-        "several-nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16
+        "several-nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_half_with_nans}, dtypes=AND_FLOAT16
     ),
     CaseTemplate(
-        "subnormal", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _all_subnormal}, dtypes=AND_FLOAT16
+        "subnormal", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_subnormal}, dtypes=AND_FLOAT16
     ),
-    CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _nothing_in_half}),
+    CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _draw_half_infinite}),
     CaseTemplate("indices32", Windows((5, 7, 6), output=(3, 4, 4), indices=Dtype.int32)),
 )
 
@@ -328,7 +328,7 @@ LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 """The leading sizes by number of spatial axes; the more axes, the fewer channels."""
 
 
-def _large_windows(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
+def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
     """Return the templates of large cases for a kind of pooling."""
     wide, long = WIDE.with_sizes(leading=WIDE_LEADING[rank]), LONG.with_sizes(leading=LONG_LEADING[rank])
     if "Adaptive" not in kind:
@@ -349,25 +349,25 @@ FEW_WINDOWS = {
     *(f"diopi{k}{n}d{form}" for k in KINDS for n in RANKS for form in FORMS[: 3 if "Max" in k else 2]),
     non_discriminating=FEW_WINDOWS,
 )
-def pooling(prototype: Prototype) -> Iterator[Case]:
+def pooling_cases(prototype: Prototype) -> Iterator[Case]:
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
     yield from _expand(
         prototype, kind, (template for template in KINDS[kind] if has_divisor or template.sizes.divisor is None)
     )
-    yield from _expand(prototype, kind, _large_windows(kind, _rank(prototype)))
+    yield from _expand(prototype, kind, _large_templates(kind, _rank(prototype)))
     if "Max" in kind and not prototype.name.endswith("Backward"):
         yield from _expand(prototype, kind, [FEW_AMONG_MANY])
     if "Max" in kind and prototype.name.endswith("Backward"):
         yield from _expand(prototype, kind, [EXACT_GRADIENTS])
-        yield from _of_other_values(prototype, kind)
+        yield from _foreign_index_cases(prototype, kind)
 
 
-def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
+def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
     """Yield a case whose indices belong to other values: only the shape of the input counts."""
 
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
-        usual = _arguments(prototype, kind)(template, dtype)
+        usual = _derive_arguments(prototype, kind)(template, dtype)
         indices = usual["indices"]
         places = replace(indices.compute, argument_names={"input": "_drawn"})
         return {"_drawn": usual["input"], **usual, "indices": replace(indices, compute=places)}
@@ -408,9 +408,9 @@ FURTHER_CHOICES = {
 
 
 @cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORMS[:2]), non_discriminating=FEW_WINDOWS)
-def pool(prototype: Prototype) -> Iterator[Case]:
+def pool_cases(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, _) in CHOICES.items():
-        wide, long, half = _large_windows(kind, _rank(prototype))
+        wide, long, half = _large_templates(kind, _rank(prototype))
         large = (
             template.replace(f"{kind}-{template.label}", {"mode": mode, "adaptive": adaptive})
             for template in (wide, half if mode == "max" else long)

@@ -54,16 +54,16 @@ FORMS: Mapping[str, tuple[Shape, Layout]] = {
 """Shapes and layouts of results."""
 
 
-def seeded(template: Template) -> Iterator[CaseTemplate]:
+def seeded_templates(template: Template) -> Iterator[CaseTemplate]:
     """Yield the template with each kind of generator."""
     return (template(label, seed=seed) for label, seed in GENERATORS.items())
 
 
-def samples(template: Template) -> Iterator[CaseTemplate]:
+def sample_templates(template: Template) -> Iterator[CaseTemplate]:
     """Yield a sample in every element type, small ones of every form, all kinds of generators, and a large one."""
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *form) for label, form in FORMS.items())
-    yield from seeded(template)
+    yield from seeded_templates(template)
     yield template("plane", PLANE, large=True)
     yield template("long", LONG_SAMPLE, large=True)
 
@@ -71,13 +71,13 @@ def samples(template: Template) -> Iterator[CaseTemplate]:
 # Tensors filled
 
 
-def filled_samples(numbers: Numbers) -> Iterator[CaseTemplate]:
+def filled_templates(numbers: Numbers) -> Iterator[CaseTemplate]:
     """Yield the samples of a function that fills a tensor, with these numbers."""
-    yield from samples(partial(filled, numbers=numbers))
-    yield filled("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
+    yield from sample_templates(partial(filled_template, numbers=numbers))
+    yield filled_template("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
 
 
-def filled(
+def filled_template(
     label: str,
     shape: Shape = SAMPLE,
     layout: Layout = contiguous,
@@ -92,27 +92,27 @@ def filled(
     return CaseTemplate(label, arguments={**numbers, "generator": seed}, results=results, **fields)
 
 
-def bounds(low: Any, high: Any) -> Numbers:
+def bound_attributes(low: Any, high: Any) -> Numbers:
     """Return the attributes of a uniform distribution."""
     return {"from_": low, "to": high}
 
 
-def moments(mean: float, std: float) -> Numbers:
+def moment_attributes(mean: float, std: float) -> Numbers:
     """Return the attributes of a normal distribution."""
     return {"mean": mean, "std": std}
 
 
 RANGES = (
-    filled("one", numbers=bounds(5, 6), dtypes=(F32, Dtype.uint8, Dtype.int64)),
-    filled("negative", numbers=bounds(-100, -93), dtypes=(F32, Dtype.int8, Dtype.int64, *half)),
-    filled("around-0", numbers=bounds(-1, 2), dtypes=(Dtype.int16, Dtype.int64, *half)),
-    filled("wide", numbers=bounds(-(2**40), 2**40), dtypes=(Dtype.int64, F64)),
-    filled("to-the-end", numbers=bounds(2**62, None), dtypes=(Dtype.int64,)),
-    filled("from-the-start", numbers=bounds(-(2**63), None), dtypes=(Dtype.int64,)),
-    filled("from-below", numbers=bounds(-128, None), dtypes=(Dtype.int8,)),
-    filled("upper-half", numbers=bounds(1024, None), dtypes=(F16,)),
-    filled("all", numbers=bounds(0, 256), dtypes=(Dtype.uint8, BF16)),
-    filled("no-end", numbers=bounds(0, None), dtypes=real),
+    filled_template("one", numbers=bound_attributes(5, 6), dtypes=(F32, Dtype.uint8, Dtype.int64)),
+    filled_template("negative", numbers=bound_attributes(-100, -93), dtypes=(F32, Dtype.int8, Dtype.int64, *half)),
+    filled_template("around-0", numbers=bound_attributes(-1, 2), dtypes=(Dtype.int16, Dtype.int64, *half)),
+    filled_template("wide", numbers=bound_attributes(-(2**40), 2**40), dtypes=(Dtype.int64, F64)),
+    filled_template("to-the-end", numbers=bound_attributes(2**62, None), dtypes=(Dtype.int64,)),
+    filled_template("from-the-start", numbers=bound_attributes(-(2**63), None), dtypes=(Dtype.int64,)),
+    filled_template("from-below", numbers=bound_attributes(-128, None), dtypes=(Dtype.int8,)),
+    filled_template("upper-half", numbers=bound_attributes(1024, None), dtypes=(F16,)),
+    filled_template("all", numbers=bound_attributes(0, 256), dtypes=(Dtype.uint8, BF16)),
+    filled_template("no-end", numbers=bound_attributes(0, None), dtypes=real),
 )
 
 LOW, HIGH = (
@@ -120,29 +120,32 @@ LOW, HIGH = (
     ByDtype(lambda dtype: 2 if dtype is Dtype.bool else 12),
 )
 
-register("diopiRandomInp", templates=(*filled_samples(bounds(LOW, HIGH)), *RANGES))
+register("diopiRandomInp", templates=(*filled_templates(bound_attributes(LOW, HIGH)), *RANGES))
 
 register(
     "diopiUniformInp",
     templates=(
-        *filled_samples(bounds(-3.0, 0.5)),
-        filled("unit", numbers=bounds(0.0, 1.0), dtypes=DtypeSelection.all),
-        filled("binade", numbers=bounds(1.0, 2.0), dtypes=DtypeSelection.all),
-        filled("point", (4, 5), numbers=bounds(0.75, 0.75), dtypes=DtypeSelection.all),
-        filled("far", numbers=bounds(1e6, 1e6 + 4)),
-        filled("wide", numbers=bounds(-1e300, 3e300), dtypes=(F64,)),
-        filled("small", numbers=bounds(0.0, 1e-30), dtypes=(F64,)),
-        filled("up-to-0", numbers=bounds(-3.0, 0.0)),
-        filled("negative", numbers=bounds(-4.5, -0.625)),
+        *filled_templates(bound_attributes(-3.0, 0.5)),
+        filled_template("unit", numbers=bound_attributes(0.0, 1.0), dtypes=DtypeSelection.all),
+        filled_template("binade", numbers=bound_attributes(1.0, 2.0), dtypes=DtypeSelection.all),
+        filled_template("point", (4, 5), numbers=bound_attributes(0.75, 0.75), dtypes=DtypeSelection.all),
+        filled_template("far", numbers=bound_attributes(1e6, 1e6 + 4)),
+        filled_template("wide", numbers=bound_attributes(-1e300, 3e300), dtypes=(F64,)),
+        filled_template("small", numbers=bound_attributes(0.0, 1e-30), dtypes=(F64,)),
+        filled_template("up-to-0", numbers=bound_attributes(-3.0, 0.0)),
+        filled_template("negative", numbers=bound_attributes(-4.5, -0.625)),
     ),
 )
 
 register(
     "diopiBernoulliScalar",
     templates=(
-        *filled_samples({"p": 0.3}),
-        *(filled(f"p-{p:g}", (40,), numbers={"p": p}, dtypes=(F32, F16, Dtype.int64, Dtype.bool)) for p in (0.0, 1.0)),
-        filled("likely", numbers={"p": 0.85}, dtypes=(F32, BF16, Dtype.int8)),
+        *filled_templates({"p": 0.3}),
+        *(
+            filled_template(f"p-{p:g}", (40,), numbers={"p": p}, dtypes=(F32, F16, Dtype.int64, Dtype.bool))
+            for p in (0.0, 1.0)
+        ),
+        filled_template("likely", numbers={"p": 0.85}, dtypes=(F32, BF16, Dtype.int8)),
     ),
 )
 
@@ -150,17 +153,20 @@ register(
     "diopiNormal",
     "diopiNormalInp",
     templates=(
-        *filled_samples(moments(-1.5, 2.5)),
-        filled("standard", numbers=moments(0.0, 1.0), dtypes=DtypeSelection.all),
-        filled("point", (4, 5), numbers=moments(-0.75, 0.0), dtypes=DtypeSelection.all),
-        filled("narrow", numbers=moments(8.0, 0.125)),
-        *(filled(f"mean-{mean}", (4, 5), numbers=moments(mean, 2.0), dtypes=(F32, F16)) for mean in (inf, -inf, nan)),
-        filled("large", numbers=moments(1e200, 1e199), dtypes=(F64,)),
+        *filled_templates(moment_attributes(-1.5, 2.5)),
+        filled_template("standard", numbers=moment_attributes(0.0, 1.0), dtypes=DtypeSelection.all),
+        filled_template("point", (4, 5), numbers=moment_attributes(-0.75, 0.0), dtypes=DtypeSelection.all),
+        filled_template("narrow", numbers=moment_attributes(8.0, 0.125)),
+        *(
+            filled_template(f"mean-{mean}", (4, 5), numbers=moment_attributes(mean, 2.0), dtypes=(F32, F16))
+            for mean in (inf, -inf, nan)
+        ),
+        filled_template("large", numbers=moment_attributes(1e200, 1e199), dtypes=(F64,)),
     ),
 )
 
 
-def permutation(
+def permutation_template(
     label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
     """Return a template of a permutation of this length, which may depend on the element type."""
@@ -170,7 +176,7 @@ def permutation(
     return CaseTemplate(label, arguments=arguments, results={"out": result}, **{"dtypes": (Dtype.int64,), **fields})
 
 
-def _longest(dtype: Dtype) -> int:
+def _max_length(dtype: Dtype) -> int:
     """Return the number of integers from 0 that the type represents, but at most 2049."""
     return min(257 if dtype is BF16 else 2049 if is_floating(dtype) else integer_range(dtype)[1] + 1, 2049)
 
@@ -178,14 +184,14 @@ def _longest(dtype: Dtype) -> int:
 register(
     "diopiRandperm",
     templates=(
-        permutation("sample", _longest, dtypes=DtypeSelection.all, smoke=True),
-        permutation("few", 15, dtypes=DtypeSelection.all),
-        *(permutation(f"n-{n}", n, dtypes=(Dtype.int64, F32)) for n in (0, 1, 2)),
-        permutation("strided", 300, strided, dtypes=(Dtype.int64, F32)),
-        permutation("long", 70_001),
-        permutation("long", 131_101, large=True),
-        permutation("int32", 70_001, dtypes=(Dtype.int32,), large=True),
-        *seeded(permutation),
+        permutation_template("sample", _max_length, dtypes=DtypeSelection.all, smoke=True),
+        permutation_template("few", 15, dtypes=DtypeSelection.all),
+        *(permutation_template(f"n-{n}", n, dtypes=(Dtype.int64, F32)) for n in (0, 1, 2)),
+        permutation_template("strided", 300, strided, dtypes=(Dtype.int64, F32)),
+        permutation_template("long", 70_001),
+        permutation_template("long", 131_101, large=True),
+        permutation_template("int32", 70_001, dtypes=(Dtype.int32,), large=True),
+        *seeded_templates(permutation_template),
     ),
 )
 
@@ -198,7 +204,7 @@ FAR_APART: tuple[Shape, Layout, Layout] = PLANE, strides(1031, 2), contiguous
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 
 
-def sampled(
+def sample_template(
     label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
     """Return a template; domains in `arguments` become tensors of this shape, and the last layout is the result's."""
@@ -207,16 +213,16 @@ def sampled(
     return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=last, **fields)
 
 
-def _probable(domain: Domain) -> Numbers:
+def _probability_domains(domain: Domain) -> Numbers:
     """Return the domain of probabilities under the names of both forms."""
     return {"input": domain, "inout": domain}
 
 
-bernoulli = partial(sampled, arguments=_probable(PROBABILITIES))
+bernoulli = partial(sample_template, arguments=_probability_domains(PROBABILITIES))
 BERNOULLI = (
-    *samples(bernoulli),
+    *sample_templates(bernoulli),
     bernoulli("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
-    sampled("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
+    sample_template("certain", (4, 5), arguments=_probability_domains(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
 
 register("diopiBernoulliInp", templates=BERNOULLI)
@@ -235,33 +241,35 @@ DEVIATIONS = choice([0.0, 0.5, 2.0])
 SOME_DEVIATION = choice([0.5, 2.0])
 
 
-def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
+def normal_templates(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
     """Return templates with these means and deviations, which are domains or numbers; one has the deviation `point`."""
-    draw = partial(sampled, arguments={"mean": mean, "std": std})
-    at_points = sampled("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
+    draw = partial(sample_template, arguments={"mean": mean, "std": std})
+    at_points = sample_template("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
     large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
-    return (*samples(draw), large, at_points, draw("mixed", SAMPLE, strided, transposed))
+    return (*sample_templates(draw), large, at_points, draw("mixed", SAMPLE, strided, transposed))
 
 
 register(
     "diopiNormalTensorScalar",
     templates=(
-        *normals(MEANS, 1.5, 0.0),
-        sampled("infinite-means", arguments={"mean": INFINITE_MEANS, "std": 1.5}, dtypes=(F32, F16)),
+        *normal_templates(MEANS, 1.5, 0.0),
+        sample_template("infinite-means", arguments={"mean": INFINITE_MEANS, "std": 1.5}, dtypes=(F32, F16)),
     ),
 )
 
-register("diopiNormalScalarTensor", templates=normals(-2.5, DEVIATIONS, choice([0.0])))
+register("diopiNormalScalarTensor", templates=normal_templates(-2.5, DEVIATIONS, choice([0.0])))
 
 
-def two_tensors(label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any) -> CaseTemplate:
+def two_tensor_template(
+    label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any
+) -> CaseTemplate:
     """Return a template with means and deviations of these shapes; the deviations have type `std_dtype`."""
     domain = DEVIATIONS if std_dtype else SOME_DEVIATION
     tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=std_dtype)}
     return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **fields)
 
 
-*usual, large, at_points, mixed = normals(MEANS, DEVIATIONS, choice([0.0]))
+*usual, large, at_points, mixed = normal_templates(MEANS, DEVIATIONS, choice([0.0]))
 
 register(
     "diopiNormalTensor",
@@ -270,14 +278,14 @@ register(
         large.replace(arguments={"std": tensor(*PLANE, domain=DEVIATIONS)}),
         at_points,
         mixed.replace(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
-        sampled("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
-        two_tensors("row", SAMPLE, SAMPLE[1:]),
-        two_tensors("column", (SAMPLE[0], 1), SAMPLE),
-        two_tensors("outer", (60, 1), (1, 70), dtypes=(F32, BF16)),
-        two_tensors("by-scalar", SAMPLE, ()),
-        two_tensors("rank-up", (40,), (3, 35, 40)),
-        two_tensors("of-float32", SAMPLE, SAMPLE, std_dtype=F32, dtypes=(BF16,)),
-        two_tensors("of-float16", SAMPLE, SAMPLE, std_dtype=F16, dtypes=(F64,)),
+        sample_template("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
+        two_tensor_template("row", SAMPLE, SAMPLE[1:]),
+        two_tensor_template("column", (SAMPLE[0], 1), SAMPLE),
+        two_tensor_template("outer", (60, 1), (1, 70), dtypes=(F32, BF16)),
+        two_tensor_template("by-scalar", SAMPLE, ()),
+        two_tensor_template("rank-up", (40,), (3, 35, 40)),
+        two_tensor_template("of-float32", SAMPLE, SAMPLE, std_dtype=F32, dtypes=(BF16,)),
+        two_tensor_template("of-float16", SAMPLE, SAMPLE, std_dtype=F16, dtypes=(F64,)),
     ),
 )
 
@@ -285,11 +293,11 @@ NONZERO = choice([-3.0, -1.25, -0.5, 0.75, 1.0, 2.5, 7.0])
 POSITIVE = choice([0.5, 2.0, 3.0])
 
 
-def dropped(
+def dropout_template(
     label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
 ) -> CaseTemplate:
     """Return a template of dropout; `form` is the shape and the layouts."""
-    return sampled(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
+    return sample_template(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
 
 
 def _mask(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
@@ -301,23 +309,25 @@ NO_MASK, BYTE_MASK, CHANNELS = {"mask": None}, _mask(Dtype.uint8), (40, 30, 1, 1
 UNUSUAL = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
 
 DROPOUTS = (
-    *samples(dropped),
-    dropped("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
-    dropped("byte-mask", p=0.8, results=BYTE_MASK, dtypes=DtypeSelection.all),
-    dropped("no-mask", p=0.6, results=NO_MASK, dtypes=DtypeSelection.all),
-    dropped("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=DtypeSelection.all),
-    dropped("infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=DtypeSelection.all),
-    dropped("channels", (40, 30, 3, 2), results=_mask(shape=CHANNELS)),
-    dropped("channels-byte", (40, 30, 3, 2), results=_mask(Dtype.uint8, CHANNELS), dtypes=(F16,)),
-    dropped("rows", (300, 5), results=_mask(shape=(300, 1))),
-    dropped("one-for-all", (6, 5), results=_mask(shape=(1, 1))),
-    dropped("inference-no-mask", (5, 7), train=False, results=NO_MASK),
-    dropped("inference-own-generator", (5, 7), train=False, seed=None),
-    dropped("inference-p-1", (5, 7), p=1.0, train=False),
-    dropped("p-0", (5, 7), p=0.0),
-    dropped("p-1", (5, 7), p=1.0, domain=POSITIVE),
-    dropped("p-1-byte", (5, 7), p=1.0, domain=POSITIVE, results=BYTE_MASK),
-    dropped("mask-transposed", results={"mask": ResultOverride(layout=transposed)}),
+    *sample_templates(dropout_template),
+    dropout_template("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
+    dropout_template("byte-mask", p=0.8, results=BYTE_MASK, dtypes=DtypeSelection.all),
+    dropout_template("no-mask", p=0.6, results=NO_MASK, dtypes=DtypeSelection.all),
+    dropout_template("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=DtypeSelection.all),
+    dropout_template(
+        "infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=DtypeSelection.all
+    ),
+    dropout_template("channels", (40, 30, 3, 2), results=_mask(shape=CHANNELS)),
+    dropout_template("channels-byte", (40, 30, 3, 2), results=_mask(Dtype.uint8, CHANNELS), dtypes=(F16,)),
+    dropout_template("rows", (300, 5), results=_mask(shape=(300, 1))),
+    dropout_template("one-for-all", (6, 5), results=_mask(shape=(1, 1))),
+    dropout_template("inference-no-mask", (5, 7), train=False, results=NO_MASK),
+    dropout_template("inference-own-generator", (5, 7), train=False, seed=None),
+    dropout_template("inference-p-1", (5, 7), p=1.0, train=False),
+    dropout_template("p-0", (5, 7), p=0.0),
+    dropout_template("p-1", (5, 7), p=1.0, domain=POSITIVE),
+    dropout_template("p-1-byte", (5, 7), p=1.0, domain=POSITIVE, results=BYTE_MASK),
+    dropout_template("mask-transposed", results={"mask": ResultOverride(layout=transposed)}),
 )
 
 register("diopiDropoutInp", templates=DROPOUTS)
@@ -325,8 +335,8 @@ register(
     "diopiDropout",
     templates=(
         *DROPOUTS,
-        dropped("mixed", SAMPLE, transposed, strided, results=_mask()),
-        dropped("expanded", SAMPLE, expanded, contiguous),
+        dropout_template("mixed", SAMPLE, transposed, strided, results=_mask()),
+        dropout_template("expanded", SAMPLE, expanded, contiguous),
     ),
 )
 
@@ -336,7 +346,7 @@ register(
 WEIGHTS, ZEROS = (1.0, 2.5, 0.5, 4.0, 2.0), (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
 
 
-def weighted(
+def weighted_template(
     label: str,
     weights: Sequence[float] = WEIGHTS,
     num_samples: int = 4000,
@@ -349,14 +359,14 @@ def weighted(
     turned = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
     domain = fixed_values(turned if turned.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
-    return sampled(label, (*rows, len(weights)), *layouts, arguments=arguments, **fields)
+    return sample_template(label, (*rows, len(weights)), *layouts, arguments=arguments, **fields)
 
 
-replaced = partial(weighted, replacement=True)
+replaced = partial(weighted_template, replacement=True)
 
 WEIGHTED = (
     replaced("sample", dtypes=DtypeSelection.all, smoke=True),
-    weighted("put-aside", WEIGHTS, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
+    weighted_template("put-aside", WEIGHTS, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
     replaced("zeros", ZEROS, dtypes=DtypeSelection.all),
     replaced("rows", WEIGHTS, 700, (6,), dtypes=DtypeSelection.all),
     *(
@@ -364,25 +374,25 @@ WEIGHTED = (
         for label, layouts in {"transposed": [transposed], "strided": [strided], "mixed": [strided, transposed]}.items()
         for template in (
             replaced(label, WEIGHTS, 400, (5,), *layouts),
-            weighted(f"{label}-put-aside", WEIGHTS, 3, (300,), *layouts),
+            weighted_template(f"{label}-put-aside", WEIGHTS, 3, (300,), *layouts),
         )
     ),
     replaced("expanded", WEIGHTS, 400, (4,), expanded, contiguous),
-    weighted("one", WEIGHTS, 1, (1500,)),
+    weighted_template("one", WEIGHTS, 1, (1500,)),
     replaced("one-replaced", WEIGHTS, 1, (1500,)),
-    weighted("three", WEIGHTS, 3, (1500,), dtypes=(F64,)),
-    weighted("all", WEIGHTS, 5, (200,)),
-    weighted("zeros-put-aside", ZEROS, 2, (600,)),
-    weighted("all-but-zeros", ZEROS, 3, (300,)),
-    weighted("zeros-too", ZEROS, 5, (300,), dtypes=(F64,)),
-    weighted("many", WEIGHTS * 200, 700),
+    weighted_template("three", WEIGHTS, 3, (1500,), dtypes=(F64,)),
+    weighted_template("all", WEIGHTS, 5, (200,)),
+    weighted_template("zeros-put-aside", ZEROS, 2, (600,)),
+    weighted_template("all-but-zeros", ZEROS, 3, (300,)),
+    weighted_template("zeros-too", ZEROS, 5, (300,), dtypes=(F64,)),
+    weighted_template("many", WEIGHTS * 200, 700),
     replaced("small-weights", [weight * 1e-3 for weight in WEIGHTS]),
     replaced("large-weights", [weight * 1e200 for weight in WEIGHTS], dtypes=(F64,)),
     replaced("certain", [0.0, 0.0, 2.0], 7, (4,)),
     replaced("single", [0.25], 3),
-    weighted("no-rows", WEIGHTS, 2, (0,)),
-    *seeded(replaced),
-    weighted("rows", num_samples=2, rows=(70_001,), large=True),
+    weighted_template("no-rows", WEIGHTS, 2, (0,)),
+    *seeded_templates(replaced),
+    weighted_template("rows", num_samples=2, rows=(70_001,), large=True),
     replaced("draws", num_samples=70_001, large=True),
 )
 

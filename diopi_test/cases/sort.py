@@ -40,7 +40,7 @@ EQUALS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.
 """Equal numbers of every kind: 0.0 equals −0.0, and all NaNs are equal, whatever their sign bit."""
 
 
-def neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def draw_neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw forty numbers that differ in their last bits, so that they are equal in a narrower type."""
     steps = np.resize(np.arange(-20, 20), count)
     middle = 1.0 if is_inexact(dtype) else (integer_range(dtype)[1] + 1) // 2
@@ -71,7 +71,7 @@ AXES: Mapping[str, tuple[Shape, int]] = {
 """Shapes of the input, and axes to sort along."""
 
 
-def also_along(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str, Shape, int]]:
+def untested_shapes(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str, Shape, int]]:
     """Return label, shape and axis for each axis that no template sorts along."""
     return list(untested_axes({(len(template.sizes), template.argument("dim")) for template in templates}))
 
@@ -98,7 +98,7 @@ def equal_rows(columns: int) -> Domain:
     return lambda rng, count, dtype: rng.permutation(np.arange(count // columns)).repeat(columns)
 
 
-def ordered(
+def sort_template(
     label: str,
     shape: Shape,
     dim: int | None,
@@ -116,49 +116,55 @@ WAYS = tuple(product((False, True), (None, False, True)))
 """Whether descending, and whether stable."""
 
 SORT = (
-    ordered("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
-    ordered("inner-descending", (2, 6, 3), -2, True, False, **STRIDED_IN_ALL_DTYPES),
-    ordered("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
-    ordered("stable-descending", (9, 4), 0, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
-    ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
+    sort_template("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
+    sort_template("inner-descending", (2, 6, 3), -2, True, False, **STRIDED_IN_ALL_DTYPES),
+    sort_template("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
+    sort_template("stable-descending", (9, 4), 0, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
+    sort_template("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
     *CaseTemplate.cycle_layouts(
-        [ordered(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES
+        [sort_template(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES
     ),
-    *(ordered(f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, EQUALS) for way in WAYS),
-    ordered("equals-of-halves", (26,), 0, True, True, EQUALS, dtypes=half),
-    ordered("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
-    ordered("infinite", (9,), 0, False, None, INFINITE, dtypes=floating),
-    ordered("infinite-descending", (9,), 0, True, None, INFINITE),
-    ordered("subnormal", (9,), 0, False, True, subnormal, dtypes=floating),
-    ordered("subnormal-descending", (27,), 0, True, True, subnormal),
-    ordered("whole-range", (5, 8), 1, False, True, full_range, dtypes=integer),
-    ordered("whole-range-descending", (5, 8), 0, True, True, full_range, dtypes=(Dtype.int8, Dtype.uint8)),
-    ordered("neighbours", (40,), 0, False, None, neighbours, dtypes=PRECISE),
-    ordered("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
-    ordered("expanded", (4, 6), 1, False, True, layout=expanded),
-    ordered("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
-    ordered("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
-    ordered("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
-    ordered("very-long", (4099,), 0, True, True, integer_values(-999, 999)),
-    ordered("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
-    ordered("int32-positions", (4, 9), 1, True, True, REPEATED, results={"indices": INT32, "out": INT32}),
-    ordered("int32-positions-any-order", (4, 9), 1, True, None, REPEATED, results={"indices": INT32, "out": INT32}),
+    *(
+        sort_template(f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, EQUALS)
+        for way in WAYS
+    ),
+    sort_template("equals-of-halves", (26,), 0, True, True, EQUALS, dtypes=half),
+    sort_template("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
+    sort_template("infinite", (9,), 0, False, None, INFINITE, dtypes=floating),
+    sort_template("infinite-descending", (9,), 0, True, None, INFINITE),
+    sort_template("subnormal", (9,), 0, False, True, subnormal, dtypes=floating),
+    sort_template("subnormal-descending", (27,), 0, True, True, subnormal),
+    sort_template("whole-range", (5, 8), 1, False, True, full_range, dtypes=integer),
+    sort_template("whole-range-descending", (5, 8), 0, True, True, full_range, dtypes=(Dtype.int8, Dtype.uint8)),
+    sort_template("neighbours", (40,), 0, False, None, draw_neighbours, dtypes=PRECISE),
+    sort_template("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
+    sort_template("expanded", (4, 6), 1, False, True, layout=expanded),
+    sort_template("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
+    sort_template("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
+    sort_template("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
+    sort_template("very-long", (4099,), 0, True, True, integer_values(-999, 999)),
+    sort_template("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
+    sort_template("int32-positions", (4, 9), 1, True, True, REPEATED, results={"indices": INT32, "out": INT32}),
+    sort_template(
+        "int32-positions-any-order", (4, 9), 1, True, None, REPEATED, results={"indices": INT32, "out": INT32}
+    ),
 )
 
 OTHER_AXES = tuple(
-    ordered(label, shape, dim, *way) for (label, shape, dim), way in zip(also_along(SORT), cycle(WAYS), strict=False)
+    sort_template(label, shape, dim, *way)
+    for (label, shape, dim), way in zip(untested_shapes(SORT), cycle(WAYS), strict=False)
 )
 
 FAR_ROWS: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "large": True}
 
 LARGE_SORT = (
-    ordered("long-rows", (3, 32_003), 1, False, None, large=True),
-    ordered("many-rows", (70_001, 3), 1, False, None, large=True),
-    ordered("long-columns", (4097, 17), 0, False, None, large=True),
-    ordered("half-far-apart", (67, 1031), 1, False, None, **FAR_ROWS),
+    sort_template("long-rows", (3, 32_003), 1, False, None, large=True),
+    sort_template("many-rows", (70_001, 3), 1, False, None, large=True),
+    sort_template("long-columns", (4097, 17), 0, False, None, large=True),
+    sort_template("half-far-apart", (67, 1031), 1, False, None, **FAR_ROWS),
 )
 
-ARGSORT = (*SORT, ordered("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES, *LARGE_SORT)
+ARGSORT = (*SORT, sort_template("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES, *LARGE_SORT)
 
 register(
     "diopiSort",
@@ -169,7 +175,7 @@ register(
 register("diopiArgsort", templates=ARGSORT, derive=derive_single_tensor(), non_discriminating={"length-one": ONE_PLACE})
 
 
-def largest(
+def topk_template(
     label: str,
     shape: Shape,
     dim: int,
@@ -184,50 +190,52 @@ def largest(
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
-def by_half() -> Iterator[CaseTemplate[Shape]]:
+def half_templates() -> Iterator[CaseTemplate[Shape]]:
     """Yield templates that select about half of the elements along each of `AXES`."""
     ways = cycle(((True, True), (False, True), (True, False), (False, False)))
     for label, (shape, dim) in AXES.items():
-        yield largest(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(ways))
+        yield topk_template(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(ways))
 
 
 TOPK = (
-    largest("rows", (4, 9), 1, 3, True, True, **SMOKE_IN_ALL_DTYPES),
-    largest("smallest", (9, 4), 0, 4, False, True, **SMOKE_IN_ALL_DTYPES),
-    largest("inner", (2, 6, 3), -2, 2, True, True, **STRIDED_IN_ALL_DTYPES),
-    largest("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
-    largest("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
-    largest("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
-    *CaseTemplate.cycle_layouts(by_half(), *PLACES),
-    largest("one", (4, 7), 1, 1, True, False),
-    largest("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
-    largest("many-of-very-many", (4099,), 0, 1025, False, True),
-    largest("negative", (4, 9), 1, 3, True, True, uniform(-9, -1)),
-    largest("all", (4, 7), 1, 7, True, True),
-    largest("all-smallest", (4, 7), 0, 4, False, True),
-    largest("all-any-order", (4, 7), 1, 7, True, False),
-    largest("none", (4, 7), 1, 0, True, True),
-    largest("equals", (3, 26), 1, 9, True, True, EQUALS, dtypes=(Dtype.float32, Dtype.bfloat16)),
-    largest("equals-smallest", (3, 26), 1, 9, False, True, EQUALS, dtypes=(Dtype.float32, Dtype.float16)),
-    largest("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
-    largest("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
-    largest("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
-    largest("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
-    largest("whole-range", (5, 8), 1, 3, True, True, full_range, dtypes=integer),
-    largest("neighbours", (40,), 0, 17, False, True, neighbours, dtypes=PRECISE),
-    largest("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),
-    largest("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
+    topk_template("rows", (4, 9), 1, 3, True, True, **SMOKE_IN_ALL_DTYPES),
+    topk_template("smallest", (9, 4), 0, 4, False, True, **SMOKE_IN_ALL_DTYPES),
+    topk_template("inner", (2, 6, 3), -2, 2, True, True, **STRIDED_IN_ALL_DTYPES),
+    topk_template("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
+    topk_template("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
+    topk_template("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
+    *CaseTemplate.cycle_layouts(half_templates(), *PLACES),
+    topk_template("one", (4, 7), 1, 1, True, False),
+    topk_template("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
+    topk_template("many-of-very-many", (4099,), 0, 1025, False, True),
+    topk_template("negative", (4, 9), 1, 3, True, True, uniform(-9, -1)),
+    topk_template("all", (4, 7), 1, 7, True, True),
+    topk_template("all-smallest", (4, 7), 0, 4, False, True),
+    topk_template("all-any-order", (4, 7), 1, 7, True, False),
+    topk_template("none", (4, 7), 1, 0, True, True),
+    topk_template("equals", (3, 26), 1, 9, True, True, EQUALS, dtypes=(Dtype.float32, Dtype.bfloat16)),
+    topk_template("equals-smallest", (3, 26), 1, 9, False, True, EQUALS, dtypes=(Dtype.float32, Dtype.float16)),
+    topk_template("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
+    topk_template("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
+    topk_template("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
+    topk_template("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
+    topk_template("whole-range", (5, 8), 1, 3, True, True, full_range, dtypes=integer),
+    topk_template("neighbours", (40,), 0, 17, False, True, draw_neighbours, dtypes=PRECISE),
+    topk_template("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),
+    topk_template("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
 )
 
 TOPK_ALONG = tuple(
-    largest(label, shape, dim, (shape[dim] + 1) // 2, *way)
-    for (label, shape, dim), way in zip(also_along(TOPK), cycle(product((True, False), (True, False))), strict=False)
+    topk_template(label, shape, dim, (shape[dim] + 1) // 2, *way)
+    for (label, shape, dim), way in zip(
+        untested_shapes(TOPK), cycle(product((True, False), (True, False))), strict=False
+    )
 )
 
 LARGE_TOPK = (
-    largest("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
-    largest("many-rows", (70_001, 5), 1, 2, True, True, large=True),
-    largest("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_ROWS),
+    topk_template("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
+    topk_template("many-rows", (70_001, 5), 1, 2, True, True, large=True),
+    topk_template("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_ROWS),
 )
 
 register(
@@ -299,7 +307,7 @@ LARGE_SORT_BACKWARD = (
 )
 
 
-def gathered_gradient(template: CaseTemplate[AxisSort], dtype: Dtype) -> Mapping[str, Any]:
+def sort_backward_arguments(template: CaseTemplate[AxisSort], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiSortBackward` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -314,12 +322,12 @@ def gathered_gradient(template: CaseTemplate[AxisSort], dtype: Dtype) -> Mapping
 register(
     "diopiSortBackward",
     templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG, *LARGE_SORT_BACKWARD),
-    derive=gathered_gradient,
+    derive=sort_backward_arguments,
 )
 
 
-def few_slices(shape: Shape, dim: int, different: int) -> Domain:
-    """Return a domain of small numbers with `different` distinct slices across axis `dim`."""
+def repeated_slices(shape: Shape, dim: int, different: int) -> Domain:
+    """Return a domain of small numbers with `unique_template` distinct slices across axis `dim`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         elements_per_slice = int(np.prod(shape)) // shape[dim]
@@ -333,7 +341,7 @@ def few_slices(shape: Shape, dim: int, different: int) -> Domain:
     return draw
 
 
-def choice_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def draw_repeated_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw few values from the whole range, each several times."""
     return rng.choice(full_range(rng, max(count // 3, 1), dtype), count)
 
@@ -341,7 +349,7 @@ def choice_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[A
 ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
 
 
-def different(
+def unique_template(
     label: str,
     shape: Shape,
     dim: int | None = None,
@@ -353,11 +361,11 @@ def different(
 ) -> CaseTemplate[Shape]:
     """Return a template of the distinct numbers, or slices across axis `dim`; by default only a few are distinct."""
     arguments: Arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
-    usual = REPEATED if dim is None else few_slices(shape, dim, 3)
+    usual = REPEATED if dim is None else repeated_slices(shape, dim, 3)
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or usual})
 
 
-def in_layout(layout: Layout) -> dict[str, Any]:
+def fields_in_layout(layout: Layout) -> dict[str, Any]:
     """Return the fields of a template in every element type, with this layout of the input and of the indices."""
     return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": DtypeSelection.all}
 
@@ -365,53 +373,55 @@ def in_layout(layout: Layout) -> dict[str, Any]:
 UNMAPPED: Mapping[str, Any] = {"results": {"indices": None}}
 
 UNIQUE = (
-    different("matrix", (4, 5), **SMOKE_IN_ALL_DTYPES),
-    different("rows", (7, 3), 0, **SMOKE_IN_ALL_DTYPES),
-    different("inner", (2, 6, 3), -2, **in_layout(strided)),
-    different("columns", (4, 6), 1, False, **in_layout(transposed)),
-    different("any-order", (4, 5), None, False, **in_layout(transposed)),
-    different("not-counted", (4, 5), counted=False),
-    different("not-mapped", (4, 5), **UNMAPPED),
-    different("values-alone", (4, 5), counted=False, **UNMAPPED),
-    different("slices-not-counted", (7, 3), 0, counted=False),
-    different("slices-not-mapped", (7, 3), 0, **UNMAPPED),
-    different("slices-alone", (7, 3), 0, False, counted=False, **UNMAPPED),
-    different("all-different", (9,), domain=distinct),
-    different("all-slices-different", (5, 4), 1, domain=distinct),
-    different("all-equal", (3, 4), domain=integer_values(2, 2)),
-    different("all-slices-equal", (3, 4), -1, domain=few_slices((3, 4), -1, 1)),
-    different("number", ()),
-    different("nothing", (0,)),
-    different("no-rows", (0, 3)),
-    different("no-slices", (0, 3), 0, domain=REPEATED),
-    different("first-of-4", (7, 2, 1, 2), -4),
-    different("last-of-5", (2, 1, 3, 2, 6), -1),
-    different("vector", (9,), 0, domain=REPEATED),
-    different("expanded", (4, 5), layout=expanded),
-    different("zeros", (12,), domain=ZEROS, dtypes=floating),
-    different("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
-    different("negative-zeros", (6,), domain=choice([-0.0, 1.0]), dtypes=(Dtype.float32, Dtype.float16)),
-    different("infinite", (18,), domain=choice([inf, -inf, 2.0, 0.5, -1.0]), dtypes=floating),
-    different("not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating),
-    different("whole-range", (4, 6), domain=choice_of_whole_range, dtypes=integer),
-    different("neighbours", (60,), domain=neighbours, dtypes=PRECISE),
-    different("long", (1031,), domain=integer_values(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
-    different("many-different", (2, 1031), domain=integer_values(0, 1500)),
-    different("long-slices", (130, 5), 0, domain=few_slices((130, 5), 0, 6)),
-    different("wide-slices", (9, 140), 0, domain=few_slices((9, 140), 0, 4)),
-    different("cube", (4, 4, 4), 1),
-    different("int32-positions", (4, 5), results={"indices": INT32}),
-    different("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32}),
+    unique_template("matrix", (4, 5), **SMOKE_IN_ALL_DTYPES),
+    unique_template("rows", (7, 3), 0, **SMOKE_IN_ALL_DTYPES),
+    unique_template("inner", (2, 6, 3), -2, **fields_in_layout(strided)),
+    unique_template("columns", (4, 6), 1, False, **fields_in_layout(transposed)),
+    unique_template("any-order", (4, 5), None, False, **fields_in_layout(transposed)),
+    unique_template("not-counted", (4, 5), counted=False),
+    unique_template("not-mapped", (4, 5), **UNMAPPED),
+    unique_template("values-alone", (4, 5), counted=False, **UNMAPPED),
+    unique_template("slices-not-counted", (7, 3), 0, counted=False),
+    unique_template("slices-not-mapped", (7, 3), 0, **UNMAPPED),
+    unique_template("slices-alone", (7, 3), 0, False, counted=False, **UNMAPPED),
+    unique_template("all-different", (9,), domain=distinct),
+    unique_template("all-slices-different", (5, 4), 1, domain=distinct),
+    unique_template("all-equal", (3, 4), domain=integer_values(2, 2)),
+    unique_template("all-slices-equal", (3, 4), -1, domain=repeated_slices((3, 4), -1, 1)),
+    unique_template("number", ()),
+    unique_template("nothing", (0,)),
+    unique_template("no-rows", (0, 3)),
+    unique_template("no-slices", (0, 3), 0, domain=REPEATED),
+    unique_template("first-of-4", (7, 2, 1, 2), -4),
+    unique_template("last-of-5", (2, 1, 3, 2, 6), -1),
+    unique_template("vector", (9,), 0, domain=REPEATED),
+    unique_template("expanded", (4, 5), layout=expanded),
+    unique_template("zeros", (12,), domain=ZEROS, dtypes=floating),
+    unique_template("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
+    unique_template("negative-zeros", (6,), domain=choice([-0.0, 1.0]), dtypes=(Dtype.float32, Dtype.float16)),
+    unique_template("infinite", (18,), domain=choice([inf, -inf, 2.0, 0.5, -1.0]), dtypes=floating),
+    unique_template(
+        "not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating
+    ),
+    unique_template("whole-range", (4, 6), domain=draw_repeated_of_whole_range, dtypes=integer),
+    unique_template("neighbours", (60,), domain=draw_neighbours, dtypes=PRECISE),
+    unique_template("long", (1031,), domain=integer_values(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
+    unique_template("many-different", (2, 1031), domain=integer_values(0, 1500)),
+    unique_template("long-slices", (130, 5), 0, domain=repeated_slices((130, 5), 0, 6)),
+    unique_template("wide-slices", (9, 140), 0, domain=repeated_slices((9, 140), 0, 4)),
+    unique_template("cube", (4, 4, 4), 1),
+    unique_template("int32-positions", (4, 5), results={"indices": INT32}),
+    unique_template("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32}),
 )
 
 UNIQUE_ALONG = tuple(
-    different(label, shape, dim, domain=few_slices(shape, dim, 2) if len(shape) > 1 else REPEATED)
-    for label, shape, dim in also_along(template for template in UNIQUE if template.argument("dim") is not None)
+    unique_template(label, shape, dim, domain=repeated_slices(shape, dim, 2) if len(shape) > 1 else REPEATED)
+    for label, shape, dim in untested_shapes(template for template in UNIQUE if template.argument("dim") is not None)
 )
 
 LARGE_UNIQUE = (
-    different("tokens", (263, 257), dtypes=(Dtype.int64,), large=True),
-    different("numbers", (67, 1031), large=True),
+    unique_template("tokens", (263, 257), dtypes=(Dtype.int64,), large=True),
+    unique_template("numbers", (67, 1031), large=True),
 )
 
 register(

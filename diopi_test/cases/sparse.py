@@ -38,7 +38,7 @@ class Csr:
     parts: Layout = contiguous
 
 
-def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate[Csr]:
+def sparse_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[Csr]:
     """Return a template of a product with `counts` entries per row; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Csr.__annotations__}
     return CaseTemplate(label, Csr(counts=counts, **sizes), **fields)
@@ -55,7 +55,7 @@ def _columns(sizes: Csr) -> Any:
     return np.concatenate([np.zeros(0, np.int64), *rows])
 
 
-def of_product(template: CaseTemplate[Csr], dtype: Dtype) -> Mapping[str, Any]:
+def product_arguments(template: CaseTemplate[Csr], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiSpMM` from the sizes of a template."""
     sizes, layout = template.sizes, template.sizes.parts
     parts = [
@@ -71,29 +71,29 @@ _INFINITE = choice([1.0, inf, -2.0, nan, 0.5, 3.0])
 register(
     "diopiSpMM",
     templates=(
-        sparse("", 2, 0, 3, 1, **SMOKE_IN_ALL_DTYPES),
-        sparse("int64", 2, 0, 3, 1, index=Dtype.int64),
-        sparse("columns-in-no-order", 4, 3, 5, order="mixed"),
-        sparse("columns-repeated", 4, 3, 5, order="repeated"),
-        sparse("one-row", 5),
-        sparse("vector", 2, 3, 1, columns=1),
-        sparse("last-rows-empty", 2, 3, 0, 0),
-        sparse("first-rows-empty", 0, 0, 0, 4, 2, 3),
-        sparse("full", 7, 7, 7),
-        sparse("one-each", 1, 1, 1, 1, 1, 1),
-        sparse("long", 900, 2, 517, inner=1031, columns=3),
-        sparse("many-rows", *(1, 0, 3) * 100, inner=9, columns=2),
-        sparse("wide", 2, 3, columns=300),
-        sparse("no-entries", 0, 0, 0),
-        sparse("no-columns", 2, 1, columns=0),
-        sparse("no-rows"),
-        sparse("transposed", 2, 3, 1, **same_layout(transposed)),
-        sparse("strided", 2, 3, 1, **same_layout(strided)),
-        sparse("strided-parts", 2, 3, 1, parts=strided),
-        sparse("special", 2, 0, 3, 1, domains={"mat2": _INFINITE}),
-        sparse("large-and-small", 3, 4, 2, domains={"mat2": any_value}),
-        sparse("exact", 4, 6, 5, domains=dict.fromkeys(("input", "mat2"), exact_numbers), exact=True),
-        sparse(
+        sparse_template("", 2, 0, 3, 1, **SMOKE_IN_ALL_DTYPES),
+        sparse_template("int64", 2, 0, 3, 1, index=Dtype.int64),
+        sparse_template("columns-in-no-order", 4, 3, 5, order="mixed"),
+        sparse_template("columns-repeated", 4, 3, 5, order="repeated"),
+        sparse_template("one-row", 5),
+        sparse_template("vector", 2, 3, 1, columns=1),
+        sparse_template("last-rows-empty", 2, 3, 0, 0),
+        sparse_template("first-rows-empty", 0, 0, 0, 4, 2, 3),
+        sparse_template("full", 7, 7, 7),
+        sparse_template("one-each", 1, 1, 1, 1, 1, 1),
+        sparse_template("long", 900, 2, 517, inner=1031, columns=3),
+        sparse_template("many-rows", *(1, 0, 3) * 100, inner=9, columns=2),
+        sparse_template("wide", 2, 3, columns=300),
+        sparse_template("no-entries", 0, 0, 0),
+        sparse_template("no-columns", 2, 1, columns=0),
+        sparse_template("no-rows"),
+        sparse_template("transposed", 2, 3, 1, **same_layout(transposed)),
+        sparse_template("strided", 2, 3, 1, **same_layout(strided)),
+        sparse_template("strided-parts", 2, 3, 1, parts=strided),
+        sparse_template("special", 2, 0, 3, 1, domains={"mat2": _INFINITE}),
+        sparse_template("large-and-small", 3, 4, 2, domains={"mat2": any_value}),
+        sparse_template("exact", 4, 6, 5, domains=dict.fromkeys(("input", "mat2"), exact_numbers), exact=True),
+        sparse_template(
             "exact-repeated",
             6,
             5,
@@ -101,9 +101,9 @@ register(
             exact=True,
             order="repeated",
         ),
-        sparse("rows", *(3, 0, 7, 1) * 2053, inner=4099, columns=19, order="mixed", large=True),
-        sparse("wide", *(17, 2) * 67, inner=131, columns=1031, large=True),
+        sparse_template("rows", *(3, 0, 7, 1) * 2053, inner=4099, columns=19, order="mixed", large=True),
+        sparse_template("wide", *(17, 2) * 67, inner=131, columns=1031, large=True),
     ),
-    derive=of_product,
+    derive=product_arguments,
     non_discriminating={"no-entries": "rows without entries are 0"},
 )

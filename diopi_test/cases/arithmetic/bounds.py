@@ -21,14 +21,14 @@ from diopi_test.cases.arithmetic.values import (
     WIDE,
     by_category,
     by_kind,
-    few_specials,
-    truths_or,
+    number_wrapping_to,
+    special_value_templates,
+    truth_values_or,
     wide_integers,
-    wrapping_to,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, normal, special_values, uniform
-from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern_template, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate
@@ -42,7 +42,7 @@ def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[A
     return np.resize(np.where(values == 0, 0, values), count)
 
 
-def lone_in_the_middle(domain: Domain) -> Domain:
+def with_single_number_near_zero(domain: Domain) -> Domain:
     """Return a domain like `domain` that draws a number between −0.5 and 0.5 if it is to draw only one."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -55,12 +55,12 @@ def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
     """Return domains of values around zero and of bounds closer to it: a third of the values lie on either side."""
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
-    integers = truths_or(is_upper, full_range)
+    integers = truth_values_or(is_upper, full_range)
     names = Elementwise(prototype).tensor_names()
-    return {name: by_kind(lone_in_the_middle(domains[name]), integers) for name in names}
+    return {name: by_kind(with_single_number_near_zero(domains[name]), integers) for name in names}
 
 
-def middle(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
+def middle_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
     """Return a bound that is in the middle of each type's values."""
     other_dtypes = by_category(of_bool, of_integers, of_floats)
     return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
@@ -71,18 +71,20 @@ CROSSED = "if the lower bound exceeds the upper bound, every result is the upper
 
 
 @cases_for("diopiClamp", non_discriminating={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
-def clamp(prototype: Prototype) -> Iterator[Case]:
+def clamp_cases(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
-    usual = Elementwise(prototype).distribute(domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
-    clamp_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
-    templates = [*usual, *clamp_cases(prototype, domains)]
+    usual = Elementwise(prototype).distribute(
+        domains, {"min": middle_bound(0, 60, 2, -0.3), "max": middle_bound(1, 180, 90, 1.1)}
+    )
+    make_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
+    templates = [*usual, *make_cases(prototype, domains)]
     return Elementwise(prototype).cases(templates)
 
 
 def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
     """Yield the cases whose bounds are tensors."""
     either = {**domains, "min": domains["max"]}
-    for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
+    for shapes in (ROW, pattern_template("matrix", (3, 4), layouts=[transposed, strided])):
         yield shapes.with_domains(either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
         yield shapes.with_domains(either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
     for shapes in TERNARY:
@@ -113,7 +115,7 @@ ZERO_BOUNDS: Mapping[str, Arguments] = {
     "zero-max": {"min": None, "max": 0.0},
     "minus-zero-max": {"min": -1, "max": -0.0},
 }
-INNER = middle(0, 100, 3, 0)
+INNER = middle_bound(0, 100, 3, 0)
 WHOLE_BOUNDS: Mapping[str, Arguments] = {
     "no-min": {"min": None, "max": INNER},
     "no-max": {"min": INNER, "max": None},
@@ -129,8 +131,10 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
     yield from ROW.variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from ROW.variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
     yield ROW.with_domains({"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
-    yield ROW.with_domains(domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
-    yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
+    yield ROW.with_domains(
+        domains, "wrapped-number", {"min": number_wrapping_to(90), "max": number_wrapping_to(170)}, [Dtype.uint8]
+    )
+    yield from special_value_templates(prototype, {"min": -1.5, "max": 2.5}, floating)
     yield from HALVES
     yield from (template.to_dtype(Dtype.int32).replace(case_class=CALLERS) for template in HALVES)
     yield ROW.with_domains(
@@ -140,15 +144,17 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
 
 NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND}
 NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
-SQUARE = pattern("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
+SQUARE = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
 
 
 @cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", non_discriminating=NO_CHOICE)
-def bound(prototype: Prototype) -> Iterator[Case]:
+def bound_cases(prototype: Prototype) -> Iterator[Case]:
     name = prototype.arguments[1].name
     domains = _around_bounds(prototype)
     templates = [
-        *Elementwise(prototype).distribute(domains, {name: middle(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}),
+        *Elementwise(prototype).distribute(
+            domains, {name: middle_bound(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}
+        ),
         ROW.with_domains(dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
     ]
     if name in domains:
@@ -156,9 +162,9 @@ def bound(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).mixed_types({"input": SMALL, name: WIDE})
     else:
         templates += ROW.variants(domains, vary_argument("at", name, NUMBERS), [F32, F16])
-        templates.append(ROW.with_domains(domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
+        templates.append(ROW.with_domains(domains, "wrapped-number", {name: number_wrapping_to(120)}, [Dtype.uint8]))
         templates += ROW.variants(ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
-        templates += few_specials(prototype, {name: -1.5}, floating)
+        templates += special_value_templates(prototype, {name: -1.5}, floating)
         few_values = {"input": integer_values(-3, 3)}
         templates.append(
             ROW.with_domains(few_values, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False)

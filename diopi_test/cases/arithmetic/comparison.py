@@ -20,15 +20,15 @@ from diopi_test.cases.arithmetic.values import (
     by_category,
     by_dtype,
     by_kind,
-    either_way,
-    few_specials,
     for_both_operands,
-    truths_or,
-    wrapping_to,
+    number_wrapping_to,
+    rounded_in_one_operand,
+    special_value_templates,
+    truth_values_or,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, normal
-from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern_template, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
@@ -38,7 +38,7 @@ from lib_rt.formats import format_of, is_inexact
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
 
-def just_off(domain: Domain) -> Domain:
+def with_small_increases(domain: Domain) -> Domain:
     """Return a domain like `domain` with a third of its numbers increased by less than a narrower type shows."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -78,25 +78,27 @@ TO_NUMBER = (
     ROW.with_domains({"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
     ROW.with_domains({"input": IntegerGap(F16).representable_neighbors()}, "to-whole", {"other": 2049}, [F16]),
     ROW.with_domains({"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
-    ROW.with_domains({"input": choice([2, 3, 4])}, "wrapped-number", {"other": wrapping_to(3)}, INTEGERS),
+    ROW.with_domains({"input": choice([2, 3, 4])}, "wrapped-number", {"other": number_wrapping_to(3)}, INTEGERS),
 )
 
 
 @cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON)
-def comparison(prototype: Prototype) -> Iterator[Case]:
+def comparison_cases(prototype: Prototype) -> Iterator[Case]:
     # of the two truth values, none is greater than 1, none less than 0
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))
     few_values = few_numbers(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
-    domains = {"input": few_values, "other": truths_or(bool(truth), few_values)}
+    domains = {"input": few_values, "other": truth_values_or(bool(truth), few_values)}
     templates = [
         *Elementwise(prototype).distribute(domains, {"other": by_category(truth, 1, 1.0)}),
-        *few_specials(prototype, {"other": by_category(1, 0, 0.0)}),
+        *special_value_templates(prototype, {"other": by_category(1, 0, 0.0)}),
         *COMPARISONS,
         *(ROW.with_domains(domains, "", {"other": 1}, [F32]).to_dtype(dtype) for dtype in (F32, Dtype.int64)),
     ]
     if prototype.parameter("other").is_tensor:
-        templates += Elementwise(prototype).mixed_types({"input": few_values, "other": just_off(few_values)})
-        templates += Elementwise(prototype).promoted(either_way)
+        templates += Elementwise(prototype).mixed_types(
+            {"input": few_values, "other": with_small_increases(few_values)}
+        )
+        templates += Elementwise(prototype).promoted(rounded_in_one_operand)
         templates.append(TABLE.with_domains(for_both_operands(POINTS), "special", dtypes=complexes))
     else:
         to_no_element = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
@@ -107,7 +109,7 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
 # Logic
 
 
-def truths(first: bool) -> Domain:
+def truth_values(first: bool) -> Domain:
     """Return a domain of zeros and nonzero values that a lossy conversion turns into zeros.
 
     The nonzero values are fractions, and integers whose lowest byte is zero.
@@ -132,11 +134,11 @@ def truths(first: bool) -> Domain:
 @cases_for(
     "diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "only a few of the special values are false"}
 )
-def logic(prototype: Prototype) -> Iterator[Case]:
-    domains = for_both_operands(truths(prototype.base == "diopiLogicalAnd"))
+def logic_cases(prototype: Prototype) -> Iterator[Case]:
+    domains = for_both_operands(truth_values(prototype.base == "diopiLogicalAnd"))
     templates = [
         *Elementwise(prototype).distribute(domains),
-        *few_specials(prototype),
+        *special_value_templates(prototype),
         *Elementwise(prototype).mixed_types(domains),
     ]
     return Elementwise(prototype).cases(templates)
@@ -145,13 +147,13 @@ def logic(prototype: Prototype) -> Iterator[Case]:
 @cases_for(
     "diopiBitwiseAnd", "diopiBitwiseOr", non_discriminating={"0|all": "no bit of 0 is set, and every bit of −1 is set"}
 )
-def bitwise(prototype: Prototype) -> Iterator[Case]:
+def bitwise_cases(prototype: Prototype) -> Iterator[Case]:
     is_and = prototype.base == "diopiBitwiseAnd"
-    domains = for_both_operands(truths_or(is_and, full_range))
+    domains = for_both_operands(truth_values_or(is_and, full_range))
     masks = vary_argument("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
     templates = [
         *Elementwise(prototype).distribute(domains, {"other": by_category(int(is_and), 0x5A, 0)}),
-        *few_specials(prototype, {"other": -2}, signed),
+        *special_value_templates(prototype, {"other": -2}, signed),
         *ROW.variants(domains, masks, signed),
         ROW.with_domains(domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
         ROW.with_domains(domains, "0", {"other": 0}, [Dtype.bool]),
@@ -159,7 +161,7 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
     ]
     if prototype.form == "scalar":
         templates.append(ROW.with_domains(domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
-        templates.append(ROW.with_domains(domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
+        templates.append(ROW.with_domains(domains, "wrapped-number", {"other": number_wrapping_to(0x5A)}, INTEGERS[2:]))
     return Elementwise(prototype).cases(templates)
 
 
@@ -167,16 +169,16 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
 
 
 EQUAL_PATTERNS = (
-    pattern("matrix", (4, 5), smoke=True, dtypes=DtypeSelection.all),
-    pattern("scalar", (), dtypes=[F32, Dtype.int64]),
-    pattern("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
-    pattern("long", (1031,), dtypes=[F32, Dtype.int64]),
+    pattern_template("matrix", (4, 5), smoke=True, dtypes=DtypeSelection.all),
+    pattern_template("scalar", (), dtypes=[F32, Dtype.int64]),
+    pattern_template("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
+    pattern_template("long", (1031,), dtypes=[F32, Dtype.int64]),
 )
 LARGE_EQUAL = (
-    pattern("same", (263, 257), large=True),
-    pattern("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], large=True),
+    pattern_template("same", (263, 257), large=True),
+    pattern_template("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], large=True),
 )
-LARGE_DIFFERENT = pattern("last-differs", (70_001,), large=True)
+LARGE_DIFFERENT = pattern_template("last-differs", (70_001,), large=True)
 SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "shapes": ((2, 3), (3, 2)),
     "broadcast": ((2, 3), (3,)),
@@ -187,7 +189,7 @@ SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 VALUES = {"nan": (nan, nan), "zeros": (0.0, -0.0), "infinities": (inf, inf), "signs": (inf, -inf)}
 
 
-def _pair(
+def _constant_pair_template(
     label: str,
     values: Sequence[float],
     dtypes: Sequence[Dtype] = (F32, F32),
@@ -201,37 +203,37 @@ def _pair(
     return CaseTemplate(label, (), {"input": left, "other": right_operand}, dtypes=dtypes[:1])
 
 
-def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
+def _near_integer_template(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
     """Return a template of an integer that `types[1]` can't represent and a number `distance` above its neighbour."""
     gap = IntegerGap(types[1]).first
-    return _pair(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
+    return _constant_pair_template(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
 
 
 EQUAL_PAIRS = (
-    *(_pair(label, (1.0, 1.0), shapes=shapes) for label, shapes in SHAPES.items()),
-    *(_pair(label, values, shapes=((3,), (3,))) for label, values in VALUES.items()),
-    _pair("with-int32", (200, 200), (Dtype.uint8, Dtype.int32)),
-    _pair("with-int32-other", (200, 56), (Dtype.uint8, Dtype.int32)),
-    _pair("with-int8", (100, 100), (Dtype.uint8, Dtype.int8)),
-    _pair("with-int8-other", (200, -56), (Dtype.uint8, Dtype.int8)),
-    *(_meeting("", types, 0) for types in Elementwise.PROMOTED_PAIRS),
-    *(_meeting("-other", types, 4) for types in Elementwise.PROMOTED_PAIRS),
+    *(_constant_pair_template(label, (1.0, 1.0), shapes=shapes) for label, shapes in SHAPES.items()),
+    *(_constant_pair_template(label, values, shapes=((3,), (3,))) for label, values in VALUES.items()),
+    _constant_pair_template("with-int32", (200, 200), (Dtype.uint8, Dtype.int32)),
+    _constant_pair_template("with-int32-other", (200, 56), (Dtype.uint8, Dtype.int32)),
+    _constant_pair_template("with-int8", (100, 100), (Dtype.uint8, Dtype.int8)),
+    _constant_pair_template("with-int8-other", (200, -56), (Dtype.uint8, Dtype.int8)),
+    *(_near_integer_template("", types, 0) for types in Elementwise.PROMOTED_PAIRS),
+    *(_near_integer_template("-other", types, 4) for types in Elementwise.PROMOTED_PAIRS),
 )
 
 
 @cases_for("diopiEqual")
-def equal(prototype: Prototype) -> Iterator[Case]:
+def equal_cases(prototype: Prototype) -> Iterator[Case]:
     places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
     for label, altered in places.items():
         yield from expand(
-            prototype, [shapes.with_domains({}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered)
+            prototype, [shapes.with_domains({}, label) for shapes in EQUAL_PATTERNS], _derive_altered_copy(altered)
         )
     yield from expand(prototype, EQUAL_PAIRS)
-    yield from expand(prototype, LARGE_EQUAL, _altered_copy([]))
-    yield from expand(prototype, [LARGE_DIFFERENT], _altered_copy([-1]))
+    yield from expand(prototype, LARGE_EQUAL, _derive_altered_copy([]))
+    yield from expand(prototype, [LARGE_DIFFERENT], _derive_altered_copy([-1]))
 
 
-def _altered_copy(places: Sequence[int]) -> Derive[Any]:
+def _derive_altered_copy(places: Sequence[int]) -> Derive[Any]:
     """Return a function that derives two tensors that differ as little as possible, at `places` in row-major order."""
 
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:

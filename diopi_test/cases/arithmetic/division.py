@@ -23,11 +23,11 @@ from diopi_test.cases.arithmetic.values import (
     by_category,
     by_dtype,
     by_kind,
-    few_specials,
     for_both_operands,
     nonzero,
+    number_wrapping_to,
+    special_value_templates,
     wide_integers,
-    wrapping_to,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import (
@@ -41,7 +41,7 @@ from diopi_test.cases.domains import (
     tiny_multiples,
     uniform,
 )
-from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern_template, vary_argument
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
 from diopi_test.cases.type_promotion import IntegerGap
@@ -55,12 +55,12 @@ OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 
 OFF_JUMPS = (
     BASIC_ROW.replace(dtypes=floating),
-    pattern("long", (1031,)),
-    pattern("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
+    pattern_template("long", (1031,)),
+    pattern_template("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
 )
 
 
-def off_jumps(
+def cases_off_jumps(
     prototype: Prototype,
     label: str = "",
     patterns: Iterable[CaseTemplate[Operands]] = OFF_JUMPS,
@@ -95,10 +95,10 @@ DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "thi
         "by-(inf|nan)|(trunc|floor)-ends-by-nan": "every quotient by infinity is 0, and every quotient by NaN is NaN"
     },
 )
-def div(prototype: Prototype) -> Iterator[Case]:
+def div_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [
         *Elementwise(prototype).distribute(DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
-        *few_specials(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
+        *special_value_templates(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
         *ROW.variants(DIVISION, DIVISORS),
         *Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
         *Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
@@ -106,14 +106,14 @@ def div(prototype: Prototype) -> Iterator[Case]:
     ]
     if prototype.form == "scalar":
         templates.append(ROW.with_domains(DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
-        templates += [_by_wrapped_number(mode) for mode in RoundMode if mode != RoundMode.END]
+        templates += [_wrapped_number_template(mode) for mode in RoundMode if mode != RoundMode.END]
     if not prototype.is_inplace:
         templates += Elementwise(prototype).promoted(dividends, TRUE)
         wide = {"input": uniform(2**40, 2**50), "other": uniform(-9, 9)}
         templates += Elementwise(prototype).mixed_types(wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
     yield from Elementwise(prototype).cases(templates)
     for mode in (RoundMode.trunc, RoundMode.floor):
-        yield from off_jumps(prototype, mode.name, rounding_mode=mode)
+        yield from cases_off_jumps(prototype, mode.name, rounding_mode=mode)
 
 
 def dividends(dtype: Dtype) -> dict[str, Domain]:
@@ -129,7 +129,7 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
     }
 
 
-def _rounded(mode: RoundMode) -> list[CaseTemplate[Operands]]:
+def _rounded_quotient_templates(mode: RoundMode) -> list[CaseTemplate[Operands]]:
     """Return templates of exact quotients that the function rounds."""
     rounding = {"rounding_mode": mode}
     negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
@@ -141,9 +141,9 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate[Operands]]:
     ]
 
 
-def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Operands]:
+def _wrapped_number_template(mode: RoundMode) -> CaseTemplate[Operands]:
     """Return a template of integers and a number outside their range, which wraps around unless division is true."""
-    arguments: Arguments = {"other": wrapping_to(7), "rounding_mode": mode}
+    arguments: Arguments = {"other": number_wrapping_to(7), "rounding_mode": mode}
     return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
@@ -159,8 +159,8 @@ TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
 BY_LEAST: Mapping[str, Arguments] = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
 
 ROUNDED = (
-    *_rounded(RoundMode.trunc),
-    *_rounded(RoundMode.floor),
+    *_rounded_quotient_templates(RoundMode.trunc),
+    *_rounded_quotient_templates(RoundMode.floor),
     *EXACT_TABLE.variants(NEAR_LEAST, BY_LEAST, floating),
     EXACT_TABLE.with_domains(
         TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
@@ -179,20 +179,20 @@ SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values
 """Small whole numbers, for which one remainder in three is 0."""
 
 
-def _ends(*values: float) -> Mapping[str, Arguments]:
+def _arguments_at_ends(*values: float) -> Mapping[str, Arguments]:
     """Return sets of arguments by label: in each, `input` and `other` are the same one of these values."""
     return {f"ends-{number}": {"input": number, "other": number} for number in values}
 
 
-def _highest(dtype: Dtype) -> float:
+def _large_power(dtype: Dtype) -> float:
     """Return a power of two so large that quotients by fractions are large while all remainders are exact."""
     return 2.0 ** (format_of(dtype).precision - 2)
 
 
-HIGH = by_dtype(lambda dtype: integer_values(int(_highest(dtype) / 2), int(_highest(dtype))))
+HIGH = by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
 FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
 NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "other": -4}}
-BELOW_HIGHEST = ByDtype(lambda dtype: _highest(dtype) - 1)
+BELOW_HIGHEST = ByDtype(lambda dtype: _large_power(dtype) - 1)
 
 FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
 FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
@@ -207,8 +207,8 @@ OVERFLOWING_QUOTIENTS = {
 REMAINDERS = (
     *EXACT_TABLE.variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed)),
     *EXACT_TABLE.variants(SMALL_WHOLE, FOURS, [Dtype.uint8]),
-    *EXACT_TABLE.variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32]),
-    *EXACT_TABLE.variants(OF_ENDS, _ends(-inf), OTHER_FLOATS),
+    *EXACT_TABLE.variants(OF_ENDS, _arguments_at_ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32]),
+    *EXACT_TABLE.variants(OF_ENDS, _arguments_at_ends(-inf), OTHER_FLOATS),
     TABLE.with_domains(NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
     TABLE.with_domains(
         {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating
@@ -226,13 +226,13 @@ BY_NUMBER = (
     ROW.with_domains({"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
     BASIC_ROW.with_domains(TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
     BASIC_ROW.with_domains(TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
-    ROW.with_domains({"input": full_range}, "wrapped-number", {"other": wrapping_to(7)}, INTEGERS),
+    ROW.with_domains({"input": full_range}, "wrapped-number", {"other": number_wrapping_to(7)}, INTEGERS),
     ROW.with_domains({"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
 
 
 @cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER)
-def remainder(prototype: Prototype) -> Iterator[Case]:
+def remainder_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [
         *Elementwise(prototype).distribute(
             {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
@@ -255,14 +255,14 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
         )
         templates += Elementwise(prototype).mixed_types(TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
         templates += Elementwise(prototype).mixed_types(by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
-    yield from off_jumps(prototype, patterns=(*OFF_JUMPS, *Elementwise(prototype).large_patterns()))
+    yield from cases_off_jumps(prototype, patterns=(*OFF_JUMPS, *Elementwise(prototype).large_patterns()))
     yield from Elementwise(prototype).cases(templates, large=False)
 
 
 OF_NUMBER = (
     *REMAINDERS,
     ROW.with_domains({"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
-    ROW.with_domains({"other": choice([7, 5, 11])}, "wrapped-number", {"input": wrapping_to(101)}, INTEGERS),
+    ROW.with_domains({"other": choice([7, 5, 11])}, "wrapped-number", {"input": number_wrapping_to(101)}, INTEGERS),
     ROW.with_domains(
         {"other": nonzero(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
     ),
@@ -276,7 +276,7 @@ OF_NUMBER = (
 
 
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER)
-def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
+def remainder_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
     usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])

@@ -31,7 +31,7 @@ MANY_SHAPES: Shapes = [(n % 4 + 1, 2) for n in range(21)]
 LONG: Shapes = ((1031,), (2, 3))
 
 
-def listed(
+def list_template(
     label: str,
     operand: Any,
     shapes: Shapes = THREE,
@@ -49,22 +49,22 @@ def listed(
 
 
 LISTS = (
-    listed("one", -0.3, [(2, 3)]),
-    listed("none", -0.3, []),
-    listed("with-empty", -0.3, [(2,), (0, 3), (4,)]),
-    listed("many", -0.3, MANY_SHAPES),
-    listed("very-many", 3.5, [(n % 3 + 1,) for n in range(150)]),
-    listed("long", -0.3, LONG, dtypes=[F32, F16]),
-    listed("transposed", 2.5, layout=transposed),
-    listed("strided", 2.5, layout=strided),
+    list_template("one", -0.3, [(2, 3)]),
+    list_template("none", -0.3, []),
+    list_template("with-empty", -0.3, [(2,), (0, 3), (4,)]),
+    list_template("many", -0.3, MANY_SHAPES),
+    list_template("very-many", 3.5, [(n % 3 + 1,) for n in range(150)]),
+    list_template("long", -0.3, LONG, dtypes=[F32, F16]),
+    list_template("transposed", 2.5, layout=transposed),
+    list_template("strided", 2.5, layout=strided),
     *(
-        listed(f"by-{label}", value, dtypes=[F32, BF16])
+        list_template(f"by-{label}", value, dtypes=[F32, BF16])
         for label, value in {"int": 3, "0": 0, "inf": inf, "nan": nan, "third": 1 / 3}.items()
     ),
-    listed("wide", 2**53 + 1, dtypes=[Dtype.int64]),
-    listed("one-element", 1.5, sizes=(1,), dtypes=[F16]),
-    listed("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
-    listed("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
+    list_template("wide", 2**53 + 1, dtypes=[Dtype.int64]),
+    list_template("one-element", 1.5, sizes=(1,), dtypes=[F16]),
+    list_template("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
+    list_template("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
 )
 FAR_APART = [
     tensor(509, domain=NUMBERS),
@@ -75,19 +75,19 @@ ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for eve
 
 
 @cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)
-def foreach(prototype: Prototype) -> Iterator[Case]:
+def foreach_cases(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
     templates: Sequence[CaseTemplate[Shape]] = [
-        listed("three", number, dtypes=DtypeSelection.all, smoke=True),
+        list_template("three", number, dtypes=DtypeSelection.all, smoke=True),
         *LISTS,
-        listed("models", number, [(263, 257), (4097,), (1, 3, 1, 5)], large=True),
-        listed("far-apart", number, dtypes=[F16], large=True).replace(arguments={"inputs": FAR_APART}),
+        list_template("models", number, [(263, 257), (4097,), (1, 3, 1, 5)], large=True),
+        list_template("far-apart", number, dtypes=[F16], large=True).replace(arguments={"inputs": FAR_APART}),
     ]
     by_tensor = prototype.parameter("other").is_tensor
-    return expand(prototype, map(_by_tensor, templates) if by_tensor else templates)
+    return expand(prototype, map(_with_number_as_tensor, templates) if by_tensor else templates)
 
 
-def _by_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
+def _with_number_as_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """Return the template with its number as a tensor of shape `sizes`; a fraction beside integers becomes float32."""
     value = template.argument("other")
 

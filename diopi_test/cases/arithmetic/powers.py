@@ -15,12 +15,12 @@ from diopi_test.cases.arithmetic.values import (
     TABLE,
     by_category,
     by_kind,
-    truths_or,
-    wrapping_to,
+    number_wrapping_to,
+    truth_values_or,
 )
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, tiny_multiples, uniform
-from diopi_test.cases.elementwise import ROW, Elementwise, pattern, vary_argument
+from diopi_test.cases.elementwise import ROW, Elementwise, pattern_template, vary_argument
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.type_promotion import IntegerGap
 
@@ -64,7 +64,7 @@ POWERS = (
     *TABLE.variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8]),
 )
 BY_TENSOR = (
-    pattern("row", (2, 12), (1,)).with_domains(
+    pattern_template("row", (2, 12), (1,)).with_domains(
         {"input": ENDS, "exponent": choice([0.5])}, "ends-to-half", dtypes=floating
     ),
     TABLE.with_domains(INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
@@ -88,7 +88,7 @@ BY_NUMBER_OF_ANY_TYPE = (
 
 
 @cases_for("diopiPowTensor", non_discriminating=NO_POWER)
-def power(prototype: Prototype) -> Iterator[Case]:
+def power_cases(prototype: Prototype) -> Iterator[Case]:
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
     if prototype.form in ("plain", "inplace"):
@@ -100,7 +100,7 @@ def power(prototype: Prototype) -> Iterator[Case]:
     else:
         templates += BY_NUMBER
     if prototype.form == "plain":
-        truths = dict.fromkeys(BASES, truths_or(True, integer_values(1, 4)))
+        truths = dict.fromkeys(BASES, truth_values_or(True, integer_values(1, 4)))
         pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32), (Dtype.int32, Dtype.bool)]
         templates += Elementwise(prototype).mixed_types(truths, {}, pairs, exact=False, case_class=CALLERS)
     elif prototype.form == "scalar":
@@ -124,7 +124,7 @@ OF_NUMBER = (
     ),
     ROW.with_domains({"exponent": integer_values(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
     ROW.with_domains({"exponent": integer_values(60, 127)}, "far", {"input": 3}, integer),
-    ROW.with_domains({"exponent": integer_values(0, 5)}, "wrapped-number", {"input": wrapping_to(3)}, INTEGERS),
+    ROW.with_domains({"exponent": integer_values(0, 5)}, "wrapped-number", {"input": number_wrapping_to(3)}, INTEGERS),
     ROW.with_domains(
         {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
     ),
@@ -132,7 +132,7 @@ OF_NUMBER = (
 
 
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
-def power_of_number(prototype: Prototype) -> Iterator[Case]:
+def power_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])
 

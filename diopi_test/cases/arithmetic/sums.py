@@ -18,12 +18,12 @@ from diopi_test.cases.arithmetic.values import (
     TERNARY,
     by_category,
     by_kind,
-    either_way,
-    few_specials,
     for_both_operands,
-    truths_or,
+    number_wrapping_to,
+    rounded_in_one_operand,
+    special_value_templates,
+    truth_values_or,
     wide_integers,
-    wrapping_to,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
@@ -64,7 +64,7 @@ TRUTHS = (
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """Integers of which float32 represents only the last; beside a floating number they are converted first."""
 
-WRAPPED: Arguments = {"other": wrapping_to(99), "alpha": 1}
+WRAPPED: Arguments = {"other": number_wrapping_to(99), "alpha": 1}
 
 BEYOND_INT64 = {"input": choice([-0.0, 1.0]), **dict.fromkeys(("other", "tensor1", "tensor2"), choice([0, 2**62]))}
 """Floating-point numbers beside integers, which are converted before they are multiplied."""
@@ -77,7 +77,7 @@ LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int
     "diopiSub",
     non_discriminating={"alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times any operand is 0 or NaN"},
 )
-def add_and_sub(prototype: Prototype) -> Iterator[Case]:
+def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
     is_add = prototype.base == "diopiAdd"
     without_bool = not is_add and prototype.parameter("other").is_tensor
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
@@ -87,11 +87,11 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     numbers_by_category = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
     templates = [
         *Elementwise(prototype).distribute(TERMS, numbers_by_category, dtypes),
-        *few_specials(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
+        *special_value_templates(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
         *(TRUTHS if is_add else ()),
         *((*ROW.variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
-        *Elementwise(prototype).promoted(either_way, {"alpha": 1}),
+        *Elementwise(prototype).promoted(rounded_in_one_operand, {"alpha": 1}),
         *Elementwise(prototype).mixed_types(SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
         *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE, {"alpha": 3}),
         *_beyond_int64(prototype, {"alpha": -3}),
@@ -104,7 +104,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
 
 
 WIDE_FACTOR = ByDtype(lambda dtype: 2**28 + 1 if dtype is Dtype.int64 else 2**13 + 1)
-FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
+FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truth_values_or(True, full_range)))
 PRODUCTS = (
     *ROW.variants(FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
     ROW.with_domains(FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
@@ -115,15 +115,15 @@ PRODUCTS = (
 
 
 @cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 is 0, and a product with NaN is NaN"})
-def mul(prototype: Prototype) -> Iterator[Case]:
+def mul_cases(prototype: Prototype) -> Iterator[Case]:
     lifted = [
         ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, LIFTED),
         ROW.with_domains(UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
-        ROW.with_domains(FACTORS, "wrapped-number", {"other": wrapping_to(5)}, INTEGERS),
+        ROW.with_domains(FACTORS, "wrapped-number", {"other": number_wrapping_to(5)}, INTEGERS),
     ]
     templates = [
         *Elementwise(prototype).distribute(FACTORS, {"other": by_category(-1, -5, 1.7)}),
-        *few_specials(prototype, {"other": by_category(1, -2, -2.0)}),
+        *special_value_templates(prototype, {"other": by_category(1, -2, -2.0)}),
         *PRODUCTS,
         *(lifted if prototype.form == "scalar" else ()),
         *Elementwise(prototype).mixed_types(SMALL_BY_WIDE),
@@ -149,7 +149,7 @@ SUMS_OF_PRODUCTS = (
 
 
 @cases_for("diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two operands is always 0"})
-def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
+def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [
         *Elementwise(prototype).distribute(THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}),
         *SUMS_OF_PRODUCTS,
@@ -196,7 +196,7 @@ LERPS = (
 
 
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})
-def lerp(prototype: Prototype) -> Iterator[Case]:
+def lerp_cases(prototype: Prototype) -> Iterator[Case]:
     return Elementwise(prototype).cases([*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
 
 

@@ -15,7 +15,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import Domain, choice, integer_values
-from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern
+from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern_template
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate
 from diopi_test.cases.type_promotion import IntegerGap
@@ -24,11 +24,11 @@ from lib_rt.dtypes import integer_range
 CALLERS = CaseClass.callers
 
 BASIC_ROW = ROW.replace(smoke=True)
-TABLE = pattern("table", (9, 11), (9, 1))
-CUBE = pattern("cube", (6, 6, 6), (6, 1), (6,))
+TABLE = pattern_template("table", (9, 11), (9, 1))
+CUBE = pattern_template("cube", (6, 6, 6), (6, 1), (6,))
 TERNARY = (
-    pattern("three-shapes", (4, 1, 5), (3, 1), (5,), smoke=True),
-    pattern("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result_layout=transposed),
+    pattern_template("three-shapes", (4, 1, 5), (3, 1), (5,), smoke=True),
+    pattern_template("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result_layout=transposed),
 )
 
 
@@ -61,7 +61,7 @@ def nonzero(domain: Domain) -> Domain:
     return draw
 
 
-def truths_or(first: bool, other_domain: Domain) -> Domain:
+def truth_values_or(first: bool, other_domain: Domain) -> Domain:
     """Return both truth values for bool (`first` if only one element is drawn), and `other_domain` for other types."""
     return by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else other_domain)
 
@@ -94,7 +94,7 @@ SPECIAL_AND_FINITE = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 """The special values that matter in sums and products of three tensors."""
 
 
-def either_way(dtype: Dtype) -> Mapping[str, Domain]:
+def rounded_in_one_operand(dtype: Dtype) -> Mapping[str, Domain]:
     """Return domains of integers that the type must round in one operand, and of representable ones in the other."""
     return for_both_operands(
         by_kind(IntegerGap(dtype).representable_neighbors(), IntegerGap(dtype).unrepresentable_integers())
@@ -105,7 +105,7 @@ INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
 """Integer types that do not hold each `diopiScalar_t`."""
 
 
-def wrapping_to(value: int) -> ByDtype:
+def number_wrapping_to(value: int) -> ByDtype:
     """Return the nearest number outside an integer type's range that wraps around to `value`; negative for uint8."""
 
     def number(dtype: Dtype) -> int:
@@ -115,7 +115,7 @@ def wrapping_to(value: int) -> ByDtype:
     return ByDtype(number)
 
 
-def few_specials(
+def special_value_templates(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
 ) -> Iterator[CaseTemplate[Operands]]:
     """Yield cases of special values in these types; because they are large, only one type has a smoke case."""

@@ -94,13 +94,13 @@ def packed_shapes_of(sizes: Heads) -> tuple[Shape, Shape]:
     return (sum(sizes.queries), sizes.heads, sizes.size), (sum(sizes.keys), sizes.key_heads, sizes.size)
 
 
-def begins(lengths: Sequence[int], dtype: Dtype) -> Any:
+def start_positions(lengths: Sequence[int], dtype: Dtype) -> Any:
     """Return the positions at which the packed sequences begin, and the end of the last one."""
     return literal(np.array([0, *accumulate(lengths)]), dtype)
 
 
 def length_bound(lengths: Sequence[int]) -> int:
-    """Return the length_bound length plus 1, which a call may pass as a bound of the lengths."""
+    """Return the largest length plus 1, which a call may pass as a bound of the lengths."""
     return max(lengths, default=0) + 1
 
 

@@ -68,28 +68,28 @@ LONG = 300
 """A number of keys that exceeds one block of most implementations."""
 
 
-def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
+def attention_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
     """Return a template whose call has these unusual `numbers`; `fields` are sizes and fields of the template."""
     sizes = {field.name: fields.pop(field.name) for field in dataclasses.fields(Heads) if field.name in fields}
     laid = fields.pop("laid", {})
     return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **fields)
 
 
-def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
+def square_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
     """Return a template with as many queries as keys, so that both conventions of a causal mask agree."""
-    return attention(label, numbers, **{"queries": 6, "keys": 6, **fields})
+    return attention_template(label, numbers, **{"queries": 6, "keys": 6, **fields})
 
 
-def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
+def packed_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
     """Return a template of packed sequences of different lengths."""
-    return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
+    return attention_template(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
 
 CAUSAL = {"is_causal": True}
 TRANSPOSED, STRIDED = {"laid": same_layout(transposed)}, {"laid": same_layout(strided)}
 
 
-def window(preceding: int, following: int) -> Mapping[str, int]:
+def window_attributes(preceding: int, following: int) -> Mapping[str, int]:
     """Return the attributes of a sliding window of so many preceding and following keys."""
     return {"window_size_left": preceding, "window_size_right": following}
 
@@ -101,12 +101,12 @@ STEEP = {"q": normal(6)}
 NOT_NUMBERS = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
 
 
-def _in_one_direction(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_equal_heads(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw heads of 8 equal numbers each, with random signs and a few sizes."""
     return rng.choice([-64.0, -32.0, -16.0, 16.0, 32.0, 64.0], count // 8).repeat(8)
 
 
-def _alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw rows of two heads of 8 equal numbers each, whose sign alternates from row to row."""
     return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
 
@@ -115,7 +115,7 @@ EXACT: dict[str, Any] = {
     "heads": 2,
     "key_heads": 2,
     "size": 8,
-    "domains": {"q": _in_one_direction, "k": _alternating_signs, "v": integer_values(-8, 8)},
+    "domains": {"q": _draw_equal_heads, "k": _draw_alternating_signs, "v": integer_values(-8, 8)},
     "exact": ("attention_out", "out"),
     "dtypes": DtypeSelection.all,
 }
@@ -125,103 +125,105 @@ Where there are 4, 8 or 16 keys, the shares are powers of two, and all that is a
 """
 
 ONE_LENGTH = (
-    attention("", batch=1, **SMOKE_IN_ALL_DTYPES),
-    square("causal", CAUSAL, batch=1, **SMOKE_IN_ALL_DTYPES),
-    attention("as-many-key-heads", key_heads=4, dtypes=DtypeSelection.all),
-    attention("scale-1", {"softmax_scale": 1.0}),
-    attention("negative-scale", {"softmax_scale": -0.7}),
-    attention("head-size-64", size=64, batch=1, dtypes=DtypeSelection.all),
-    attention("head-size-80", size=80, batch=1, heads=2),
-    attention("head-size-128", size=128, batch=1, heads=2, dtypes=half),
-    attention("head-size-3", size=3, heads=2),
-    attention("one-query", queries=1, keys=9),
-    attention("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=DtypeSelection.all),
-    square("long-causal", CAUSAL, queries=LONG, keys=LONG, batch=1, heads=1, key_heads=1, size=4),
-    attention("far", domains=FAR, dtypes=(F32, BF16)),
-    attention("steep", domains=STEEP, dtypes=DtypeSelection.all),
-    attention("transposed", **TRANSPOSED),
-    attention("strided", **STRIDED, dtypes=DtypeSelection.all),
-    attention("nan", domains=NOT_NUMBERS, batch=3, heads=2),
-    attention("no-batch", batch=0),
-    attention("no-queries", queries=0),
+    attention_template("", batch=1, **SMOKE_IN_ALL_DTYPES),
+    square_template("causal", CAUSAL, batch=1, **SMOKE_IN_ALL_DTYPES),
+    attention_template("as-many-key-heads", key_heads=4, dtypes=DtypeSelection.all),
+    attention_template("scale-1", {"softmax_scale": 1.0}),
+    attention_template("negative-scale", {"softmax_scale": -0.7}),
+    attention_template("head-size-64", size=64, batch=1, dtypes=DtypeSelection.all),
+    attention_template("head-size-80", size=80, batch=1, heads=2),
+    attention_template("head-size-128", size=128, batch=1, heads=2, dtypes=half),
+    attention_template("head-size-3", size=3, heads=2),
+    attention_template("one-query", queries=1, keys=9),
+    attention_template("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=DtypeSelection.all),
+    square_template("long-causal", CAUSAL, queries=LONG, keys=LONG, batch=1, heads=1, key_heads=1, size=4),
+    attention_template("far", domains=FAR, dtypes=(F32, BF16)),
+    attention_template("steep", domains=STEEP, dtypes=DtypeSelection.all),
+    attention_template("transposed", **TRANSPOSED),
+    attention_template("strided", **STRIDED, dtypes=DtypeSelection.all),
+    attention_template("nan", domains=NOT_NUMBERS, batch=3, heads=2),
+    attention_template("no-batch", batch=0),
+    attention_template("no-queries", queries=0),
 )
 """Templates of sequences of one length."""
 
 GROUPED = (
-    attention("groups-of-2", heads=6, key_heads=3),
-    attention("one-key-head", key_heads=1, dtypes=DtypeSelection.all),
+    attention_template("groups-of-2", heads=6, key_heads=3),
+    attention_template("one-key-head", key_heads=1, dtypes=DtypeSelection.all),
 )
 
 BOTTOM_RIGHT = (
-    attention("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
-    attention("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN),
+    attention_template("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
+    attention_template("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN),
 )
 
 FEATURES = (
-    square("window", window(2, 1), dtypes=DtypeSelection.all),
-    square("window-left", window(1, -1)),
-    square("window-right", window(-1, 2)),
-    square("window-of-one-place", window(0, 2)),
-    square("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=DtypeSelection.all),
-    square("causal-window-both", {**CAUSAL, **window(1, 3)}),
-    square("alibi", slopes=1, dtypes=DtypeSelection.all),
-    square("alibi-of-each", slopes=2),
-    square("alibi-window", window(3, 2), slopes=1),
+    square_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
+    square_template("window-left", window_attributes(1, -1)),
+    square_template("window-right", window_attributes(-1, 2)),
+    square_template("window-of-one-place", window_attributes(0, 2)),
+    square_template("causal-window", {**CAUSAL, **window_attributes(2, -1)}, dtypes=DtypeSelection.all),
+    square_template("causal-window-both", {**CAUSAL, **window_attributes(1, 3)}),
+    square_template("alibi", slopes=1, dtypes=DtypeSelection.all),
+    square_template("alibi-of-each", slopes=2),
+    square_template("alibi-window", window_attributes(3, 2), slopes=1),
 )
 """Templates of windows and of biases by distance."""
 
 FEW_QUERIES = (
-    attention("window-few-queries", window(2, 1), queries=3, keys=7, **OPEN),
-    attention("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
+    attention_template("window-few-queries", window_attributes(2, 1), queries=3, keys=7, **OPEN),
+    attention_template("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
 )
 
-EXACT_SHARES = (attention("exact", keys=16, queries=5, **EXACT),)
-RAGGED_EXACT_SHARES = (ragged("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
+EXACT_SHARES = (attention_template("exact", keys=16, queries=5, **EXACT),)
+RAGGED_EXACT_SHARES = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
 """Templates for forward functions only: gradients recompute the weights from a rounded logarithm."""
 
-ALIBI_CAUSAL = (square("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
+ALIBI_CAUSAL = (square_template("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
 """Templates for forward functions only: the logarithms of the sums may lack a part that gradients would need."""
 
 RAGGED = (
-    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
-    ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
-    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
-    ragged("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
-    ragged("without-keys", queries=(3, 2, 2), keys=(4, 0, 3)),
-    ragged("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2),
-    ragged("head-size-64", size=64, dtypes=half),
-    ragged("head-size-80", size=80, heads=2),
-    ragged("head-size-128", size=128, heads=2),
-    ragged("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=DtypeSelection.all),
-    ragged("steep", domains=STEEP, dtypes=DtypeSelection.all),
-    ragged("scale-1", {"softmax_scale": 1.0}),
-    ragged("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=DtypeSelection.all),
-    ragged("transposed", **TRANSPOSED),
-    ragged("strided", **STRIDED, dtypes=DtypeSelection.all),
-    ragged("no-sequences", queries=(), keys=()),
-    ragged("as-many-key-heads", key_heads=4),
+    packed_template("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
+    packed_template("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
+    packed_template("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
+    packed_template("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
+    packed_template("without-keys", queries=(3, 2, 2), keys=(4, 0, 3)),
+    packed_template("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2),
+    packed_template("head-size-64", size=64, dtypes=half),
+    packed_template("head-size-80", size=80, heads=2),
+    packed_template("head-size-128", size=128, heads=2),
+    packed_template("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=DtypeSelection.all),
+    packed_template("steep", domains=STEEP, dtypes=DtypeSelection.all),
+    packed_template("scale-1", {"softmax_scale": 1.0}),
+    packed_template("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=DtypeSelection.all),
+    packed_template("transposed", **TRANSPOSED),
+    packed_template("strided", **STRIDED, dtypes=DtypeSelection.all),
+    packed_template("no-sequences", queries=(), keys=()),
+    packed_template("as-many-key-heads", key_heads=4),
 )
 """Templates of packed sequences."""
 
 RAGGED_BOTTOM_RIGHT = (
-    ragged("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
-    ragged("causal-few-keys", CAUSAL, keys=(3, 4)),
+    packed_template("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
+    packed_template("causal-few-keys", CAUSAL, keys=(3, 4)),
 )
 
 RAGGED_FEATURES = (
-    ragged("window", window(2, 1), dtypes=DtypeSelection.all),
-    ragged("window-left", window(1, -1)),
-    ragged("window-right", window(-1, 0)),
-    ragged("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=DtypeSelection.all),
-    ragged("alibi", slopes=1, dtypes=DtypeSelection.all),
-    ragged("alibi-of-each", slopes=2),
+    packed_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
+    packed_template("window-left", window_attributes(1, -1)),
+    packed_template("window-right", window_attributes(-1, 0)),
+    packed_template("causal-window", {**CAUSAL, **window_attributes(2, -1)}, dtypes=DtypeSelection.all),
+    packed_template("alibi", slopes=1, dtypes=DtypeSelection.all),
+    packed_template("alibi-of-each", slopes=2),
 )
-RAGGED_ALIBI_CAUSAL = (ragged("alibi-causal", CAUSAL, slopes=1),)
+RAGGED_ALIBI_CAUSAL = (packed_template("alibi-causal", CAUSAL, slopes=1),)
 
 # Sequences are long in calls with few heads, and there are many heads in calls with few rows: the work is per head.
 
-LARGE_LONG = attention("long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, large=True)
-LARGE_HEADS = square(
+LARGE_LONG = attention_template(
+    "long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, large=True
+)
+LARGE_HEADS = square_template(
     "many-heads",
     CAUSAL,
     batch=1,
@@ -233,10 +235,18 @@ LARGE_HEADS = square(
     dtypes=[BF16],
     large=True,
 )
-LARGE_WINDOW = attention(
-    "grouped", window(100, 30), batch=1, queries=517, keys=517, key_heads=1, size=80, dtypes=[F16], large=True
+LARGE_WINDOW = attention_template(
+    "grouped",
+    window_attributes(100, 30),
+    batch=1,
+    queries=517,
+    keys=517,
+    key_heads=1,
+    size=80,
+    dtypes=[F16],
+    large=True,
 )
-LARGE_PACKED_LONG = ragged(
+LARGE_PACKED_LONG = packed_template(
     "long",
     CAUSAL,
     queries=(1031, 1, 517, 259, 240),
@@ -246,7 +256,7 @@ LARGE_PACKED_LONG = ragged(
     size=64,
     large=True,
 )
-LARGE_PACKED_HEADS = ragged(
+LARGE_PACKED_HEADS = packed_template(
     "many-heads",
     queries=(131, 67, 3),
     keys=(139, 71, 9),
@@ -267,7 +277,9 @@ NON_DISCRIMINATING = {
 # Dropout
 
 
-def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate[Heads]:
+def dropout_template(
+    label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any
+) -> CaseTemplate[Heads]:
     """Return a template with dropout whose scores are exact.
 
     The rows of the values, and of the gradient of the result, are those of the identity: they show what was dropped.
@@ -289,11 +301,11 @@ def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **f
 
 
 DROPOUT = (
-    dropped("dropout", dtypes=DtypeSelection.all),
-    dropped("dropout-most", 0.8),
-    dropped("dropout-seed-0", seed=0),
-    dropped("dropout-largest-seed", seed=2**63 - 1),
+    dropout_template("dropout", dtypes=DtypeSelection.all),
+    dropout_template("dropout-most", 0.8),
+    dropout_template("dropout-seed-0", seed=0),
+    dropout_template("dropout-largest-seed", seed=2**63 - 1),
 )
 RAGGED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
-EVERYTHING = (attention("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
-RAGGED_EVERYTHING = (ragged("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+EVERYTHING = (attention_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+RAGGED_EVERYTHING = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)

@@ -40,10 +40,10 @@ from diopi_test.cases.attention.calls import (
     TRANSPOSED,
     Heads,
     Shape,
-    attention,
-    ragged,
-    square,
-    window,
+    attention_template,
+    packed_template,
+    square_template,
+    window_attributes,
 )
 from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import alternating_rows, uniform
@@ -78,12 +78,12 @@ def _mask(kind: str, queries: int, keys: int) -> Any:
     return literal(masks[kind], Dtype.bool) if kind else None
 
 
-def _mask_of_each(batch: int, queries: int, keys: int) -> Any:
+def _mask_per_sequence(batch: int, queries: int, keys: int) -> Any:
     """Return a mask of shape [batch, 1, queries, keys] that differs between the sequences."""
     return literal((np.arange(batch * queries * keys) % 5 == 1).reshape(batch, 1, queries, keys), Dtype.bool)
 
 
-def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
+def _shape_in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
     """Return the shape of queries or keys in the layout of the call; `rows` is the length of a sequence."""
     match sizes.layout:
         case "BSND":
@@ -96,7 +96,7 @@ def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
             return rows, sizes.batch, heads * sizes.size
 
 
-def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Heads]) -> dict[str, Any]:
+def _result_templates(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Heads]) -> dict[str, Any]:
     """Return templates of the results of the forward function that its gradient takes.
 
     There is no dropout, so `softmax_out` is empty and `dropout_mask` is missing.
@@ -112,11 +112,11 @@ def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[H
     }
 
 
-def of_customized(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
+def customized_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiCustomizedFlashAttention` and its gradient from the sizes of a template."""
     sizes = template.sizes
-    q = _in_layout(sizes, sizes.queries, sizes.heads)
-    tensors = queries_keys_values(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
+    q = _shape_in_layout(sizes, sizes.queries, sizes.heads)
+    tensors = queries_keys_values(template, q, _shape_in_layout(sizes, sizes.keys, sizes.key_heads))
     statistics = sizes.batch, sizes.heads, sizes.queries
     return {
         "grad_output": tensors.pop("g"),
@@ -126,11 +126,11 @@ def of_customized(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, A
         **numbers(template),
         "head_num": sizes.heads,
         "input_layout": sizes.layout,
-        **_records("diopiCustomizedFlashAttention", statistics, q, template),
+        **_result_templates("diopiCustomizedFlashAttention", statistics, q, template),
     }
 
 
-def of_customized_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
+def customized_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the customized attention of packed sequences and its gradient."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
@@ -145,20 +145,20 @@ def of_customized_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mappin
         "max_seqlen_q": max_lengths[0],
         "max_seqlen_kv": max_lengths[1],
         **numbers(template),
-        **_records("diopiCustomizedFlashAttentionVarLen", q[:2], q, template),
+        **_result_templates("diopiCustomizedFlashAttentionVarLen", q[:2], q, template),
     }
 
 
 LAID_OUT = (
-    attention("", batch=2, heads=2, **SMOKE_IN_ALL_DTYPES),
+    attention_template("", batch=2, heads=2, **SMOKE_IN_ALL_DTYPES),
     *(
-        attention(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=DtypeSelection.all)
+        attention_template(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=DtypeSelection.all)
         for layout in ("BNSD", "BSH", "SBH")
     ),
-    square("causal", CAUSAL, batch=1, mask="triangle", **SMOKE_IN_ALL_DTYPES),
-    square("causal-sbh", CAUSAL, mask="triangle", layout="SBH"),
-    square("causal-bnsd", CAUSAL, mask="triangle", layout="BNSD"),
-    square(
+    square_template("causal", CAUSAL, batch=1, mask="triangle", **SMOKE_IN_ALL_DTYPES),
+    square_template("causal-sbh", CAUSAL, mask="triangle", layout="SBH"),
+    square_template("causal-bnsd", CAUSAL, mask="triangle", layout="BNSD"),
+    square_template(
         "causal-and-some-hidden",
         CAUSAL,
         queries=4,
@@ -169,28 +169,28 @@ LAID_OUT = (
         mask="both",
         dtypes=DtypeSelection.all,
     ),
-    attention("mask", mask="some", dtypes=DtypeSelection.all),
-    attention("mask-bsh", mask="some", layout="BSH"),
-    attention("mask-of-each", {"attention_mask": _mask_of_each(3, 3, 5)}, batch=3, size=4, dtypes=[F32]),
-    attention("mask-all-but-first", mask="all-but-first", dtypes=[F32]),
-    attention("as-many-key-heads", key_heads=4),
-    attention("one-key-head-bsh", key_heads=1, layout="BSH"),
-    attention("one-key-head-sbh", key_heads=1, layout="SBH"),
-    attention("head-size-64", size=64, batch=1, heads=2, dtypes=[F16]),
-    attention("head-size-80-bsh", size=80, batch=1, heads=2, layout="BSH"),
-    attention("head-size-128", size=128, batch=1, heads=2, layout="SBH"),
-    attention("long", queries=4, keys=300, batch=1, heads=2, dtypes=DtypeSelection.all),
-    attention("steep", domains=STEEP, mask="some", dtypes=DtypeSelection.all),
-    attention("scale-1", {"softmax_scale": 1.0}),
-    attention("transposed", **TRANSPOSED),
-    attention("strided", **STRIDED, layout="BSH", dtypes=DtypeSelection.all),
-    attention("no-batch", batch=0),
+    attention_template("mask", mask="some", dtypes=DtypeSelection.all),
+    attention_template("mask-bsh", mask="some", layout="BSH"),
+    attention_template("mask-of-each", {"attention_mask": _mask_per_sequence(3, 3, 5)}, batch=3, size=4, dtypes=[F32]),
+    attention_template("mask-all-but-first", mask="all-but-first", dtypes=[F32]),
+    attention_template("as-many-key-heads", key_heads=4),
+    attention_template("one-key-head-bsh", key_heads=1, layout="BSH"),
+    attention_template("one-key-head-sbh", key_heads=1, layout="SBH"),
+    attention_template("head-size-64", size=64, batch=1, heads=2, dtypes=[F16]),
+    attention_template("head-size-80-bsh", size=80, batch=1, heads=2, layout="BSH"),
+    attention_template("head-size-128", size=128, batch=1, heads=2, layout="SBH"),
+    attention_template("long", queries=4, keys=300, batch=1, heads=2, dtypes=DtypeSelection.all),
+    attention_template("steep", domains=STEEP, mask="some", dtypes=DtypeSelection.all),
+    attention_template("scale-1", {"softmax_scale": 1.0}),
+    attention_template("transposed", **TRANSPOSED),
+    attention_template("strided", **STRIDED, layout="BSH", dtypes=DtypeSelection.all),
+    attention_template("no-batch", batch=0),
     LARGE_LONG.with_sizes(mask="triangle"),
     LARGE_HEADS.with_sizes(mask="triangle", layout="SBH"),
-    square("window", window(2, 1), **OPEN),
-    square("causal-window", {**CAUSAL, **window(2, -1)}, mask="triangle", **OPEN),
-    square("alibi", slopes=1, **OPEN),
-    square("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
+    square_template("window", window_attributes(2, 1), **OPEN),
+    square_template("causal-window", {**CAUSAL, **window_attributes(2, -1)}, mask="triangle", **OPEN),
+    square_template("alibi", slopes=1, **OPEN),
+    square_template("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
 )
 
 TWO_KINDS = {
@@ -204,31 +204,31 @@ The sums of these values show the type in which an implementation accumulates.
 """
 
 PACKED = (
-    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
-    ragged(
+    packed_template("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
+    packed_template(
         "causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, mask="triangle", **SMOKE_IN_ALL_DTYPES
     ),
-    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
-    ragged("mask", mask="some", dtypes=DtypeSelection.all),
-    ragged("causal-and-some-hidden", CAUSAL, queries=(5, 4), keys=(5, 4), mask="both"),
-    ragged("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2, mask="some"),
-    ragged("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
-    ragged("as-many-key-heads", key_heads=4),
-    ragged("one-key-head", key_heads=1),
-    ragged("head-size-64", size=64, dtypes=[F16]),
-    ragged("head-size-80", size=80, heads=2),
-    ragged("head-size-128", size=128, heads=2),
-    ragged("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=DtypeSelection.all),
-    ragged("accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=TWO_KINDS, dtypes=half),
-    ragged("steep", domains=STEEP, dtypes=DtypeSelection.all),
-    ragged("scale-1", {"softmax_scale": 1.0}),
-    ragged("transposed", **TRANSPOSED),
-    ragged("strided", **STRIDED, dtypes=DtypeSelection.all),
+    packed_template("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
+    packed_template("mask", mask="some", dtypes=DtypeSelection.all),
+    packed_template("causal-and-some-hidden", CAUSAL, queries=(5, 4), keys=(5, 4), mask="both"),
+    packed_template("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2, mask="some"),
+    packed_template("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
+    packed_template("as-many-key-heads", key_heads=4),
+    packed_template("one-key-head", key_heads=1),
+    packed_template("head-size-64", size=64, dtypes=[F16]),
+    packed_template("head-size-80", size=80, heads=2),
+    packed_template("head-size-128", size=128, heads=2),
+    packed_template("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=DtypeSelection.all),
+    packed_template("accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=TWO_KINDS, dtypes=half),
+    packed_template("steep", domains=STEEP, dtypes=DtypeSelection.all),
+    packed_template("scale-1", {"softmax_scale": 1.0}),
+    packed_template("transposed", **TRANSPOSED),
+    packed_template("strided", **STRIDED, dtypes=DtypeSelection.all),
     LARGE_PACKED_LONG.with_sizes(mask="triangle", keys=LARGE_PACKED_LONG.sizes.queries),
     LARGE_PACKED_HEADS.with_sizes(mask="some"),
-    ragged("window", window(2, 1), queries=(5, 4), keys=(5, 4), **OPEN),
-    ragged("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
-    ragged("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),
+    packed_template("window", window_attributes(2, 1), queries=(5, 4), keys=(5, 4), **OPEN),
+    packed_template("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
+    packed_template("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),
 )
 
 HIDDEN = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
@@ -236,14 +236,14 @@ HIDDEN = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first
 # Only forward functions are tested with dropout: the gradient needs a record of it that only the implementation has.
 register_both(
     "diopiCustomizedFlashAttention",
-    of_customized,
+    customized_arguments,
     LAID_OUT,
     (*DROPOUT, *EVERYTHING, *EXACT_SHARES),
     HIDDEN,
 )
 register_both(
     "diopiCustomizedFlashAttentionVarLen",
-    of_customized_var_len,
+    customized_var_len_arguments,
     PACKED,
     (*RAGGED_DROPOUT, *RAGGED_EVERYTHING, *RAGGED_EXACT_SHARES),
     HIDDEN,

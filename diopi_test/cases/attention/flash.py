@@ -7,7 +7,6 @@ from typing import Any
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
-    begins,
     length_bound,
     numbers,
     packed_shapes_of,
@@ -16,6 +15,7 @@ from diopi_test.cases.attention.arguments import (
     saved_results,
     shapes_of,
     slopes,
+    start_positions,
 )
 from diopi_test.cases.attention.calls import (
     ALIBI_CAUSAL,
@@ -44,7 +44,7 @@ from diopi_test.cases.attention.calls import (
 from diopi_test.cases.template import CaseTemplate
 
 
-def of_flash(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
+def flash_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiFlashAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
@@ -58,7 +58,7 @@ def of_flash(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def of_flash_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
+def flash_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiFlashAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
@@ -67,8 +67,8 @@ def of_flash_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str
     return {
         "grad_output": tensors.pop("g"),
         **tensors,
-        "cum_seq_q": begins(sizes.queries, Dtype.int32),
-        "cum_seq_kv": begins(sizes.keys, Dtype.int32),
+        "cum_seq_q": start_positions(sizes.queries, Dtype.int32),
+        "cum_seq_kv": start_positions(sizes.keys, Dtype.int32),
         "alibi_slopes": slopes(sizes, len(sizes.queries)),
         "max_seqlen_q": max_lengths[0],
         "max_seqlen_kv": max_lengths[1],
@@ -79,7 +79,7 @@ def of_flash_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str
 
 register_both(
     "diopiFlashAttention",
-    of_flash,
+    flash_arguments,
     (
         *ONE_LENGTH,
         *GROUPED,
@@ -96,7 +96,7 @@ register_both(
 )
 register_both(
     "diopiFlashAttentionVarLen",
-    of_flash_var_len,
+    flash_var_len_arguments,
     (
         *RAGGED,
         *RAGGED_BOTTOM_RIGHT,

@@ -27,7 +27,7 @@ class MaskedScores:
     dtype: Dtype = Dtype.bool
 
 
-def masked(
+def masked_template(
     label: str,
     shape: Shape,
     *mask: int,
@@ -42,7 +42,7 @@ def masked(
     )
 
 
-def of_masked(template: CaseTemplate[MaskedScores], dtype: Dtype) -> Mapping[str, Any]:
+def masked_softmax_arguments(template: CaseTemplate[MaskedScores], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiScaledMaskedSoftmax` and its gradient from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
@@ -62,49 +62,51 @@ def of_masked(template: CaseTemplate[MaskedScores], dtype: Dtype) -> Mapping[str
 SCORES = (2, 3, 4, 5)
 
 SOFTMAX = (
-    masked("", SCORES, 2, 1, 4, 5, **SMOKE_IN_ALL_DTYPES),
-    masked("triangle", (2, 5, 5), 2, 5, 5, triangle=True, **SMOKE_IN_ALL_DTYPES),
-    masked("no-triangle", (2, 5, 5), 2, 5, 5),
-    masked("whole-mask", SCORES, *SCORES, dtypes=DtypeSelection.all),
-    masked("row-mask", (3, 4, 7), 7),
-    masked("rows-masked", (3, 5, 4), 3, 5, 1),
-    masked("float-mask", (2, 4, 5), 2, 4, 5, mask_dtype=F32),
-    masked("half-mask", (2, 4, 5), 4, 5, mask_dtype=F16, dtypes=(F16,)),
-    masked("wide-triangle", (2, 3, 7), 3, 7, triangle=True),
-    masked("tall-triangle", (2, 7, 3), 7, 3, triangle=True),
-    masked("matrix", (6, 9), 6, 9, dtypes=DtypeSelection.all),
-    masked("negative-scale", (2, 4, 5), 2, 4, 5, scale=-1.3),
-    masked("scale-1", (2, 4, 5), 2, 4, 5, scale=1.0),
-    masked("steep", (3, 4, 9), 4, 9, scale=6.0, dtypes=DtypeSelection.all),
-    masked("long", (2, 2, 1031), 1, 1031, dtypes=DtypeSelection.all),
-    masked("transposed", (3, 4, 5), 3, 4, 5, **same_layout(transposed)),
-    masked("strided", (3, 4, 5), 3, 4, 5, **same_layout(strided), dtypes=DtypeSelection.all),
-    masked("empty", (0, 4, 5), 1, 4, 5),
-    masked("attention", (2, 5, 131, 257), 2, 1, 131, 257, dtypes=[F16], large=True),
-    masked("triangle", (3, 517, 517), 3, 517, 517, triangle=True, large=True),
-    masked("rows", (70_001, 3), 70_001, 3, large=True),
+    masked_template("", SCORES, 2, 1, 4, 5, **SMOKE_IN_ALL_DTYPES),
+    masked_template("triangle", (2, 5, 5), 2, 5, 5, triangle=True, **SMOKE_IN_ALL_DTYPES),
+    masked_template("no-triangle", (2, 5, 5), 2, 5, 5),
+    masked_template("whole-mask", SCORES, *SCORES, dtypes=DtypeSelection.all),
+    masked_template("row-mask", (3, 4, 7), 7),
+    masked_template("rows-masked", (3, 5, 4), 3, 5, 1),
+    masked_template("float-mask", (2, 4, 5), 2, 4, 5, mask_dtype=F32),
+    masked_template("half-mask", (2, 4, 5), 4, 5, mask_dtype=F16, dtypes=(F16,)),
+    masked_template("wide-triangle", (2, 3, 7), 3, 7, triangle=True),
+    masked_template("tall-triangle", (2, 7, 3), 7, 3, triangle=True),
+    masked_template("matrix", (6, 9), 6, 9, dtypes=DtypeSelection.all),
+    masked_template("negative-scale", (2, 4, 5), 2, 4, 5, scale=-1.3),
+    masked_template("scale-1", (2, 4, 5), 2, 4, 5, scale=1.0),
+    masked_template("steep", (3, 4, 9), 4, 9, scale=6.0, dtypes=DtypeSelection.all),
+    masked_template("long", (2, 2, 1031), 1, 1031, dtypes=DtypeSelection.all),
+    masked_template("transposed", (3, 4, 5), 3, 4, 5, **same_layout(transposed)),
+    masked_template("strided", (3, 4, 5), 3, 4, 5, **same_layout(strided), dtypes=DtypeSelection.all),
+    masked_template("empty", (0, 4, 5), 1, 4, 5),
+    masked_template("attention", (2, 5, 131, 257), 2, 1, 131, 257, dtypes=[F16], large=True),
+    masked_template("triangle", (3, 517, 517), 3, 517, 517, triangle=True, large=True),
+    masked_template("rows", (70_001, 3), 70_001, 3, large=True),
 )
 
 register(
     "diopiScaledMaskedSoftmax",
     templates=(
         *SOFTMAX,
-        masked("special", (12, 7), 12, 7, domains={"input": choice([1.0, -inf, 0.5, nan, 2.0, *range(9)])}),
-        masked("far", (3, 4, 9), 4, 9, domains={"input": choice([2000.0, -2000.0, 0.0, 1990.0, 5.0])}, scale=1.0),
-        masked("unmasked", (3, 8), 3, 8).replace(arguments={"mask": literal(np.zeros((3, 8)), Dtype.bool)}),
+        masked_template("special", (12, 7), 12, 7, domains={"input": choice([1.0, -inf, 0.5, nan, 2.0, *range(9)])}),
+        masked_template(
+            "far", (3, 4, 9), 4, 9, domains={"input": choice([2000.0, -2000.0, 0.0, 1990.0, 5.0])}, scale=1.0
+        ),
+        masked_template("unmasked", (3, 8), 3, 8).replace(arguments={"mask": literal(np.zeros((3, 8)), Dtype.bool)}),
     ),
-    derive=of_masked,
+    derive=masked_softmax_arguments,
 )
 
 register(
     "diopiScaledMaskedSoftmaxBackward",
     templates=(
         *SOFTMAX,
-        masked("special", (12, 7), 12, 7, domains={"grad_output": choice([1.0, 0.5, nan, 2.0, *range(9)])}),
-        masked("exact", (6, 64), 6, 64, scale=0.5, dtypes=DtypeSelection.all, exact=True).replace(
+        masked_template("special", (12, 7), 12, 7, domains={"grad_output": choice([1.0, 0.5, nan, 2.0, *range(9)])}),
+        masked_template("exact", (6, 64), 6, 64, scale=0.5, dtypes=DtypeSelection.all, exact=True).replace(
             arguments={"output": tensor(6, 64, domain=choice([0.125, 0.25, 0.5]))},
             domains={"grad_output": integer_values(-4, 4)},
         ),
     ),
-    derive=of_masked,
+    derive=masked_softmax_arguments,
 )

@@ -7,7 +7,6 @@ from typing import Any
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
-    begins,
     length_bound,
     numbers,
     packed_shapes_of,
@@ -15,6 +14,7 @@ from diopi_test.cases.attention.arguments import (
     register_both,
     saved_results,
     shapes_of,
+    start_positions,
 )
 from diopi_test.cases.attention.calls import (
     BOTTOM_RIGHT,
@@ -32,8 +32,8 @@ from diopi_test.cases.attention.calls import (
     RAGGED_EVERYTHING,
     RAGGED_EXACT_SHARES,
     Heads,
-    attention,
-    ragged,
+    attention_template,
+    packed_template,
 )
 from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
@@ -42,7 +42,7 @@ NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
 LACKING = ("window_size_left", "window_size_right")
 
 
-def of_multi_head(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
+def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
@@ -56,7 +56,7 @@ def of_multi_head(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, A
     }
 
 
-def of_multi_head_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
+def multi_head_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
@@ -66,8 +66,8 @@ def of_multi_head_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mappin
     return {
         "grad_out": tensors.pop("g"),
         **tensors,
-        "cum_seq_q": begins(sizes.queries, of_index),
-        "cum_seq_k": begins(sizes.keys, of_index),
+        "cum_seq_q": start_positions(sizes.queries, of_index),
+        "cum_seq_k": start_positions(sizes.keys, of_index),
         "max_q": max_lengths[0],
         "max_k": max_lengths[1],
         "return_debug_mask": False,
@@ -76,7 +76,7 @@ def of_multi_head_var_len(template: CaseTemplate[Heads], dtype: Dtype) -> Mappin
     }
 
 
-def _multi(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]]:
+def _multi_head_templates(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]]:
     """Return the templates that have a key head for each query head, without a debug mask unless they set one."""
     results = {"debug_attn_mask": None}
     return [
@@ -89,34 +89,34 @@ def _multi(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]
 WRITTEN = {"return_debug_mask": True}
 
 
-def _debug(*shape: int) -> Mapping[str, ResultOverride]:
+def _debug_mask(*shape: int) -> Mapping[str, ResultOverride]:
     """Return the override that requests a debug mask of this shape."""
     return {"debug_attn_mask": ResultOverride(shape=shape)}
 
 
 register_both(
     "diopiMultiHeadAttention",
-    of_multi_head,
-    _multi((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING, LARGE_LONG, LARGE_HEADS)),
+    multi_head_arguments,
+    _multi_head_templates((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING, LARGE_LONG, LARGE_HEADS)),
     [
         t.with_sizes(key_heads=4)
         for t in (
-            attention("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
-            attention("debug-mask-not-wanted", results=_debug(0)),
+            attention_template("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
+            attention_template("debug-mask-not-wanted", results=_debug_mask(0)),
         )
     ]
-    + _multi(EXACT_SHARES),
+    + _multi_head_templates(EXACT_SHARES),
 )
 register_both(
     "diopiMultiHeadAttentionVarLen",
-    of_multi_head_var_len,
-    _multi(
+    multi_head_var_len_arguments,
+    _multi_head_templates(
         (
             *RAGGED,
             *RAGGED_BOTTOM_RIGHT,
             *RAGGED_DROPOUT,
             *RAGGED_EVERYTHING,
-            ragged("int32", batch=0, dtypes=DtypeSelection.all),
+            packed_template("int32", batch=0, dtypes=DtypeSelection.all),
             LARGE_PACKED_LONG,
             LARGE_PACKED_HEADS,
         )
@@ -124,9 +124,9 @@ register_both(
     [
         t.with_sizes(key_heads=4)
         for t in (
-            ragged("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
-            ragged("debug-mask-not-wanted", results=_debug(0)),
+            packed_template("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
+            packed_template("debug-mask-not-wanted", results=_debug_mask(0)),
         )
     ]
-    + _multi(RAGGED_EXACT_SHARES),
+    + _multi_head_templates(RAGGED_EXACT_SHARES),
 )

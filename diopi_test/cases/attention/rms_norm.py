@@ -32,7 +32,9 @@ WITHOUT = {"bias": None, "grad_bias": None}
 NO_WEIGHT = {**WITHOUT, "weight": None, "grad_weight": None}
 
 
-def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any) -> Any:
+def rms_norm_template(
+    label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any
+) -> Any:
     """Return a template that normalizes the last `axes` axes; the arguments `without` are NULL."""
     attributes = {"eps": fields.pop("eps", 1e-2)}
     left_out = without or {}
@@ -42,7 +44,7 @@ def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] 
     return CaseTemplate(label, sizes, {**attributes, **dict.fromkeys(names)}, results=results, **fields)
 
 
-def of_normed(template: CaseTemplate[Normalised], dtype: Dtype) -> Mapping[str, Any]:
+def rms_norm_arguments(template: CaseTemplate[Normalised], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     begin = len(sizes.shape) - sizes.axes
@@ -66,28 +68,28 @@ def of_normed(template: CaseTemplate[Normalised], dtype: Dtype) -> Mapping[str, 
 
 
 NORMS = (
-    normed("", (3, 8), **SMOKE_IN_ALL_DTYPES),
-    normed("no-bias", (3, 8), without=WITHOUT, dtypes=DtypeSelection.all, smoke=True),
-    normed("no-weight", (4, 6), without=NO_WEIGHT, dtypes=DtypeSelection.all),
-    normed("no-weight-one-axis", (3, 4, 5), without=NO_WEIGHT),
-    normed("no-weight-two-axes", (3, 4, 5), 2, without=NO_WEIGHT),
-    normed("batch", (2, 3, 12), dtypes=(F16, F32)),
-    normed("two-axes", (3, 4, 5), 2, dtypes=DtypeSelection.all),
-    normed("all-axes", (4, 5), 2),
-    normed("vector", (9,)),
-    normed("long", (2, 1031), dtypes=floating),
-    normed("many-rows", (517, 3)),
-    normed("default-eps", (3, 8), eps=1e-6),
-    normed("small", (4, 8), eps=1e-2, domains={"input": normal(1e-2)}),
-    normed("float32-weight", (3, 8), parameters=F32, dtypes=half),
-    normed("float32-weight-no-bias", (3, 8), without=WITHOUT, parameters=F32, dtypes=half),
-    normed("transposed", (4, 6), **same_layout(transposed)),
-    normed("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
-    normed("no-rows", (0, 5)),
-    normed("far-from-0", (3, 16), domains={"input": normal(1, 50)}),
-    normed("rows", (257, 4099), large=True),
-    normed("many-rows", (70_001, 3), large=True),
-    normed("half", (3, 131, 517), dtypes=[BF16], large=True),
+    rms_norm_template("", (3, 8), **SMOKE_IN_ALL_DTYPES),
+    rms_norm_template("no-bias", (3, 8), without=WITHOUT, dtypes=DtypeSelection.all, smoke=True),
+    rms_norm_template("no-weight", (4, 6), without=NO_WEIGHT, dtypes=DtypeSelection.all),
+    rms_norm_template("no-weight-one-axis", (3, 4, 5), without=NO_WEIGHT),
+    rms_norm_template("no-weight-two-axes", (3, 4, 5), 2, without=NO_WEIGHT),
+    rms_norm_template("batch", (2, 3, 12), dtypes=(F16, F32)),
+    rms_norm_template("two-axes", (3, 4, 5), 2, dtypes=DtypeSelection.all),
+    rms_norm_template("all-axes", (4, 5), 2),
+    rms_norm_template("vector", (9,)),
+    rms_norm_template("long", (2, 1031), dtypes=floating),
+    rms_norm_template("many-rows", (517, 3)),
+    rms_norm_template("default-eps", (3, 8), eps=1e-6),
+    rms_norm_template("small", (4, 8), eps=1e-2, domains={"input": normal(1e-2)}),
+    rms_norm_template("float32-weight", (3, 8), parameters=F32, dtypes=half),
+    rms_norm_template("float32-weight-no-bias", (3, 8), without=WITHOUT, parameters=F32, dtypes=half),
+    rms_norm_template("transposed", (4, 6), **same_layout(transposed)),
+    rms_norm_template("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
+    rms_norm_template("no-rows", (0, 5)),
+    rms_norm_template("far-from-0", (3, 16), domains={"input": normal(1, 50)}),
+    rms_norm_template("rows", (257, 4099), large=True),
+    rms_norm_template("many-rows", (70_001, 3), large=True),
+    rms_norm_template("half", (3, 131, 517), dtypes=[BF16], large=True),
 )
 
 CONSTANT = choice([2.0, -2.0])
@@ -99,7 +101,7 @@ ALONE = {
 }
 
 
-def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
+def _register_norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
     """Register the shared and the given templates as cases of a function."""
 
     @cases_for(name, non_discriminating=ALONE)
@@ -107,27 +109,27 @@ def _norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
         """Yield the cases; only the first result has the template's layout."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         chosen = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
-        all_cases = expand(prototype, chosen, of_normed)
+        all_cases = expand(prototype, chosen, rms_norm_arguments)
         return half_sums.reveal_half_gradients(all_cases) if "grad_bias" in other_results else all_cases
 
 
-_norm_cases(
+_register_norm_cases(
     "diopiRMSNorm",
-    normed("special", (19, 4), domains={"input": choice([inf, 1.0, nan, -inf, 0.0, -2.0, 3.0])}),
-    normed("zeros", (3, 4), domains={"input": choice([0.0, 0.0, 1.0])}),
-    normed(
+    rms_norm_template("special", (19, 4), domains={"input": choice([inf, 1.0, nan, -inf, 0.0, -2.0, 3.0])}),
+    rms_norm_template("zeros", (3, 4), domains={"input": choice([0.0, 0.0, 1.0])}),
+    rms_norm_template(
         "exact", (6, 16), eps=0.0, domains=dict.fromkeys(("weight", "bias"), integer_values(-8, 8)), exact=True
     ).replace(domains={"input": CONSTANT, "weight": integer_values(-8, 8), "bias": integer_values(-8, 8)}),
 )
-_norm_cases(
+_register_norm_cases(
     "diopiRMSNormBackward",
-    normed("no-gradient-of-bias", (3, 8), without={"grad_bias": None}),
-    normed("exact", (5, 16), dtypes=DtypeSelection.all, exact=True).replace(
+    rms_norm_template("no-gradient-of-bias", (3, 8), without={"grad_bias": None}),
+    rms_norm_template("exact", (5, 16), dtypes=DtypeSelection.all, exact=True).replace(
         domains=dict.fromkeys(("grad_output", "input", "weight"), integer_values(-4, 4)),
         arguments={"inv_rms": tensor(5, domain=choice([0.5, 1.0, 2.0]), dtype=None)},
         dtypes=(F32, F64),
     ),
-    normed("special", (12, 4), domains={"grad_output": choice([1.0, nan, 2.0, -3.0, 0.5, inf, 1.5])}),
+    rms_norm_template("special", (12, 4), domains={"grad_output": choice([1.0, nan, 2.0, -3.0, 0.5, inf, 1.5])}),
 )
 
 CaseFacts(saved={"inv_rms": ResultOf("diopiRMSNorm", "inv_rms")}).declare("diopiRMSNormBackward")

@@ -25,7 +25,7 @@ class Rotation:
     angles: Shape
 
 
-def rotation(
+def rotation_template(
     label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any
 ) -> CaseTemplate[Rotation]:
     """Return a template that rotates `x` of this shape; `angles` is the shape of cos and sin."""
@@ -33,7 +33,7 @@ def rotation(
     return CaseTemplate(label, Rotation(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
-def of_rotation(template: CaseTemplate[Rotation], dtype: Dtype) -> Mapping[str, Any]:
+def rotation_arguments(template: CaseTemplate[Rotation], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbedding` from the sizes of a template."""
     angles = tensor(*template.sizes.angles, domain=ANGLES, layout=template.layout)
     return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
@@ -44,36 +44,36 @@ HEADS = (2, 5, 3, 8)
 register(
     "diopiRotaryEmbedding",
     templates=(
-        rotation("", HEADS, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
-        rotation("conj", HEADS, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
-        rotation("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
-        rotation("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
-        rotation("vector", (12,), 6),
-        rotation("pair", (7, 2), 7, 1),
-        rotation("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
-        rotation("packed", (6, 3, 16), 6, 1, 8, dtypes=(F16, F32)),
-        rotation("row-of-angles", (4, 3, 6), 3),
-        rotation("angles-of-each", (2, 3, 4), 2, 3, 2),
-        rotation("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
-        rotation("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
-        rotation("transposed", HEADS, 5, 1, 4, **same_layout(transposed)),
-        rotation("strided", HEADS, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
-        rotation("no-rows", (0, 3, 8), 1, 4),
-        rotation("special", (19, 6), 1, 3, domains={"x": special_except()}),
-        rotation("special-angles", (6, 38), 1, 19, domains={"cos": special_except()}),
-        rotation(
+        rotation_template("", HEADS, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
+        rotation_template("conj", HEADS, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
+        rotation_template("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
+        rotation_template("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
+        rotation_template("vector", (12,), 6),
+        rotation_template("pair", (7, 2), 7, 1),
+        rotation_template("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
+        rotation_template("packed", (6, 3, 16), 6, 1, 8, dtypes=(F16, F32)),
+        rotation_template("row-of-angles", (4, 3, 6), 3),
+        rotation_template("angles-of-each", (2, 3, 4), 2, 3, 2),
+        rotation_template("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
+        rotation_template("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
+        rotation_template("transposed", HEADS, 5, 1, 4, **same_layout(transposed)),
+        rotation_template("strided", HEADS, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
+        rotation_template("no-rows", (0, 3, 8), 1, 4),
+        rotation_template("special", (19, 6), 1, 3, domains={"x": special_except()}),
+        rotation_template("special-angles", (6, 38), 1, 19, domains={"cos": special_except()}),
+        rotation_template(
             "exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), integer_values(-8, 8)), exact=True
         ),
         *(
-            rotation(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).replace(
+            rotation_template(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).replace(
                 arguments={name: tensor(5, 1, 4, domain=ANGLES, dtype=wide) for name in ("cos", "sin")}
             )
             for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
         ),
-        rotation("rows", (3, 517, 7, 66), 517, 1, 33, large=True),
-        rotation("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], large=True),
+        rotation_template("rows", (3, 517, 7, 66), 517, 1, 33, large=True),
+        rotation_template("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], large=True),
     ),
-    derive=of_rotation,
+    derive=rotation_arguments,
 )
 
 
@@ -85,12 +85,12 @@ class QueryAndKey:
     key: Shape
 
 
-def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[QueryAndKey]:
+def query_and_key_template(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[QueryAndKey]:
     """Return a template that rotates all heads, of size `dim`, of a query and a key of these shapes."""
     return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
-def of_query_and_key(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mapping[str, Any]:
+def query_and_key_arguments(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbeddingV2` from the sizes of a template."""
     sizes, dim = template.sizes, template.argument("dim")
     tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
@@ -102,28 +102,28 @@ def of_query_and_key(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mappi
 register(
     "diopiRotaryEmbeddingV2",
     templates=(
-        rotated_query_and_key("", (5, 12), (5, 8), 4, **SMOKE_IN_ALL_DTYPES),
-        rotated_query_and_key("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=DtypeSelection.all),
-        rotated_query_and_key("batch", (2, 5, 3, 6), (2, 5, 1, 6), 6, dtypes=(F16, F32)),
-        rotated_query_and_key("one-head", (7, 10), (7, 10), 10),
-        rotated_query_and_key("pairs", (7, 6), (7, 4), 2),
-        rotated_query_and_key("one-token", (1, 24), (1, 8), 8),
-        rotated_query_and_key("head-size-128", (3, 256), (3, 128), 128, dtypes=half),
-        rotated_query_and_key("head-size-80", (3, 160), (3, 80), 80),
-        rotated_query_and_key("transposed", (5, 12), (5, 8), 4, layout=transposed),
-        rotated_query_and_key("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=DtypeSelection.all),
-        rotated_query_and_key("no-tokens", (0, 12), (0, 8), 4),
-        rotated_query_and_key(
+        query_and_key_template("", (5, 12), (5, 8), 4, **SMOKE_IN_ALL_DTYPES),
+        query_and_key_template("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=DtypeSelection.all),
+        query_and_key_template("batch", (2, 5, 3, 6), (2, 5, 1, 6), 6, dtypes=(F16, F32)),
+        query_and_key_template("one-head", (7, 10), (7, 10), 10),
+        query_and_key_template("pairs", (7, 6), (7, 4), 2),
+        query_and_key_template("one-token", (1, 24), (1, 8), 8),
+        query_and_key_template("head-size-128", (3, 256), (3, 128), 128, dtypes=half),
+        query_and_key_template("head-size-80", (3, 160), (3, 80), 80),
+        query_and_key_template("transposed", (5, 12), (5, 8), 4, layout=transposed),
+        query_and_key_template("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=DtypeSelection.all),
+        query_and_key_template("no-tokens", (0, 12), (0, 8), 4),
+        query_and_key_template(
             "special", (19, 12), (19, 4), 4, domains={"query": special_except(), "key": special_except()}
         ),
-        rotated_query_and_key("exact", (6, 8), (6, 16), 8, exact=True).replace(
+        query_and_key_template("exact", (6, 8), (6, 16), 8, exact=True).replace(
             domains=dict.fromkeys(("query", "key", "cos", "sin"), integer_values(-8, 8))
         ),
         *(
-            rotated_query_and_key(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d)
+            query_and_key_template(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d)
             for label, d in (("four", 4), ("six", 6), ("all", 12))
         ),
-        rotated_query_and_key("tokens", (1031, 396), (1031, 132), 66, large=True),
+        query_and_key_template("tokens", (1031, 396), (1031, 132), 66, large=True),
     ),
-    derive=of_query_and_key,
+    derive=query_and_key_arguments,
 )

@@ -22,11 +22,11 @@ from diopi_test.cases.index.common import (
     UNLIKE,
     IndexedAxis,
     Shape,
-    and_untried,
-    sized,
-    sums,
+    add_untested_axes,
+    sized_templates,
+    sum_templates,
 )
-from diopi_test.cases.index.values import conversions, with_value
+from diopi_test.cases.index.values import conversion_templates, derive_with_value
 from diopi_test.cases.layouts import expanded, strided, strides, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -73,21 +73,21 @@ INNER = CaseTemplate(
 INDEX_SELECT = (
     COLUMNS,
     INNER.replace(result_layout=transposed),
-    *CaseTemplate.cycle_layouts(sized(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
+    *CaseTemplate.cycle_layouts(sized_templates(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
     CaseTemplate("expanded", IndexedAxis((4, 3), 1, random_positions(5, below=3)), layout=expanded),
 )
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
     INNER.replace(result_layout=strided),
-    *CaseTemplate.cycle_layouts(sized(SLICES), *ALIKE),
-    *sums("grad", IndexedAxis((4, 6, 5), 1, random_positions(67, below=6)), IndexedAxis((2, 3), 1, OFTEN)),
+    *CaseTemplate.cycle_layouts(sized_templates(SLICES), *ALIKE),
+    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, random_positions(67, below=6)), IndexedAxis((2, 3), 1, OFTEN)),
 )
 
 INDEX_FILL = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
     replace(INNER, sizes=IndexedAxis((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
-    *CaseTemplate.cycle_layouts([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
+    *CaseTemplate.cycle_layouts([t for t in sized_templates(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
     CaseTemplate("negative", IndexedAxis((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
         "long",
@@ -112,7 +112,7 @@ LARGE_FILLS = [
 ]
 
 
-def by_index(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
+def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexSelect`, its gradient and `diopiIndexFill` from the sizes of a template."""
     shape, dim, index = template.sizes.shape, template.sizes.axis, template.sizes.index
     slices = np.array(shape, int)
@@ -126,7 +126,7 @@ def by_index(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, 
     }
 
 
-def several(shape: Shape, axis: int) -> IndexedAxis:
+def select_three_positions(shape: Shape, axis: int) -> IndexedAxis:
     """Return sizes that select three random positions along the axis."""
     return IndexedAxis(shape, axis, random_positions(3, below=shape[axis]))
 
@@ -135,23 +135,23 @@ SINGLE_ELEMENT = {"of-number|length-one": ONE_PLACE}
 
 register(
     "diopiIndexSelect",
-    templates=(*and_untried(INDEX_SELECT, several), *LARGE_SELECTIONS, HUGE_SELECTION),
-    derive=by_index,
+    templates=(*add_untested_axes(INDEX_SELECT, select_three_positions), *LARGE_SELECTIONS, HUGE_SELECTION),
+    derive=index_arguments,
     non_discriminating=SINGLE_ELEMENT,
 )
 register(
     "diopiIndexSelectBackward",
-    templates=(*and_untried(INDEX_SELECT_BACKWARD, several), *LARGE_SELECTIONS),
-    derive=by_index,
+    templates=(*add_untested_axes(INDEX_SELECT_BACKWARD, select_three_positions), *LARGE_SELECTIONS),
+    derive=index_arguments,
     non_discriminating=SINGLE_ELEMENT,
 )
 
 
 @cases_for("diopiIndexFill", non_discriminating={"of-number|length-one": "the only position is filled"})
-def index_fill(prototype: Prototype) -> Iterator[Case]:
-    templates = [*INDEX_FILL, *conversions(prototype, IndexedAxis((4, 5), 1, literal([0, 3])))]
-    with_untried = and_untried(templates, lambda shape, axis: IndexedAxis(shape, axis, literal([-1])))
-    return expand(prototype, [*with_untried, *LARGE_FILLS], with_value(prototype, by_index))
+def index_fill_cases(prototype: Prototype) -> Iterator[Case]:
+    templates = [*INDEX_FILL, *conversion_templates(prototype, IndexedAxis((4, 5), 1, literal([0, 3])))]
+    with_untried = add_untested_axes(templates, lambda shape, axis: IndexedAxis(shape, axis, literal([-1])))
+    return expand(prototype, [*with_untried, *LARGE_FILLS], derive_with_value(prototype, index_arguments))
 
 
 # By numbers
@@ -224,7 +224,7 @@ SOURCES: Mapping[str, tuple[Dtype, Domain, tuple[Dtype, ...]]] = {
 """By label, the element type and the domain of the source, and the element types that it is converted to."""
 
 
-def parts(
+def part_templates(
     columns: AxisPart,
     inner: AxisPart,
     table: Mapping[str, AxisPart],
@@ -234,11 +234,11 @@ def parts(
     return [
         CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
         CaseTemplate("inner", inner, layout=transposed, result_layout=strided, dtypes=DtypeSelection.all),
-        *CaseTemplate.cycle_layouts(sized(table, long), *UNLIKE),
+        *CaseTemplate.cycle_layouts(sized_templates(table, long), *UNLIKE),
     ]
 
 
-def converted(sizes: AxisPart) -> Iterator[CaseTemplate[AxisPart]]:
+def converted_templates(sizes: AxisPart) -> Iterator[CaseTemplate[AxisPart]]:
     """Yield templates that write numbers of another element type to the part."""
     for label, (source, domain, dtypes) in SOURCES.items():
         yield CaseTemplate(
@@ -246,7 +246,7 @@ def converted(sizes: AxisPart) -> Iterator[CaseTemplate[AxisPart]]:
         )
 
 
-def by_numbers(*names: str) -> Derive[AxisPart]:
+def derive_with_numbers(*names: str) -> Derive[AxisPart]:
     """Return a function that derives arguments from a part; `names` are the parameters of axis and numbers."""
 
     def arguments(template: CaseTemplate[AxisPart], dtype: Dtype) -> Mapping[str, Any]:
@@ -264,17 +264,17 @@ def by_numbers(*names: str) -> Derive[AxisPart]:
 
 
 COLUMN, INNER_COLUMN = AxisPart((9, 3), 1, (1,)), AxisPart((3, 4, 5), -2, (-3,))
-SELECT = parts(COLUMN, INNER_COLUMN, SINGLE)
+SELECT = part_templates(COLUMN, INNER_COLUMN, SINGLE)
 ALL_OF_IT = {"length-one": "the slice is the whole axis"}
-by_index_number = by_numbers("dim", "index")
+by_index_number = derive_with_numbers("dim", "index")
 
 
 def last_but_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
     """Return the templates and calls along untested axes that select the last position but one."""
-    return and_untried(templates, lambda shape, axis: AxisPart(shape, axis, (-2,)))
+    return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (-2,)))
 
 
-SELECTING = last_but_one(parts(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
+SELECTING = last_but_one(part_templates(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
 
 LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), large=True)
 HALF_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_HALF)
@@ -292,7 +292,7 @@ register(
 register(
     "diopiSelectScatter",
     templates=(
-        *last_but_one([*SELECT, *converted(COLUMN)]),
+        *last_but_one([*SELECT, *converted_templates(COLUMN)]),
         LARGE_COLUMN,
         HALF_SLICE.replace(arguments={"src": arbitrary(263, 67, layout=strides(4099, 3))}),
     ),
@@ -301,17 +301,17 @@ register(
 )
 
 SOME_COLUMNS, INNER_RANGE = AxisPart((4, 7), 1, (1, 6, 2)), AxisPart((3, 6, 2), -2, (-5, 5, 2))
-SLICE = parts(SOME_COLUMNS, INNER_RANGE, RANGES)
+SLICE = part_templates(SOME_COLUMNS, INNER_RANGE, RANGES)
 WHOLE_AXIS = {"clamped": "the range is the whole axis"}
-by_range = by_numbers("dim", "start", "end", "step")
+by_range = derive_with_numbers("dim", "start", "end", "step")
 
 
 def all_but_first(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
     """Return the templates and calls along untested axes that take all positions except the first."""
-    return and_untried(templates, lambda shape, axis: AxisPart(shape, axis, (1, shape[axis], 1)))
+    return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (1, shape[axis], 1)))
 
 
-SLICING = all_but_first(parts(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
+SLICING = all_but_first(part_templates(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
 
 LARGE_SLICES = (
     CaseTemplate("long-rows", AxisPart((7, 32_003), 1, (3, 32_001, 2)), large=True),
@@ -328,7 +328,7 @@ register(
 )
 register(
     "diopiSliceScatter",
-    templates=(*all_but_first([*SLICE, *converted(SOME_COLUMNS)]), *LARGE_SLICES),
+    templates=(*all_but_first([*SLICE, *converted_templates(SOME_COLUMNS)]), *LARGE_SLICES),
     derive=by_range,
     non_discriminating=WHOLE_AXIS,
 )

@@ -111,7 +111,9 @@ def replace_length(shape: Shape, axis: int, length: int) -> Shape:
     return tuple(length if number == axis else size for number, size in enumerate(shape))
 
 
-def sized(table: Mapping[str, Sizes], long: DtypeSelection = DtypeSelection.leading) -> list[CaseTemplate[Sizes]]:
+def sized_templates(
+    table: Mapping[str, Sizes], long: DtypeSelection = DtypeSelection.leading
+) -> list[CaseTemplate[Sizes]]:
     """Return a template per row of a table of sizes by label; `long` are the element types of the row of this label."""
     return [
         CaseTemplate(label, sizes, dtypes=long if label == "long" else DtypeSelection.leading)
@@ -119,7 +121,9 @@ def sized(table: Mapping[str, Sizes], long: DtypeSelection = DtypeSelection.lead
     ]
 
 
-def sums(gradient: str, exact: Sizes, long: Sizes, dtypes: Sequence[Dtype] = half) -> list[CaseTemplate[Sizes]]:
+def sum_templates(
+    gradient: str, exact: Sizes, long: Sizes, dtypes: Sequence[Dtype] = half
+) -> list[CaseTemplate[Sizes]]:
     """Return templates that add up many elements of the gradient: an exact sum, and one that stagnates in `dtypes`."""
     return [
         CaseTemplate("exact", exact, {}, domains={gradient: SUMMANDS}, dtypes=INEXACT, exact=True),
@@ -127,7 +131,7 @@ def sums(gradient: str, exact: Sizes, long: Sizes, dtypes: Sequence[Dtype] = hal
     ]
 
 
-def and_untried(
+def add_untested_axes(
     templates: Sequence[CaseTemplate[AxisSizes]], sizes: Callable[[Shape, int], AxisSizes]
 ) -> list[CaseTemplate[AxisSizes]]:
     """Return the templates, and templates along the axes that none of them covers."""

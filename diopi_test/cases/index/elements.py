@@ -24,10 +24,10 @@ from diopi_test.cases.index.common import (
     UNLIKE,
     IndexedAxis,
     Shape,
-    and_untried,
+    add_untested_axes,
     replace_length,
-    sized,
-    sums,
+    sized_templates,
+    sum_templates,
 )
 from diopi_test.cases.index.values import CONVERTED
 from diopi_test.cases.layouts import strided, transposed
@@ -77,14 +77,16 @@ COMMON = (
     ),
 )
 
-GATHER = (*COMMON, *CaseTemplate.cycle_layouts(sized(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
+GATHER = (*COMMON, *CaseTemplate.cycle_layouts(sized_templates(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
 
 SEVERAL = IndexedAxis((3, 2), 1, random_positions(3, 70, below=2))
 
 GATHER_BACKWARD = (
     *COMMON,
-    *CaseTemplate.cycle_layouts(sized(GATHERS), *UNLIKE),
-    *sums("grad_output", IndexedAxis((3, 6), 1, random_positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)),
+    *CaseTemplate.cycle_layouts(sized_templates(GATHERS), *UNLIKE),
+    *sum_templates(
+        "grad_output", IndexedAxis((3, 6), 1, random_positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)
+    ),
     CaseTemplate("often", SEVERAL, dtypes=floating),
     CaseTemplate("wrap", SEVERAL, {}, domains={"grad_output": full_range}, dtypes=integer),
     CaseTemplate("neighbours", SEVERAL, {}, domains={"grad_output": NEIGHBOURS}, dtypes=(Dtype.int64,)),
@@ -101,7 +103,7 @@ LARGE_GATHERS = [
 ]
 
 
-def gathering(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
+def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiGather` and `diopiGatherBackward` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -112,7 +114,7 @@ def gathering(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str,
     }
 
 
-def gathered_along(shape: Shape, axis: int) -> IndexedAxis:
+def gather_along(shape: Shape, axis: int) -> IndexedAxis:
     """Return sizes that gather random positions along the axis, as many as the shape has elements."""
     return IndexedAxis(shape, axis, random_positions(*shape, below=shape[axis]))
 
@@ -121,14 +123,14 @@ GATHERED_ALIKE = {"of-number|number-in-vector": ONE_PLACE}
 
 register(
     "diopiGather",
-    templates=(*and_untried(GATHER, gathered_along), *LARGE_GATHERS),
-    derive=gathering,
+    templates=(*add_untested_axes(GATHER, gather_along), *LARGE_GATHERS),
+    derive=gather_arguments,
     non_discriminating=GATHERED_ALIKE,
 )
 register(
     "diopiGatherBackward",
-    templates=(*and_untried(GATHER_BACKWARD, gathered_along), *LARGE_GATHERS),
-    derive=gathering,
+    templates=(*add_untested_axes(GATHER_BACKWARD, gather_along), *LARGE_GATHERS),
+    derive=gather_arguments,
     non_discriminating=GATHERED_ALIKE,
 )
 
@@ -220,7 +222,7 @@ SCATTER = (
     scatter_template("multiply-wrap", REPEATED, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
     *(
         template.replace(arguments={"reduce": ""})
-        for template in CaseTemplate.cycle_layouts(sized(SCATTERS, DtypeSelection.one_per_size), *UNLIKE)
+        for template in CaseTemplate.cycle_layouts(sized_templates(SCATTERS, DtypeSelection.one_per_size), *UNLIKE)
     ),
     scatter_template("of-number-reduced", SCATTERS["of-number"], "add", normal()),
     scatter_template("number-of-number-reduced", SCATTERS["number-of-number"], "multiply", normal()),
@@ -238,7 +240,7 @@ SCATTER_SCALAR = (
 )
 
 
-def scattering(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Mapping[str, Any]:
+def scatter_arguments(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiScatter` and `diopiScatterScalar` from the sizes of a template."""
     sizes = template.sizes
     number = -2.0 if template.exact else -1.375
@@ -255,16 +257,16 @@ def scattering(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Mapping[s
 WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE, "all|cube$": "every position is written"}
 
 
-def one_in_each(shape: Shape, axis: int) -> ScatteredAxis:
+def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:
     """Return sizes that write one position in each slice along the axis."""
     source = replace_length(shape, axis % len(shape), 1)
     return ScatteredAxis(shape, axis, random_positions(*source, below=shape[axis]), source)
 
 
-def scattered_along(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[CaseTemplate[ScatteredAxis]]:
+def scatter_templates(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[CaseTemplate[ScatteredAxis]]:
     """Return the templates, and templates along untested axes; these write along even axes and add along odd axes."""
     ways: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
-    untried = and_untried(templates, one_in_each)[len(templates) :]
+    untried = add_untested_axes(templates, write_one_per_slice)[len(templates) :]
     return [
         *templates,
         *(scatter_template(template.label, template.sizes, *ways[template.sizes.axis % 2]) for template in untried),
@@ -273,14 +275,14 @@ def scattered_along(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[Ca
 
 register(
     "diopiScatter",
-    templates=(*scattered_along(SCATTER), *LARGE_SCATTERS),
-    derive=scattering,
+    templates=(*scatter_templates(SCATTER), *LARGE_SCATTERS),
+    derive=scatter_arguments,
     non_discriminating=WRITTEN_ALL,
 )
 register(
     "diopiScatterScalar",
-    templates=(*scattered_along(SCATTER_SCALAR), *LARGE_SCALAR_SCATTERS),
-    derive=scattering,
+    templates=(*scatter_templates(SCATTER_SCALAR), *LARGE_SCALAR_SCATTERS),
+    derive=scatter_arguments,
     non_discriminating=WRITTEN_ALL,
 )
 

@@ -26,8 +26,8 @@ from diopi_test.cases.index.common import (
     SUMMANDS,
     Shape,
     mask_values,
-    sized,
-    sums,
+    sized_templates,
+    sum_templates,
 )
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -122,7 +122,7 @@ INDEX = (
     ROWS,
     MIDDLE,
     *CaseTemplate.cycle_layouts(
-        sized(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)
+        sized_templates(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)
     ),
     *(
         CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=ONE_DTYPE_PER_KIND[1:])
@@ -135,19 +135,19 @@ LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [random_positions
 FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [random_positions(263, below=131)]), **FAR_APART)
 
 
-def reading(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
+def index_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndex` from the sizes of a template."""
     return {"input": arbitrary(*template.sizes.shape, layout=template.layout), "indices": template.sizes.indices}
 
 
-register("diopiIndex", templates=(*INDEX, LARGE_ROWS, FAR_ROWS), derive=reading)
+register("diopiIndex", templates=(*INDEX, LARGE_ROWS, FAR_ROWS), derive=index_arguments)
 
 INDEX_BACKWARD = (
     ROWS,
     MIDDLE.replace(result_layout=transposed),
     CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
-    *CaseTemplate.cycle_layouts(sized(INDEXING), *ALIKE),
-    *sums(
+    *CaseTemplate.cycle_layouts(sized_templates(INDEXING), *ALIKE),
+    *sum_templates(
         "grad_output",
         IndexedElements((6, 5), [random_positions(67, below=6)]),
         IndexedElements((3, 2), [OFTEN]),
@@ -158,7 +158,7 @@ INDEX_BACKWARD = (
 )
 
 
-def gradient(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
+def index_backward_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexBackward` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -168,7 +168,12 @@ def gradient(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[s
     }
 
 
-register("diopiIndexBackward", templates=INDEX_BACKWARD, derive=gradient, non_discriminating={"mask-true": ALL_TRUE})
+register(
+    "diopiIndexBackward",
+    templates=INDEX_BACKWARD,
+    derive=index_backward_arguments,
+    non_discriminating={"mask-true": ALL_TRUE},
+)
 
 PUT: Mapping[str, Any] = {"accumulate": False}
 ADD: Mapping[str, Any] = {"accumulate": True}
@@ -236,9 +241,13 @@ INDEX_PUT = (
         [
             *(
                 template.replace(f"{template.label}-add", ADD)
-                for template in sized(INDEXING, DtypeSelection.one_per_size)
+                for template in sized_templates(INDEXING, DtypeSelection.one_per_size)
             ),
-            *(t.replace(f"{t.label}-put", PUT) for t in sized(INDEXING) if t.label.startswith(("mask", "no-"))),
+            *(
+                t.replace(f"{t.label}-put", PUT)
+                for t in sized_templates(INDEXING)
+                if t.label.startswith(("mask", "no-"))
+            ),
         ],
         *ALIKE,
     ),
@@ -254,7 +263,7 @@ INDEX_PUT = (
 )
 
 
-def writing(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
+def index_put_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexPut` from the sizes of a template."""
     sizes = template.sizes
     domain = normal() if template.argument("accumulate") else any_value
@@ -266,4 +275,4 @@ def writing(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[st
     }
 
 
-register("diopiIndexPut", templates=INDEX_PUT, derive=writing, non_discriminating={"mask-true": ALL_TRUE})
+register("diopiIndexPut", templates=INDEX_PUT, derive=index_put_arguments, non_discriminating={"mask-true": ALL_TRUE})

@@ -23,10 +23,10 @@ from diopi_test.cases.index.common import (
     UNLIKE,
     Shape,
     mask_values,
-    sized,
-    sums,
+    sized_templates,
+    sum_templates,
 )
-from diopi_test.cases.index.values import conversions, with_value
+from diopi_test.cases.index.values import conversion_templates, derive_with_value
 from diopi_test.cases.layouts import contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -105,7 +105,11 @@ MASKED = (
         dtypes=DtypeSelection.all,
     ),
     *CaseTemplate.cycle_layouts(
-        [*sized(FITTING, DtypeSelection.one_per_size), *(t.replace(inplace=False) for t in sized(SPREADING))], *UNLIKE
+        [
+            *sized_templates(FITTING, DtypeSelection.one_per_size),
+            *(t.replace(inplace=False) for t in sized_templates(SPREADING)),
+        ],
+        *UNLIKE,
     ),
 )
 
@@ -115,7 +119,7 @@ LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
 LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
 
 
-def masking(domain: Domain = any_value) -> Derive[MaskedElements]:
+def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
     """Return a function that derives the arguments of functions with a mask and draws the input from `domain`."""
 
     def arguments(template: CaseTemplate[MaskedElements], dtype: Dtype) -> Mapping[str, Any]:
@@ -133,9 +137,9 @@ def masking(domain: Domain = any_value) -> Derive[MaskedElements]:
 
 
 @cases_for("diopiMaskedFill", non_discriminating=UNMASKED)
-def masked_fill(prototype: Prototype) -> Iterator[Case]:
-    templates = [*MASKED, *conversions(prototype, MaskedElements((4, 5), HALF)), *LARGE_MASKED]
-    return expand(prototype, templates, with_value(prototype, masking()))
+def masked_fill_cases(prototype: Prototype) -> Iterator[Case]:
+    templates = [*MASKED, *conversion_templates(prototype, MaskedElements((4, 5), HALF)), *LARGE_MASKED]
+    return expand(prototype, templates, derive_with_value(prototype, derive_masked()))
 
 
 MASKED_SCATTER = (
@@ -149,13 +153,13 @@ MASKED_SCATTER = (
     LARGE_MASKED[1].replace(arguments={"source": arbitrary(PLANE.count + 2)}),
 )
 
-register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=masking(), non_discriminating=UNMASKED)
+register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=derive_masked(), non_discriminating=UNMASKED)
 register(
     "diopiMaskedSelect",
     templates=[
         template.replace(result_layout=contiguous) for template in (*MASKED, *LARGE_MASKED)
     ],  # the callee's layout
-    derive=masking(),
+    derive=derive_masked(),
     non_discriminating={"input-number": "all result elements are the only element of the input"},
 )
 
@@ -166,7 +170,7 @@ ADDED_UP = {
 }
 
 
-def _unequally_often(rows: int) -> TensorSpec:
+def _uneven_mask(rows: int) -> TensorSpec:
     """Return a mask that selects the elements of its three columns with different frequencies."""
     return literal(np.arange(rows)[:, np.newaxis] % 4 < [4, 3, 1], Dtype.bool)
 
@@ -174,20 +178,21 @@ def _unequally_often(rows: int) -> TensorSpec:
 MASKED_SELECT_BACKWARD = (
     *MASKED,
     *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=DtypeSelection.all) for label in ("input-row", "outer")),
-    *sums(
+    *sum_templates(
         "grad_output",
         MaskedElements((3, 1, 5), periodic_mask(3, 67, 5, period=2)),
-        MaskedElements((3,), _unequally_often(1100)),
+        MaskedElements((3,), _uneven_mask(1100)),
     ),
-    CaseTemplate(
-        "equal-sum", MaskedElements((3,), _unequally_often(4000)), domains={"grad_output": choice([0.1, 0.3])}
-    ),
+    CaseTemplate("equal-sum", MaskedElements((3,), _uneven_mask(4000)), domains={"grad_output": choice([0.1, 0.3])}),
     LARGE_PLANE,
     CaseTemplate("half", PLANE, **LARGE_HALF),
 )
 
 register(
-    "diopiMaskedSelectBackward", templates=MASKED_SELECT_BACKWARD, derive=masking(normal()), non_discriminating=ADDED_UP
+    "diopiMaskedSelectBackward",
+    templates=MASKED_SELECT_BACKWARD,
+    derive=derive_masked(normal()),
+    non_discriminating=ADDED_UP,
 )
 
 MIXED = (
@@ -271,7 +276,7 @@ WHERE_TEMPLATES = (
 )
 
 
-def choosing(template: CaseTemplate[ChoiceSizes], dtype: Dtype) -> Mapping[str, Any]:
+def where_arguments(template: CaseTemplate[ChoiceSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiWhere` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -284,7 +289,7 @@ def choosing(template: CaseTemplate[ChoiceSizes], dtype: Dtype) -> Mapping[str, 
 register(
     "diopiWhere",
     templates=WHERE_TEMPLATES,
-    derive=choosing,
+    derive=where_arguments,
     non_discriminating={"number-condition-false": ALL_FALSE, "number-condition|all-true": ALL_TRUE},
 )
 

@@ -24,8 +24,8 @@ from diopi_test.cases.index.common import (
     UNLIKE,
     IndexedTable,
     Shape,
-    sized,
-    sums,
+    sized_templates,
+    sum_templates,
 )
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.template import (
@@ -43,25 +43,25 @@ from diopi_test.cases.tensors import arbitrary, derive_single_tensor, literal, r
 I32 = Dtype.int32
 
 
-def rows_of(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
+def row_indices(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
     """Return a tensor of row indices that includes the first and the last row if it has at least two elements."""
     return TensorSpec(shape, dtype, choice(list(range(rows))), layout=layout)
 
 
 TABLES: Mapping[str, IndexedTable] = {
-    "matrix-of-indices": IndexedTable((5, 3), rows_of(2, 4, layout=transposed)),
-    "strided-indices": IndexedTable((5, 3), rows_of(2, 3, layout=strided)),
+    "matrix-of-indices": IndexedTable((5, 3), row_indices(2, 4, layout=transposed)),
+    "strided-indices": IndexedTable((5, 3), row_indices(2, 3, layout=strided)),
     "number": IndexedTable((5, 3), literal(4)),
-    "no-indices": IndexedTable((5, 3), rows_of(0)),
-    "narrow": IndexedTable((5, 1), rows_of(7)),
-    "one-row": IndexedTable((1, 4), rows_of(3, rows=1)),
-    "cube-of-indices": IndexedTable((6, 2), rows_of(2, 3, 2, rows=6, dtype=I32)),
-    "no-columns": IndexedTable((5, 0), rows_of(3)),
-    "wide": IndexedTable((5, 1030), rows_of(4)),
-    "long": IndexedTable((40, 9), rows_of(115, rows=40)),
+    "no-indices": IndexedTable((5, 3), row_indices(0)),
+    "narrow": IndexedTable((5, 1), row_indices(7)),
+    "one-row": IndexedTable((1, 4), row_indices(3, rows=1)),
+    "cube-of-indices": IndexedTable((6, 2), row_indices(2, 3, 2, rows=6, dtype=I32)),
+    "no-columns": IndexedTable((5, 0), row_indices(3)),
+    "wide": IndexedTable((5, 1030), row_indices(4)),
+    "long": IndexedTable((40, 9), row_indices(115, rows=40)),
 }
 
-LOOKUP = IndexedTable((5, 4), rows_of(7))
+LOOKUP = IndexedTable((5, 4), row_indices(7))
 UNUSED = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
 IN_POWERS = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
 """Every row occurs once, twice or four times."""
@@ -74,7 +74,7 @@ COMMON = (
     CaseTemplate("vector", LOOKUP, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "int32",
-        IndexedTable((5, 3), rows_of(2, 3, dtype=I32, layout=transposed)),
+        IndexedTable((5, 3), row_indices(2, 3, dtype=I32, layout=transposed)),
         {"padding_idx": 2},
         layout=transposed,
         result_layout=strided,
@@ -85,7 +85,7 @@ COMMON = (
 
 EMBEDDING = (
     *COMMON,
-    *CaseTemplate.cycle_layouts(sized(TABLES, DtypeSelection.one_per_size), *UNLIKE),
+    *CaseTemplate.cycle_layouts(sized_templates(TABLES, DtypeSelection.one_per_size), *UNLIKE),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
@@ -93,30 +93,30 @@ EMBEDDING = (
 )
 
 
-def scaled(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplate[IndexedTable]:
+def scaled_template(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplate[IndexedTable]:
     """Return a template that ignores the first row and divides the gradients of each row by its frequency."""
     return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **fields)
 
 
 EMBEDDING_BACKWARD = (
     *COMMON,
-    *CaseTemplate.cycle_layouts(sized(TABLES), *UNLIKE),
+    *CaseTemplate.cycle_layouts(sized_templates(TABLES), *UNLIKE),
     CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=DtypeSelection.all),
-    scaled("matrix-of-indices"),
-    scaled("no-indices", layout=transposed),
-    scaled("long", layout=strided),
+    scaled_template("matrix-of-indices"),
+    scaled_template("no-indices", layout=transposed),
+    scaled_template("long", layout=strided),
     CaseTemplate("rows-not-named", UNUSED),
     CaseTemplate("padding-first", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),
     CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
     CaseTemplate("exact-scaled", IN_POWERS, SCALED, domains={"grad": SUMMANDS}, dtypes=floating, exact=True),
-    *sums("grad", IndexedTable((6, 5), rows_of(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
+    *sum_templates("grad", IndexedTable((6, 5), row_indices(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
     CaseTemplate("crowded", IndexedTable((67, 67), random_positions(1031, below=67)), **LARGE_HALF),
 )
 
 
-def looking_up(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[str, Any]:
+def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` from the sizes of a template."""
     (rows, columns), indices = template.sizes.shape, template.sizes.indices
     return {
@@ -132,11 +132,11 @@ def looking_up(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[st
 
 ONE_ROW = {"one-row": "there is only one row"}
 
-register("diopiEmbedding", templates=EMBEDDING, derive=looking_up, non_discriminating=ONE_ROW)
-register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_up, non_discriminating=ONE_ROW)
+register("diopiEmbedding", templates=EMBEDDING, derive=lookup_arguments, non_discriminating=ONE_ROW)
+register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=lookup_arguments, non_discriminating=ONE_ROW)
 
 
-def renorm(
+def renorm_template(
     label: str,
     rows: int,
     columns: int,
@@ -157,26 +157,29 @@ JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -
 """Rows whose Euclidean norms are exactly 5/256 or less."""
 
 RENORM = (
-    renorm("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
-    renorm("absolute", *TABLE_AND_INDICES, 1.5, 1.0, layout=transposed, dtypes=DtypeSelection.all),
-    renorm("largest", *TABLE_AND_INDICES, 0.5, inf, layout=strided, dtypes=DtypeSelection.all),
-    renorm("cubic", *TABLE_AND_INDICES, 1.0, 3.0),
-    renorm("root", *TABLE_AND_INDICES, 20.0, 0.5),
-    renorm("matrix-of-indices", 6, 3, literal(PAIRS, I32, transposed), 1.0),
-    renorm("strided-indices", 6, 3, literal(PAIRS, layout=strided), 1.0, layout=transposed),
-    renorm("number", 6, 3, literal(4), 1.0),
-    renorm("to-nothing", *TABLE_AND_INDICES, 0.0),
-    renorm("long", 60, 17, rows_of(115, rows=60), 3.0),
-    renorm("one-column", 6, 1, literal([5, 0, 2]), 1.0),
+    renorm_template("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
+    renorm_template("absolute", *TABLE_AND_INDICES, 1.5, 1.0, layout=transposed, dtypes=DtypeSelection.all),
+    renorm_template("largest", *TABLE_AND_INDICES, 0.5, inf, layout=strided, dtypes=DtypeSelection.all),
+    renorm_template("cubic", *TABLE_AND_INDICES, 1.0, 3.0),
+    renorm_template("root", *TABLE_AND_INDICES, 20.0, 0.5),
+    renorm_template("matrix-of-indices", 6, 3, literal(PAIRS, I32, transposed), 1.0),
+    renorm_template("strided-indices", 6, 3, literal(PAIRS, layout=strided), 1.0, layout=transposed),
+    renorm_template("number", 6, 3, literal(4), 1.0),
+    renorm_template("to-nothing", *TABLE_AND_INDICES, 0.0),
+    renorm_template("long", 60, 17, row_indices(115, rows=60), 3.0),
+    renorm_template("one-column", 6, 1, literal([5, 0, 2]), 1.0),
     # no row is too long, or no long row is selected: the table stays equal, bit for bit
-    renorm("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
+    renorm_template("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
         arguments={"inout": JUST_SHORT_ENOUGH}
     ),
-    renorm("short-enough", *TABLE_AND_INDICES, 1e4, dtypes=DtypeSelection.all, exact=True),
-    renorm("no-indices", 6, 4, rows_of(0), 1.0, exact=True),
-    renorm("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
-    *(renorm(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
-    renorm("vocabulary", 32_003, 3, random_positions(4099, below=32_003), 1.0, large=True),
+    renorm_template("short-enough", *TABLE_AND_INDICES, 1e4, dtypes=DtypeSelection.all, exact=True),
+    renorm_template("no-indices", 6, 4, row_indices(0), 1.0, exact=True),
+    renorm_template("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
+    *(
+        renorm_template(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p)
+        for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
+    ),
+    renorm_template("vocabulary", 32_003, 3, random_positions(4099, below=32_003), 1.0, large=True),
 )
 
 
@@ -190,7 +193,7 @@ def rows_of_unlike_norms(shape: Shape) -> Domain:
     return draw
 
 
-def unlike_rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def unlike_row_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiEmbeddingRenorm_` from the sizes of a template."""
     shape = template.sizes
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
@@ -198,7 +201,7 @@ def unlike_rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any
 
 SHORT = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
 
-register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_rows, non_discriminating=SHORT)
+register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT)
 
 AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
 

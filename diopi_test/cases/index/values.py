@@ -49,13 +49,13 @@ CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
 """By label, the element type under test, and a value and its type; the function converts the value."""
 
 
-def conversions(prototype: Prototype, sizes: Sizes) -> Iterator[CaseTemplate[Sizes]]:
+def conversion_templates(prototype: Prototype, sizes: Sizes) -> Iterator[CaseTemplate[Sizes]]:
     """Yield templates with these sizes whose `value` has other types."""
     for label, (dtype, number, dtype_of_number) in CONVERTED.items():
         value = number if _takes_number(prototype) else literal(number, dtype_of_number)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 
-def with_value(prototype: Prototype, derive: Derive[Sizes]) -> Derive[Sizes]:
+def derive_with_value(prototype: Prototype, derive: Derive[Sizes]) -> Derive[Sizes]:
     """Return a function that derives the usual `value` in addition to the arguments of `derive`."""
     return lambda template, dtype: {**derive(template, dtype), "value": usual_value(prototype)}

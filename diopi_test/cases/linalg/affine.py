@@ -20,35 +20,35 @@ from diopi_test.cases.linalg.operands import (
     HALF,
     TO_TRANSPOSED,
     expand_in_order,
-    large_operands,
+    large_operand_template,
     longest_axis,
-    operands,
+    operand_template,
 )
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, expand
 
 F32 = Dtype.float32
 
-MATRIX = operands("matrix", (4, 7), (3, 7), (3,), **BASIC)
-LAYOUTS = operands("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
-SQUARE = operands("square", (3, 3), (3, 3), (3,))
+MATRIX = operand_template("matrix", (4, 7), (3, 7), (3,), **BASIC)
+LAYOUTS = operand_template("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
+SQUARE = operand_template("square", (3, 3), (3, 3), (3,))
 
 COMMON = (
     MATRIX,
     LAYOUTS,
     SQUARE,
-    operands("vector", (5,), (3, 5), (3,)),
-    operands("strided", (2, 1, 3, 4), (2, 4), (2,), layouts=(strided, transposed), result_layout=strided),
-    operands("one-output", (3, 5), (1, 5), (1,)),
-    operands("no-rows", (0, 5), (3, 5), (3,)),
-    operands("no-features", (4, 0), (3, 0), (3,)),
-    operands("long", (2, 1031), (3, 1031), (3,)),
-    operands("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
+    operand_template("vector", (5,), (3, 5), (3,)),
+    operand_template("strided", (2, 1, 3, 4), (2, 4), (2,), layouts=(strided, transposed), result_layout=strided),
+    operand_template("one-output", (3, 5), (1, 5), (1,)),
+    operand_template("no-rows", (0, 5), (3, 5), (3,)),
+    operand_template("no-features", (4, 0), (3, 0), (3,)),
+    operand_template("long", (2, 1031), (3, 1031), (3,)),
+    operand_template("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
 )
 """Templates for the map and for its gradients."""
 
 STRETCHED = tuple(
-    operands(label, (3, 5), (4, 5), bias, case_class=CaseClass.callers)
+    operand_template(label, (3, 5), (4, 5), bias, case_class=CaseClass.callers)
     for label, bias in (
         ("bias-of-one", (1,)),
         ("bias-scalar", ()),
@@ -60,7 +60,7 @@ STRETCHED = tuple(
 
 WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
 
-TOKENS = large_operands("tokens", (3, 5, 131, 67), (41, 67), (41,))
+TOKENS = large_operand_template("tokens", (3, 5, 131, 67), (41, 67), (41,))
 HALF_SHAPES = (257, 517), (263, 517), (263,)
 
 LINEAR = (
@@ -69,15 +69,15 @@ LINEAR = (
     MATRIX.replace("matrix-special", domains={"input": partly_infinite}, dtypes=floating, smoke=False),
     SQUARE.replace("square-no-bias", WITHOUT_BIAS),
     *STRETCHED,
-    operands("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
-    large_operands("square", (257, 2053), (509, 2053), (509,)),
+    operand_template("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
+    large_operand_template("square", (257, 2053), (509, 2053), (509,)),
     TOKENS,
-    large_operands("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **HALF),
+    large_operand_template("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **HALF),
 )
 
 
 @cases_for("diopiLinear")
-def linear(prototype: Prototype) -> Iterator[Case]:
+def linear_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the linear layer: input, weight and bias are the operands of a template."""
     return half_sums.reveal_half_sums(
         expand_in_order(prototype, LINEAR), longest_axis, addends=("bias",), unchanged=("float16-one-output",)
@@ -97,24 +97,26 @@ GRADIENTS = (
         LAYOUTS.replace(f"layouts-no-{name}", results={name: None})
         for name in ("grad_input", "grad_weight", "grad_bias")
     ),
-    operands("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
-    operands("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
+    operand_template("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
+    operand_template("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
     *_with_shape_of_bias(STRETCHED),
     MATRIX.replace(
         "matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False
     ),
     *_with_shape_of_bias(
         (
-            large_operands("square", (257, 1031), (509, 1031), (509,)),
+            large_operand_template("square", (257, 1031), (509, 1031), (509,)),
             TOKENS,
-            large_operands("half-transposed", *HALF_SHAPES, layouts=(contiguous, transposed, contiguous), **HALF),
+            large_operand_template(
+                "half-transposed", *HALF_SHAPES, layouts=(contiguous, transposed, contiguous), **HALF
+            ),
         )
     ),
 )
 
 
 @cases_for("diopiLinearBackward")
-def linear_backward(prototype: Prototype) -> Iterator[Case]:
+def linear_backward_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the gradients of the linear layer.
 
     grad_output, input and weight take the first, second and third operand of a template (layout, domain), with the

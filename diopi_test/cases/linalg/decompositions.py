@@ -24,8 +24,8 @@ from diopi_test.cases.linalg.operands import (
     REAL_AND_COMPLEX,
     TO_TRANSPOSED,
     expand_in_order,
-    large_operands,
-    operands,
+    large_operand_template,
+    operand_template,
 )
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
@@ -34,22 +34,22 @@ Array = NDArray[Any]
 Factor = Callable[[Values], Array]
 
 SQUARES = (
-    operands("matrix", (5, 5), **BASIC),
-    operands("batches", (2, 1, 3, 3), dtypes=DtypeSelection.all),
-    operands("transposed", (2, 4, 4), **TO_TRANSPOSED),
-    operands("strided", (3, 4, 4), layouts=(strided,), result_layout=strided, dtypes=DtypeSelection.all),
-    operands("one", (1, 1), dtypes=REAL_AND_COMPLEX),
-    operands("empty", (0, 0), dtypes=REAL_AND_COMPLEX),
-    operands("no-batch", (0, 3, 3), dtypes=REAL_AND_COMPLEX),
-    operands("large", (23, 23), dtypes=REAL_AND_COMPLEX),
-    operands("to-transposed", (3, 3), result_layout=transposed, dtypes=REAL_AND_COMPLEX),
+    operand_template("matrix", (5, 5), **BASIC),
+    operand_template("batches", (2, 1, 3, 3), dtypes=DtypeSelection.all),
+    operand_template("transposed", (2, 4, 4), **TO_TRANSPOSED),
+    operand_template("strided", (3, 4, 4), layouts=(strided,), result_layout=strided, dtypes=DtypeSelection.all),
+    operand_template("one", (1, 1), dtypes=REAL_AND_COMPLEX),
+    operand_template("empty", (0, 0), dtypes=REAL_AND_COMPLEX),
+    operand_template("no-batch", (0, 3, 3), dtypes=REAL_AND_COMPLEX),
+    operand_template("large", (23, 23), dtypes=REAL_AND_COMPLEX),
+    operand_template("to-transposed", (3, 3), result_layout=transposed, dtypes=REAL_AND_COMPLEX),
 )
 BATCHES = SQUARES[1]
-LARGE_SQUARES = (large_operands("matrix", (263, 263)), large_operands("batch", (67, 33, 33)))
+LARGE_SQUARES = (large_operand_template("matrix", (263, 263)), large_operand_template("batch", (67, 33, 33)))
 TRIANGLES = (False, True)
 
 
-def of_triangle(
+def triangle_template(
     template: CaseTemplate[Operands], arguments: Mapping[str, Any], upper: bool, **more: Any
 ) -> CaseTemplate[Operands]:
     """Return the template with these arguments, for the upper or the lower triangle."""
@@ -75,7 +75,7 @@ def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
 # Decompositions
 
 
-def one_triangle(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[Operands]:
+def one_triangle_template(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[Operands]:
     """Return a template of a positive definite matrix in one triangle; the other triangle has unrelated numbers."""
 
     def matrix(values: Values) -> Array:
@@ -85,7 +85,7 @@ def one_triangle(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[
     (square,) = template.sizes
     raw = tensor(*square.shape)
     tensors = {"_root": raw, "_other": raw, "mat": replace(square, compute=matrix)}
-    return of_triangle(template, tensors, upper, checkerror=False)
+    return triangle_template(template, tensors, upper, checkerror=False)
 
 
 def _product(values: Values) -> Array:
@@ -97,7 +97,7 @@ def _product(values: Values) -> Array:
 WHOLE = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
 
 
-def _indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
+def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
     """Draw one positive definite matrix and four others, whose first minor that is not positive has order 1, 2 or 3."""
     below, above = (2j, -2j) if is_complex(dtype) else (2, 2)
     matrices = [
@@ -110,35 +110,35 @@ def _indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
     return np.array(matrices, np.complex128 if is_complex(dtype) else np.float64).ravel()
 
 
-INDEFINITE = {"mat": tensor(5, 3, 3, domain=_indefinite)}
+INDEFINITE = {"mat": tensor(5, 3, 3, domain=_draw_indefinite)}
 
 DECOMPOSED = (
-    *(one_triangle(square, upper) for square in SQUARES for upper in TRIANGLES),
-    one_triangle(BATCHES, upper=False).replace("batches-lower-checked", {"checkerror": True}),
-    one_triangle(operands("larger", (67, 67), dtypes=DtypeSelection.all), upper=True),
-    *(of_triangle(CaseTemplate("exact", **EXACT), WHOLE, upper, checkerror=False) for upper in TRIANGLES),
-    of_triangle(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
-    of_triangle(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
-    *(one_triangle(square, upper=False).replace(square.label) for square in LARGE_SQUARES),
+    *(one_triangle_template(square, upper) for square in SQUARES for upper in TRIANGLES),
+    one_triangle_template(BATCHES, upper=False).replace("batches-lower-checked", {"checkerror": True}),
+    one_triangle_template(operand_template("larger", (67, 67), dtypes=DtypeSelection.all), upper=True),
+    *(triangle_template(CaseTemplate("exact", **EXACT), WHOLE, upper, checkerror=False) for upper in TRIANGLES),
+    triangle_template(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
+    triangle_template(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
+    *(one_triangle_template(square, upper=False).replace(square.label) for square in LARGE_SQUARES),
 )
 
 
 @cases_for("diopiCholesky")
-def cholesky(prototype: Prototype) -> Iterator[Case]:
+def cholesky_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, DECOMPOSED)
 
 
 # Gradients
 
 
-def gradient(
+def gradient_template(
     template: CaseTemplate[Operands], name: str, domain: Domain, lower: Factor, upper: bool
 ) -> CaseTemplate[Operands]:
     """Return a gradient case of a decomposition; `lower` computes the factor from argument `name`."""
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
     raw = tensor(*grad_output.shape, domain=domain)
-    return of_triangle(template, {name: raw, "grad_output": grad_output, "L": factor}, upper)
+    return triangle_template(template, {name: raw, "grad_output": grad_output, "L": factor}, upper)
 
 
 def _factor(values: Values) -> Array:
@@ -151,17 +151,20 @@ def _whole_factor(values: Values) -> Array:
     return _unit_triangular(values["_factor"])
 
 
-WHOLE_GRADIENT = operands("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
+WHOLE_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
 
 GRADIENTS = (
-    *(gradient(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),
-    *(gradient(WHOLE_GRADIENT, "_factor", choice([-1, 0, 1, 0]), _whole_factor, upper) for upper in TRIANGLES),
-    *(gradient(square, "_root", normal(), _factor, upper=False).replace(square.label) for square in LARGE_SQUARES),
+    *(gradient_template(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),
+    *(gradient_template(WHOLE_GRADIENT, "_factor", choice([-1, 0, 1, 0]), _whole_factor, upper) for upper in TRIANGLES),
+    *(
+        gradient_template(square, "_root", normal(), _factor, upper=False).replace(square.label)
+        for square in LARGE_SQUARES
+    ),
 )
 
 
 @cases_for("diopiCholeskyBackward")
-def cholesky_backward(prototype: Prototype) -> Iterator[Case]:
+def cholesky_backward_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, GRADIENTS)
 
 
@@ -170,22 +173,22 @@ def cholesky_backward(prototype: Prototype) -> Iterator[Case]:
 MODES = ("reduced", "complete", "r")
 
 MATRICES = (
-    operands("tall", (5, 3), **BASIC),
-    operands("wide", (2, 3, 5), **TO_TRANSPOSED),
-    operands("square", (4, 4), layouts=(strided,), result_layout=strided),
-    operands("batches", (2, 3, 4, 2)),
-    operands("one", (1, 1)),
-    operands("column", (4, 1), layouts=(strided,)),
-    operands("row", (1, 4)),
-    operands("no-rows", (0, 3)),
-    operands("no-columns", (3, 0)),
-    operands("no-batch", (0, 4, 3)),
-    operands("large", (67, 9)),
+    operand_template("tall", (5, 3), **BASIC),
+    operand_template("wide", (2, 3, 5), **TO_TRANSPOSED),
+    operand_template("square", (4, 4), layouts=(strided,), result_layout=strided),
+    operand_template("batches", (2, 3, 4, 2)),
+    operand_template("one", (1, 1)),
+    operand_template("column", (4, 1), layouts=(strided,)),
+    operand_template("row", (1, 4)),
+    operand_template("no-rows", (0, 3)),
+    operand_template("no-columns", (3, 0)),
+    operand_template("no-batch", (0, 4, 3)),
+    operand_template("large", (67, 9)),
 )
 
-LARGE_MATRICES = (large_operands("matrix", (517, 131)), large_operands("batch", (67, 41, 29)))
+LARGE_MATRICES = (large_operand_template("matrix", (517, 131)), large_operand_template("batch", (67, 41, 29)))
 
-TRIANGULAR = operands(
+TRIANGULAR = operand_template(
     "nothing-to-eliminate",
     (3, 4),
     domain=fixed_values([[-2, 1, 3, 0.5], [0, 3, -1, 2], [0, 0, -4, 1]]),
@@ -193,7 +196,7 @@ TRIANGULAR = operands(
     **EXACT,
 )
 
-NEAR_LEAST = operands(
+NEAR_LEAST = operand_template(
     "near-least",
     (5, 3),
     domain=tiny_multiples(2.0, -3.5, 5.0, -7.25, 2.75, 4.5, -1.25),
@@ -202,7 +205,7 @@ NEAR_LEAST = operands(
 """Normal numbers so small that intermediate values of the elimination are subnormal."""
 
 
-def in_mode(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operands]:
+def mode_template(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operands]:
     """Return the template in a mode; in mode "r", cases that do not depend on the type are complex."""
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
@@ -212,9 +215,9 @@ def in_mode(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operand
 
 
 @cases_for("diopiLinalgQR")
-def qr(prototype: Prototype) -> Iterator[Case]:
-    templates = [in_mode(template, mode) for template in MATRICES for mode in MODES]
-    large = [in_mode(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
+def qr_cases(prototype: Prototype) -> Iterator[Case]:
+    templates = [mode_template(template, mode) for template in MATRICES for mode in MODES]
+    large = [mode_template(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
     return expand_in_order(prototype, [*templates, TRIANGULAR, NEAR_LEAST, *large])
 
 

@@ -17,34 +17,40 @@ from diopi_test.cases.domains import avoid_points, choice, integer_values, norma
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, large_operands, operands
+from diopi_test.cases.linalg.operands import (
+    EXACT,
+    TO_TRANSPOSED,
+    expand_in_order,
+    large_operand_template,
+    operand_template,
+)
 from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
 FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
 
-MATRICES = operands("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
-LAYOUTS = operands("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
+MATRICES = operand_template("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
+LAYOUTS = operand_template("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
 FEW_POINTS = (
-    operands("batches", (2, 1, 3, 4), (3, 2, 4)),
-    operands("strided", (3, 6), (2, 6), layouts=(strided, transposed), result_layout=strided),
-    operands("one", (1, 1), (1, 1)),
-    operands("no-rows", (0, 3), (2, 3)),
-    operands("no-others", (2, 3), (0, 3)),
-    operands("no-coordinates", (3, 0), (2, 0)),
-    operands("no-batch", (0, 2, 3), (0, 4, 3)),
-    operands("long", (2, 517), (2, 517)),
+    operand_template("batches", (2, 1, 3, 4), (3, 2, 4)),
+    operand_template("strided", (3, 6), (2, 6), layouts=(strided, transposed), result_layout=strided),
+    operand_template("one", (1, 1), (1, 1)),
+    operand_template("no-rows", (0, 3), (2, 3)),
+    operand_template("no-others", (2, 3), (0, 3)),
+    operand_template("no-coordinates", (3, 0), (2, 0)),
+    operand_template("no-batch", (0, 2, 3), (0, 4, 3)),
+    operand_template("long", (2, 517), (2, 517)),
 )
-FAR_APART = operands("far-apart", (4, 16), (7, 16), domain=normal(1000))
+FAR_APART = operand_template("far-apart", (4, 16), (7, 16), domain=normal(1000))
 """Rows for which the rounding of the exponent 1/p shows, because the sum under the root is far from 1."""
 
-MANY_POINTS = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
-LARGE_MATRICES = large_operands("", (263, 37), (257, 37))
-MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
+MANY_POINTS = operand_template("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
+LARGE_MATRICES = large_operand_template("", (263, 37), (257, 37))
+MANY_OTHERS = operand_template("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
 
 
-def distances(
+def distance_template(
     template: CaseTemplate[Operands], p: float, mode: int | None, *words: str, **changes: Any
 ) -> CaseTemplate[Operands]:
     """Return the template for distances by the p-norm, with a computation mode and further words in the label."""
@@ -61,9 +67,9 @@ COUNTED = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
 """Whole numbers, some of which are equal."""
 
 
-def of_whole_numbers(far: int) -> CaseTemplate[Operands]:
+def whole_number_template(far: int) -> CaseTemplate[Operands]:
     """Return a template of integer coordinates between -far and far, whose distances are exact."""
-    return operands("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
+    return operand_template("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
 
 def _near(values: Values) -> NDArray[Any]:
@@ -71,7 +77,7 @@ def _near(values: Values) -> NDArray[Any]:
     return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
 
 
-def close(label: str, rows: int, mode: int | None) -> CaseTemplate[Operands]:
+def close_rows_template(label: str, rows: int, mode: int | None) -> CaseTemplate[Operands]:
     """Return a template of rows that are far from 0 and close to each other."""
     arguments: Arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
@@ -101,38 +107,41 @@ UNEQUAL_NEAR_LEAST = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multipl
 """Numbers like `NEAR_LEAST`, but without differences of 0, where the modulus has a kink."""
 
 CDIST = (
-    *(distances(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
-    *(distances(LAYOUTS, p, 0, domains=COUNTED if p == 0 else {}) for p in POWERS),
-    *(distances(MATRICES, p, mode) for p, mode in product((2.0, 3.0), (1, 2))),
-    *(distances(MANY_POINTS, 2.0, mode) for mode in (None, 0, 1, 2)),
-    distances(MANY_OTHERS, 2.0, None),
-    close("close", 4, None),
-    close("close", 4, 2),
-    close("close-many", 26, 2),
-    close("close-25", 25, None),
-    *(distances(of_whole_numbers(far), p, None, "exact") for p, far in ((0.0, 2), (1.0, 2), (np.inf, 50))),
+    *(distance_template(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
+    *(distance_template(LAYOUTS, p, 0, domains=COUNTED if p == 0 else {}) for p in POWERS),
+    *(distance_template(MATRICES, p, mode) for p, mode in product((2.0, 3.0), (1, 2))),
+    *(distance_template(MANY_POINTS, 2.0, mode) for mode in (None, 0, 1, 2)),
+    distance_template(MANY_OTHERS, 2.0, None),
+    close_rows_template("close", 4, None),
+    close_rows_template("close", 4, 2),
+    close_rows_template("close-many", 26, 2),
+    close_rows_template("close-25", 25, None),
+    *(distance_template(whole_number_template(far), p, None, "exact") for p, far in ((0.0, 2), (1.0, 2), (np.inf, 50))),
     WHOLE_DISTANCES,
-    distances(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
-    distances(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
-    distances(MATRICES, 0.5, None, "near-least", domains=UNEQUAL_NEAR_LEAST),
-    *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
-    *(distances(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
-    *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
-    *(distances(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in FURTHER_POWERS),
-    distances(LARGE_MATRICES, 2.0, None).replace("many"),
-    distances(large_operands("", (3, 71, 1031), (3, 67, 1031)), 1.0, None).replace("long"),
+    distance_template(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
+    distance_template(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
+    distance_template(MATRICES, 0.5, None, "near-least", domains=UNEQUAL_NEAR_LEAST),
+    *(
+        distance_template(MATRICES, p, None, "special", domains={"input1": partly_infinite})
+        for p in (0.5, 1.0, 2.0, 3.0)
+    ),
+    *(distance_template(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
+    *(distance_template(FAR_APART, p, None) for p in (1.5, 3.0)),
+    *(distance_template(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in FURTHER_POWERS),
+    distance_template(LARGE_MATRICES, 2.0, None).replace("many"),
+    distance_template(large_operand_template("", (3, 71, 1031), (3, 67, 1031)), 1.0, None).replace("long"),
 )
 
 
 @cases_for("diopiCdist")
-def cdist(prototype: Prototype) -> Iterator[Case]:
+def cdist_cases(prototype: Prototype) -> Iterator[Case]:
     return expand_in_order(prototype, CDIST)
 
 
 # Gradients
 
 
-def gradients(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
+def gradient_template(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
     """Return the template for gradients by the p-norm; for p = 0 and p = ∞, numbers are whole and results exact."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
@@ -142,7 +151,7 @@ def gradients(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operan
     )
 
 
-def on_axes(p: float) -> CaseTemplate[Operands]:
+def axis_rows_template(p: float) -> CaseTemplate[Operands]:
     """Return a template of rows that differ in at most one coordinate: every term is exact, ± the gradient or 0."""
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
@@ -156,21 +165,21 @@ INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, norm
 """Rows of which two have an infinite coordinate, in one case the same coordinate."""
 
 GRADIENTS = (
-    *(gradients(MATRICES.replace(smoke=True), p) for p in POWERS),
-    *(gradients(LAYOUTS, p) for p in POWERS),
-    *(on_axes(p) for p in (1.0, 2.0, np.inf)),
-    *(gradients(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
+    *(gradient_template(MATRICES.replace(smoke=True), p) for p in POWERS),
+    *(gradient_template(LAYOUTS, p) for p in POWERS),
+    *(axis_rows_template(p) for p in (1.0, 2.0, np.inf)),
+    *(gradient_template(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
     *(MATRICES.replace(f"near-least-p{p:g}", {"p": p}, domains=UNEQUAL_NEAR_LEAST) for p in (0.5, 1.0)),
-    *(gradients(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
-    *(gradients(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
-    gradients(operands("many-others", (4, 5), (1031, 5)), 1.5),
-    gradients(LARGE_MATRICES, 2.0).replace("many"),
-    gradients(large_operands("", (3, 71, 331), (3, 67, 331)), 1.0).replace("long"),
+    *(gradient_template(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
+    *(gradient_template(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
+    gradient_template(operand_template("many-others", (4, 5), (1031, 5)), 1.5),
+    gradient_template(LARGE_MATRICES, 2.0).replace("many"),
+    gradient_template(large_operand_template("", (3, 71, 331), (3, 67, 331)), 1.0).replace("long"),
 )
 
 
 @cases_for("diopiCdistBackward")
-def cdist_backward(prototype: Prototype) -> Iterator[Case]:
+def cdist_backward_cases(prototype: Prototype) -> Iterator[Case]:
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         first, second = template.sizes
         batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])

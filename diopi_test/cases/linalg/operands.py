@@ -38,7 +38,7 @@ ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half
 """Fields of templates whose long sums of whole numbers are exact in float32, but not in half precision."""
 
 
-def operands(
+def operand_template(
     label: str,
     *shapes: tuple[int, ...],
     layouts: Sequence[Layout] = (contiguous,),
@@ -51,9 +51,9 @@ def operands(
     return CaseTemplate(label, tuple(tensors), **{"dtypes": USUAL_DTYPES, **fields})
 
 
-def large_operands(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
+def large_operand_template(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
     """Return a template of large tensors of these shapes, in float32 by default."""
-    return operands(label, *shapes, **{"dtypes": (Dtype.float32,), "large": True, **fields})
+    return operand_template(label, *shapes, **{"dtypes": (Dtype.float32,), "large": True, **fields})
 
 
 def longest_axis(case: Case) -> int:

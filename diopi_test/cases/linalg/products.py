@@ -26,9 +26,9 @@ from diopi_test.cases.linalg.operands import (
     MIXED,
     TO_STRIDED,
     expand_in_order,
-    large_operands,
+    large_operand_template,
     longest_axis,
-    operands,
+    operand_template,
 )
 from diopi_test.cases.products import exact_numbers, fixed_values, partly_infinite
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
@@ -41,110 +41,110 @@ SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1
 SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 
 
-def special(*batch: int) -> CaseTemplate[Operands]:
+def special_value_template(*batch: int) -> CaseTemplate[Operands]:
     """Return a template of matrices in which a few rows and columns have elements that are not finite."""
     rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
     columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
 
 
-def without_overflow(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Operands]:
+def rounded_products_template(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Operands]:
     """Return a template of integers whose products a floating type rounds; `terms` of them add up without overflow."""
-    return operands("without-overflow", *shapes, domain=factors(2, terms), dtypes=WIDE_INTEGERS)
+    return operand_template("without-overflow", *shapes, domain=factors(2, terms), dtypes=WIDE_INTEGERS)
 
 
 MM = (
-    operands("odd", (5, 7), (7, 3), **BASIC),
-    operands("layouts", (4, 6), (6, 5), **MIXED),
-    operands("square", (4, 4), (4, 4)),
-    operands("transposed", (3, 5), (5, 4), **TO_STRIDED),
-    operands("row-by-column", (1, 6), (6, 1)),
-    operands("column-by-row", (6, 1), (1, 5)),
-    operands("expanded", (4, 3), (3, 5), layouts=(contiguous, expanded)),
-    operands("no-products", (3, 0), (0, 4)),
-    operands("empty", (0, 3), (3, 4)),
+    operand_template("odd", (5, 7), (7, 3), **BASIC),
+    operand_template("layouts", (4, 6), (6, 5), **MIXED),
+    operand_template("square", (4, 4), (4, 4)),
+    operand_template("transposed", (3, 5), (5, 4), **TO_STRIDED),
+    operand_template("row-by-column", (1, 6), (6, 1)),
+    operand_template("column-by-row", (6, 1), (1, 5)),
+    operand_template("expanded", (4, 3), (3, 5), layouts=(contiguous, expanded)),
+    operand_template("no-products", (3, 0), (0, 4)),
+    operand_template("empty", (0, 3), (3, 4)),
 )
 BMM = (
-    operands("odd", (2, 3, 5), (2, 5, 4), **BASIC),
-    operands("layouts", (3, 4, 2), (3, 2, 5), **MIXED),
-    operands("square", (2, 3, 3), (2, 3, 3)),
-    operands("transposed", (2, 3, 4), (2, 4, 2), **TO_STRIDED),
-    operands("one", (1, 4, 3), (1, 3, 2)),
-    operands("expanded", (3, 2, 4), (3, 4, 5), layouts=(contiguous, expanded)),
-    operands("no-products", (2, 3, 0), (2, 0, 4)),
-    operands("no-batch", (0, 3, 2), (0, 2, 4)),
-    operands("no-rows", (2, 0, 2), (2, 2, 4)),
+    operand_template("odd", (2, 3, 5), (2, 5, 4), **BASIC),
+    operand_template("layouts", (3, 4, 2), (3, 2, 5), **MIXED),
+    operand_template("square", (2, 3, 3), (2, 3, 3)),
+    operand_template("transposed", (2, 3, 4), (2, 4, 2), **TO_STRIDED),
+    operand_template("one", (1, 4, 3), (1, 3, 2)),
+    operand_template("expanded", (3, 2, 4), (3, 4, 5), layouts=(contiguous, expanded)),
+    operand_template("no-products", (2, 3, 0), (2, 0, 4)),
+    operand_template("no-batch", (0, 3, 2), (0, 2, 4)),
+    operand_template("no-rows", (2, 0, 2), (2, 2, 4)),
 )
 MATMUL = (
-    operands("matrices", (5, 7), (7, 3), **BASIC),
-    operands("batches", (2, 1, 3, 4), (3, 4, 5), **MIXED),
-    operands("square", (4, 4), (4, 4)),
-    operands("vectors", (9,), (9,)),
-    operands("vector-by-matrix", (4,), (4, 6)),
-    operands("matrix-by-vector", (6, 4), (4,), **TO_STRIDED),
-    operands("vector-by-batch", (3,), (2, 3, 4)),
-    operands("batch-by-vector", (2, 5, 3), (3,)),
-    operands("batch-by-matrix", (2, 3, 4, 5), (5, 2), layouts=(transposed,)),
-    operands("matrix-by-batch", (3, 4), (2, 4, 5)),
-    operands("stretched", (2, 1, 3, 2), (1, 4, 2, 3), layouts=(expanded, contiguous)),
-    operands("no-products", (2, 3, 0), (0, 4)),
-    operands("empty-vectors", (0,), (0,)),
-    operands("no-batch", (0, 3, 2), (2, 4)),
+    operand_template("matrices", (5, 7), (7, 3), **BASIC),
+    operand_template("batches", (2, 1, 3, 4), (3, 4, 5), **MIXED),
+    operand_template("square", (4, 4), (4, 4)),
+    operand_template("vectors", (9,), (9,)),
+    operand_template("vector-by-matrix", (4,), (4, 6)),
+    operand_template("matrix-by-vector", (6, 4), (4,), **TO_STRIDED),
+    operand_template("vector-by-batch", (3,), (2, 3, 4)),
+    operand_template("batch-by-vector", (2, 5, 3), (3,)),
+    operand_template("batch-by-matrix", (2, 3, 4, 5), (5, 2), layouts=(transposed,)),
+    operand_template("matrix-by-batch", (3, 4), (2, 4, 5)),
+    operand_template("stretched", (2, 1, 3, 2), (1, 4, 2, 3), layouts=(expanded, contiguous)),
+    operand_template("no-products", (2, 3, 0), (0, 4)),
+    operand_template("empty-vectors", (0,), (0,)),
+    operand_template("no-batch", (0, 3, 2), (2, 4)),
 )
 
 LONG = (
-    operands("long", (2, 1031), (1031, 3)),
-    operands("accumulated", (2, 1031), (1031, 3), **ACCUMULATED, smoke=True),
+    operand_template("long", (2, 1031), (1031, 3)),
+    operand_template("accumulated", (2, 1031), (1031, 3), **ACCUMULATED, smoke=True),
 )
 LONG_BATCHES = (
-    operands("long", (2, 2, 523), (2, 523, 2)),
-    operands("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
+    operand_template("long", (2, 2, 523), (2, 523, 2)),
+    operand_template("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
 )
-TAILS = operands("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
+TAILS = operand_template("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
 """Here and elsewhere, exact numbers come in sizes that are no multiples of 16 and, but for batches, all different."""
 
-HALF_MATRICES = large_operands(
+HALF_MATRICES = large_operand_template(
     "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **HALF
 )
 LARGE_MM = (
-    large_operands("square", (1031, 2053), (2053, 509)),
-    large_operands("rows", (70_001, 3), (3, 5)),
+    large_operand_template("square", (1031, 2053), (2053, 509)),
+    large_operand_template("rows", (70_001, 3), (3, 5)),
     HALF_MATRICES,
 )
 LARGE_BMM = (
-    large_operands("attention", (13, 131, 67), (13, 67, 137)),
-    large_operands("half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **HALF),
+    large_operand_template("attention", (13, 131, 67), (13, 67, 137)),
+    large_operand_template("half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **HALF),
 )
 LARGE_MATMUL = (
-    large_operands("square", (1031, 2053), (2053, 509)),
-    large_operands("batches", (3, 1, 131, 67), (5, 67, 41)),
-    large_operands("long", (32_003,), (32_003, 3)),
+    large_operand_template("square", (1031, 2053), (2053, 509)),
+    large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
+    large_operand_template("long", (32_003,), (32_003, 3)),
     HALF_MATRICES,
 )
 
 PRODUCTS = {
     "diopiMm": (
-        without_overflow((5, 7), (7, 3), terms=7),
+        rounded_products_template((5, 7), (7, 3), terms=7),
         *MM,
         *LONG,
-        special(),
-        operands("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT),
+        special_value_template(),
+        operand_template("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT),
         *LARGE_MM,
     ),
     "diopiBmm": (
-        *(*BMM, *LONG_BATCHES, special(2), *LARGE_BMM),
-        without_overflow((2, 3, 5), (2, 5, 4), terms=5),
-        operands("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
+        *(*BMM, *LONG_BATCHES, special_value_template(2), *LARGE_BMM),
+        rounded_products_template((2, 3, 5), (2, 5, 4), terms=5),
+        operand_template("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
     ),
     "diopiMatmul": (
-        *(*MATMUL, *LONG, special(), TAILS, *LARGE_MATMUL),
-        without_overflow((2, 1, 3, 4), (3, 4, 5), terms=4),
+        *(*MATMUL, *LONG, special_value_template(), TAILS, *LARGE_MATMUL),
+        rounded_products_template((2, 1, 3, 4), (3, 4, 5), terms=4),
     ),
 }
 
 
 @cases_for(*PRODUCTS)
-def products(prototype: Prototype) -> Iterator[Case]:
+def products_cases(prototype: Prototype) -> Iterator[Case]:
     return half_sums.reveal_half_sums(expand_in_order(prototype, PRODUCTS[prototype.name]), longest_axis)
 
 
@@ -154,11 +154,11 @@ GRADIENTS = (
     MATMUL[0].replace("matrices-special", domains={"grad_out": partly_infinite}, dtypes=floating, smoke=False),
     MATMUL[1].replace("batches-no-grad_input", results={"grad_input": None}, result_layout=contiguous),
     MATMUL[1].replace("batches-no-grad_other", results={"grad_other": None}, result_layout=contiguous),
-    operands("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
-    operands("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
-    large_operands("square", (257, 1031), (1031, 509)),
-    large_operands("batches", (3, 1, 131, 67), (5, 67, 41)),
-    large_operands("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
+    operand_template("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
+    operand_template("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
+    large_operand_template("square", (257, 1031), (1031, 509)),
+    large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
+    large_operand_template("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
 )
 
 
@@ -169,7 +169,7 @@ def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @cases_for("diopiMatmulBackward")
-def matmul_backward(prototype: Prototype) -> Iterator[Case]:
+def matmul_backward_cases(prototype: Prototype) -> Iterator[Case]:
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         a, b = template.sizes
         return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
@@ -197,31 +197,31 @@ WHOLE_FACTORS = {"plain": (1, 1), "scaled": (3, 2), "product-only": (0, 3), "tru
 """(beta, alpha) for integer types, which take whole numbers only."""
 
 ADDMM = (
-    operands("odd", (5, 3), (5, 7), (7, 3), **BASIC),
-    operands("layouts", (4, 5), (4, 6), (6, 5), **MIXED),
-    operands("square", (4, 4), (4, 4), (4, 4), **TO_STRIDED),
-    operands("row", (4,), (3, 5), (5, 4)),
-    operands("column", (3, 1), (3, 2), (2, 4)),
-    operands("scalar", (), (3, 2), (2, 4)),
-    operands("expanded", (3, 4), (3, 2), (2, 4), layouts=(expanded, contiguous)),
-    operands("no-products", (3, 4), (3, 0), (0, 4)),
-    operands("empty", (1, 4), (0, 2), (2, 4)),
+    operand_template("odd", (5, 3), (5, 7), (7, 3), **BASIC),
+    operand_template("layouts", (4, 5), (4, 6), (6, 5), **MIXED),
+    operand_template("square", (4, 4), (4, 4), (4, 4), **TO_STRIDED),
+    operand_template("row", (4,), (3, 5), (5, 4)),
+    operand_template("column", (3, 1), (3, 2), (2, 4)),
+    operand_template("scalar", (), (3, 2), (2, 4)),
+    operand_template("expanded", (3, 4), (3, 2), (2, 4), layouts=(expanded, contiguous)),
+    operand_template("no-products", (3, 4), (3, 0), (0, 4)),
+    operand_template("empty", (1, 4), (0, 2), (2, 4)),
 )
 BADDBMM = (
-    operands("odd", (2, 3, 4), (2, 3, 5), (2, 5, 4), **BASIC),
-    operands("layouts", (3, 4, 5), (3, 4, 2), (3, 2, 5), **MIXED),
-    operands("square", (2, 3, 3), (2, 3, 3), (2, 3, 3), **TO_STRIDED),
-    operands("matrix", (3, 4), (2, 3, 5), (2, 5, 4)),
-    operands("row", (4,), (2, 3, 2), (2, 2, 4)),
-    operands("column", (2, 3, 1), (2, 3, 2), (2, 2, 4)),
-    operands("scalar", (), (2, 3, 2), (2, 2, 4)),
-    operands("no-products", (2, 3, 4), (2, 3, 0), (2, 0, 4)),
-    operands("empty", (0, 3, 4), (0, 3, 2), (0, 2, 4)),
+    operand_template("odd", (2, 3, 4), (2, 3, 5), (2, 5, 4), **BASIC),
+    operand_template("layouts", (3, 4, 5), (3, 4, 2), (3, 2, 5), **MIXED),
+    operand_template("square", (2, 3, 3), (2, 3, 3), (2, 3, 3), **TO_STRIDED),
+    operand_template("matrix", (3, 4), (2, 3, 5), (2, 5, 4)),
+    operand_template("row", (4,), (2, 3, 2), (2, 2, 4)),
+    operand_template("column", (2, 3, 1), (2, 3, 2), (2, 2, 4)),
+    operand_template("scalar", (), (2, 3, 2), (2, 2, 4)),
+    operand_template("no-products", (2, 3, 4), (2, 3, 0), (2, 0, 4)),
+    operand_template("empty", (0, 3, 4), (0, 3, 2), (0, 2, 4)),
 )
 
 LARGE_ADDMM = (
-    large_operands("square", (257, 509), (257, 2053), (2053, 509)),
-    large_operands(
+    large_operand_template("square", (257, 509), (257, 2053), (2053, 509)),
+    large_operand_template(
         "half-transposed",
         (257, 263),
         (257, 517),
@@ -231,8 +231,8 @@ LARGE_ADDMM = (
     ),
 )
 LARGE_BADDBMM = (
-    large_operands("attention", (13, 131, 137), (13, 131, 67), (13, 67, 137)),
-    large_operands(
+    large_operand_template("attention", (13, 131, 137), (13, 131, 67), (13, 67, 137)),
+    large_operand_template(
         "half-transposed",
         (7, 131, 129),
         (7, 131, 257),
@@ -252,7 +252,9 @@ def _factors_for(dtype: Dtype) -> Mapping[str, tuple[float, float]]:
     return WHOLE_FACTORS if dtype in integer else FACTORS
 
 
-def factored(template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any) -> CaseTemplate[Operands]:
+def factor_template(
+    template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any
+) -> CaseTemplate[Operands]:
     """Return the template with the factors beta and alpha of this name, in cases that are not smoke cases."""
 
     def factor(place: int) -> ByDtype:
@@ -273,44 +275,44 @@ def _holds_the_result(template: CaseTemplate[Operands]) -> bool:
     return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
 
 
-def sums(
+def scaled_templates(
     basic: Sequence[CaseTemplate[Operands]], long: Shapes, tails: Shapes, large: Sequence[CaseTemplate[Operands]]
 ) -> tuple[CaseTemplate[Operands], ...]:
     """Return templates with scaled basic operands, all factors, long sums, exact sums, and large scaled operands."""
     odd = basic[0]
-    exact = operands("tails", *tails, domain=exact_numbers, exact=True)
-    accumulated = operands("long", *long, domain=integer_values(2, 7), exact=True)
+    exact = operand_template("tails", *tails, domain=exact_numbers, exact=True)
+    accumulated = operand_template("long", *long, domain=integer_values(2, 7), exact=True)
     # a product rounded to half precision and added to one of these is rounded once, in effect
     coarse = {"input": choice([128, 256, 384, 512, 640, 768])}
     unread = {"input": fixed_values([np.nan, np.inf, 1.0])}
     return (
-        *(factored(template, "scaled", smoke=template.smoke) for template in basic),
+        *(factor_template(template, "scaled", smoke=template.smoke) for template in basic),
         # so that the budget of a long sum does not hide the input
-        factored(operands("long", *long), "scaled", domains={"input": normal(64)}),
-        factored(exact, "whole-factors", "exact", dtypes=half),
-        factored(exact, "plain", "exact", dtypes=ALL_BUT_HALF),
-        factored(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
-        *(factored(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FACTORS),
-        *(factored(odd, name, "factors", dtypes=(Dtype.int32,)) for name in WHOLE_FACTORS),
+        factor_template(operand_template("long", *long), "scaled", domains={"input": normal(64)}),
+        factor_template(exact, "whole-factors", "exact", dtypes=half),
+        factor_template(exact, "plain", "exact", dtypes=ALL_BUT_HALF),
+        factor_template(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
+        *(factor_template(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FACTORS),
+        *(factor_template(odd, name, "factors", dtypes=(Dtype.int32,)) for name in WHOLE_FACTORS),
         # 7 products and the input, times up to 3
-        factored(without_overflow(*(operand.shape for operand in odd.sizes), terms=3 * 8), "scaled"),
-        factored(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
-        factored(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
-        *(factored(template, "scaled").replace(template.label) for template in large),
+        factor_template(rounded_products_template(*(operand.shape for operand in odd.sizes), terms=3 * 8), "scaled"),
+        factor_template(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
+        factor_template(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
+        *(factor_template(template, "scaled").replace(template.label) for template in large),
     )
 
 
 @cases_for("diopiAddmm")
-def addmm(prototype: Prototype) -> Iterator[Case]:
+def addmm_cases(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 3), (2, 1031), (1031, 3)), ((37, 67), (37, 19), (19, 67))
-    cases = expand_in_order(prototype, sums(ADDMM, long, tails, LARGE_ADDMM))
+    cases = expand_in_order(prototype, scaled_templates(ADDMM, long, tails, LARGE_ADDMM))
     return half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS, unchanged=("bfloat16-layouts-scaled",))
 
 
 @cases_for("diopiBaddbmm")
-def baddbmm(prototype: Prototype) -> Iterator[Case]:
+def baddbmm_cases(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
-    cases = expand_in_order(prototype, sums(BADDBMM, long, tails, LARGE_BADDBMM))
+    cases = expand_in_order(prototype, scaled_templates(BADDBMM, long, tails, LARGE_BADDBMM))
     for case in half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS):
         factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
         yield replace(case, arguments={**case.arguments, **factors})

@@ -18,7 +18,7 @@ from diopi_test.cases.domains import integer_values
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
+from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operand_template
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
@@ -33,33 +33,33 @@ def _regular(values: Values) -> NDArray[Any]:
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
-def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
+def system_template(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
     """Return a template of a system whose matrix is regular."""
-    template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
+    template = operand_template(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
     known, matrix = template.sizes
     return replace(template, sizes=(known, replace(matrix, compute=_regular)))
 
 
-MATRIX = system("matrix", (5, 3), (5, 5), **BASIC)
-LAYOUTS = system("layouts", (2, 4, 3), (2, 4, 4), **TO_TRANSPOSED)
+MATRIX = system_template("matrix", (5, 3), (5, 5), **BASIC)
+LAYOUTS = system_template("layouts", (2, 4, 3), (2, 4, 4), **TO_TRANSPOSED)
 SYSTEMS = (
     MATRIX,
     LAYOUTS,
-    system("square", (4, 4), (4, 4)),
-    system("column", (6, 1), (6, 6)),
-    system("one", (1, 2), (1, 1)),
-    system("batched-mat", (4, 2), (2, 3, 4, 4), layouts=(strided,), result_layout=strided),
-    system("batched-b", (3, 4, 2), (4, 4), layouts=(transposed,)),
-    system("stretched", (2, 1, 3, 2), (4, 3, 3), layouts=(contiguous, transposed)),
-    system("no-columns", (3, 0), (3, 3)),
-    system("no-unknowns", (0, 2), (0, 0)),
-    system("no-batch", (0, 3, 2), (0, 3, 3)),
-    system("large", (67, 3), (67, 67)),
+    system_template("square", (4, 4), (4, 4)),
+    system_template("column", (6, 1), (6, 6)),
+    system_template("one", (1, 2), (1, 1)),
+    system_template("batched-mat", (4, 2), (2, 3, 4, 4), layouts=(strided,), result_layout=strided),
+    system_template("batched-b", (3, 4, 2), (4, 4), layouts=(transposed,)),
+    system_template("stretched", (2, 1, 3, 2), (4, 3, 3), layouts=(contiguous, transposed)),
+    system_template("no-columns", (3, 0), (3, 3)),
+    system_template("no-unknowns", (0, 2), (0, 0)),
+    system_template("no-batch", (0, 3, 2), (0, 3, 3)),
+    system_template("large", (67, 3), (67, 67)),
 )
 
 LARGE_SYSTEMS = (
-    system("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), large=True),
-    system("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), large=True),
+    system_template("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), large=True),
+    system_template("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), large=True),
 )
 
 UNREAD = CaseTemplate(
@@ -79,17 +79,19 @@ SINGULAR = CaseTemplate(
 """A matrix with a 0 on the diagonal, by which the last step divides."""
 
 
-def flagged(template: CaseTemplate[Operands], flags: Mapping[str, bool], **changes: Any) -> CaseTemplate[Operands]:
+def flag_template(
+    template: CaseTemplate[Operands], flags: Mapping[str, bool], **changes: Any
+) -> CaseTemplate[Operands]:
     """Return the template with these flags; the smoke cases have upper triangles."""
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
     return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
-def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
+def exact_templates(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
     """Yield templates of whole numbers, all with a diagonal of 1 so that no division rounds."""
-    numbers = operands("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
-    return (flagged(numbers, flags) for flags in CHOICES[1::2])
+    numbers = operand_template("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
+    return (flag_template(numbers, flags) for flags in CHOICES[1::2])
 
 
 def _operands(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
@@ -99,12 +101,12 @@ def _operands(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
     return {**raw, "b": b, "mat": mat}
 
 
-LARGE_UPPER = [flagged(template, CHOICES[4]).replace(template.label) for template in LARGE_SYSTEMS]
+LARGE_UPPER = [flag_template(template, CHOICES[4]).replace(template.label) for template in LARGE_SYSTEMS]
 
 SOLVED = (
-    *(flagged(MATRIX, flags) for flags in CHOICES),
-    *(flagged(template, CHOICES[(i + more) % 8]) for i, template in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
-    *exact((5, 3), (5, 5)),
+    *(flag_template(MATRIX, flags) for flags in CHOICES),
+    *(flag_template(template, CHOICES[(i + more) % 8]) for i, template in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
+    *exact_templates((5, 3), (5, 5)),
     UNREAD,
     SINGULAR,
     *LARGE_UPPER,
@@ -112,13 +114,13 @@ SOLVED = (
 
 
 @cases_for("diopiTriangularSolve")
-def triangular_solve(prototype: Prototype) -> Iterator[Case]:
+def triangular_solve_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, SOLVED, lambda template, dtype: _operands(template))
 
 
 def without_gradients(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
-    """Return the template of mixed layouts without_gradients these gradients, both as arguments and as results."""
-    template = flagged(LAYOUTS, CHOICES[4], **changes)
+    """Return the template of mixed layouts without these gradients, both as arguments and as results."""
+    template = flag_template(LAYOUTS, CHOICES[4], **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
 
@@ -128,12 +130,12 @@ ONLY_ZERO = "the gradient of an unused result is 0"
 OF_ONE = "a unit triangular matrix with one element is 1"
 
 GRADIENTS = (
-    *(flagged(MATRIX, flags) for flags in CHOICES),
+    *(flag_template(MATRIX, flags) for flags in CHOICES),
     *(
-        flagged(template, CHOICES[i % 8], non_discriminating=OF_ONE * (template.label == "one"))
+        flag_template(template, CHOICES[i % 8], non_discriminating=OF_ONE * (template.label == "one"))
         for i, template in enumerate(SYSTEMS[1:], 2)
     ),
-    *exact((2, 5, 3), (2, 5, 5)),
+    *exact_templates((2, 5, 3), (2, 5, 5)),
     *LARGE_UPPER,
     without_gradients("grad_cloned_mat"),
     without_gradients("grad_b"),
@@ -146,7 +148,7 @@ GRADIENTS = (
 
 
 @cases_for("diopiTriangularSolveBackward")
-def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
+def triangular_solve_backward_cases(prototype: Prototype) -> Iterator[Case]:
     def gradients(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         b, mat = template.sizes
         flags = {name: template.arguments[name] for name in FLAGS}

@@ -40,13 +40,13 @@ class Paged:
     has_table: bool = True
 
 
-def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Paged]:
+def paged_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Paged]:
     """Return a template of attention over a paged cache; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
     return CaseTemplate(label, Paged(lengths=lengths, **sizes), **fields)
 
 
-def of_paged(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str, Any]:
+def paged_arguments(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPagedAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     used = [-(-length // sizes.block) for length in sizes.lengths]
@@ -78,30 +78,30 @@ OF_EVERY_OTHER = {"q": ONES, "k": alternating_rows(16, choice([0.0]), choice([FA
 register(
     "diopiPagedAttention",
     templates=(
-        paged("", 3, 9, 4, heads=2, key_heads=1, **SMOKE_IN_ALL_DTYPES),
-        paged("mask", 3, 9, 4, masked="each", dtypes=DtypeSelection.all),
-        paged("row-mask", 7, 9, 5, masked="row", dtypes=DtypeSelection.all),
-        paged("blocks-3d", 3, 9, 4, is_3d=True, dtypes=DtypeSelection.all),
-        paged("one-sequence", 11, dtypes=DtypeSelection.all),
-        paged("without-table", 3, 9, 4, has_table=False, masked="each", case_class=CaseClass.open),
-        paged("one-head-each", 3, 9, key_heads=4, dtypes=DtypeSelection.all),
-        paged("one-key-head", 3, 9, key_heads=1),
-        paged("block-of-1", 3, 5, block=1),
-        paged("block-of-16", 3, 40, block=16),
-        paged("block-of-128", 130, 3, block=128, heads=2, size=4),
-        paged("full-blocks", 8, 4, 12),
-        paged("long", 600, 17, block=16, heads=2, size=4, dtypes=DtypeSelection.all),
-        paged("many-sequences", *(2, 7, 5) * 6, heads=2, size=4),
-        paged("head-size-64", 3, 9, size=64, dtypes=DtypeSelection.all),
-        paged("head-size-80", 3, 9, size=80),
-        paged("head-size-128", 3, 9, size=128, dtypes=half),
-        paged("steep", 6, 9, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
-        paged("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=DtypeSelection.all, exact=True),
-        paged("transposed", 3, 9, **same_layout(transposed)),
-        paged("strided", 3, 9, **same_layout(strided), dtypes=DtypeSelection.all),
-        paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
-        paged("many", 2048, 1031, 3, block=16, heads=8, key_heads=2, size=64, dtypes=[F16], large=True),
-        paged("masked", 517, 131, block=33, heads=4, key_heads=4, size=130, masked="each", large=True),
+        paged_template("", 3, 9, 4, heads=2, key_heads=1, **SMOKE_IN_ALL_DTYPES),
+        paged_template("mask", 3, 9, 4, masked="each", dtypes=DtypeSelection.all),
+        paged_template("row-mask", 7, 9, 5, masked="row", dtypes=DtypeSelection.all),
+        paged_template("blocks-3d", 3, 9, 4, is_3d=True, dtypes=DtypeSelection.all),
+        paged_template("one-sequence", 11, dtypes=DtypeSelection.all),
+        paged_template("without-table", 3, 9, 4, has_table=False, masked="each", case_class=CaseClass.open),
+        paged_template("one-head-each", 3, 9, key_heads=4, dtypes=DtypeSelection.all),
+        paged_template("one-key-head", 3, 9, key_heads=1),
+        paged_template("block-of-1", 3, 5, block=1),
+        paged_template("block-of-16", 3, 40, block=16),
+        paged_template("block-of-128", 130, 3, block=128, heads=2, size=4),
+        paged_template("full-blocks", 8, 4, 12),
+        paged_template("long", 600, 17, block=16, heads=2, size=4, dtypes=DtypeSelection.all),
+        paged_template("many-sequences", *(2, 7, 5) * 6, heads=2, size=4),
+        paged_template("head-size-64", 3, 9, size=64, dtypes=DtypeSelection.all),
+        paged_template("head-size-80", 3, 9, size=80),
+        paged_template("head-size-128", 3, 9, size=128, dtypes=half),
+        paged_template("steep", 6, 9, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
+        paged_template("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=DtypeSelection.all, exact=True),
+        paged_template("transposed", 3, 9, **same_layout(transposed)),
+        paged_template("strided", 3, 9, **same_layout(strided), dtypes=DtypeSelection.all),
+        paged_template("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
+        paged_template("many", 2048, 1031, 3, block=16, heads=8, key_heads=2, size=64, dtypes=[F16], large=True),
+        paged_template("masked", 517, 131, block=33, heads=4, key_heads=4, size=130, masked="each", large=True),
     ),
-    derive=of_paged,
+    derive=paged_arguments,
 )

@@ -25,12 +25,14 @@ class Copied:
     index: Dtype = I64
 
 
-def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate[Copied]:
+def copy_template(
+    label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any
+) -> CaseTemplate[Copied]:
     """Return a template that copies this many tokens to random slots of a cache."""
     return CaseTemplate(label, Copied(tokens=tokens, slots=slots, token=token or (2, 3), index=index), **fields)
 
 
-def of_copied(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str, Any]:
+def copy_arguments(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDestIndexCopyKV` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
@@ -43,22 +45,22 @@ def of_copied(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str, Any]
 register(
     "diopiDestIndexCopyKV",
     templates=(
-        copied("", 4, 7, **SMOKE_IN_ALL_DTYPES),
-        copied("int32", 4, 7, index=I32, dtypes=DtypeSelection.one_per_size),
-        copied("one-token", 1, 9),
-        copied("all-slots", 8, 8),
-        copied("no-tokens", 0, 5),
-        copied("many", 300, 517, 1, 3),
-        copied("head-size-128", 3, 5, 2, 128, dtypes=half),
-        copied("head-size-80", 3, 5, 4, 80),
-        copied("one-number", 5, 9, 1, 1),
-        copied("transposed", 4, 7, layout=transposed),
-        copied("strided", 4, 7, layout=strided, dtypes=DtypeSelection.one_per_size),
-        copied("in-order", 4, 7).replace(arguments={"dest_loc": literal([2, 3, 4, 5])}),
-        copied("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
-        copied("many", 517, 2053, 5, 67, large=True),
-        copied("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], large=True),
+        copy_template("", 4, 7, **SMOKE_IN_ALL_DTYPES),
+        copy_template("int32", 4, 7, index=I32, dtypes=DtypeSelection.one_per_size),
+        copy_template("one-token", 1, 9),
+        copy_template("all-slots", 8, 8),
+        copy_template("no-tokens", 0, 5),
+        copy_template("many", 300, 517, 1, 3),
+        copy_template("head-size-128", 3, 5, 2, 128, dtypes=half),
+        copy_template("head-size-80", 3, 5, 4, 80),
+        copy_template("one-number", 5, 9, 1, 1),
+        copy_template("transposed", 4, 7, layout=transposed),
+        copy_template("strided", 4, 7, layout=strided, dtypes=DtypeSelection.one_per_size),
+        copy_template("in-order", 4, 7).replace(arguments={"dest_loc": literal([2, 3, 4, 5])}),
+        copy_template("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
+        copy_template("many", 517, 2053, 5, 67, large=True),
+        copy_template("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], large=True),
     ),
-    derive=of_copied,
+    derive=copy_arguments,
     non_discriminating={"all-slots": "every element is overwritten"},
 )

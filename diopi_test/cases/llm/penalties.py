@@ -26,7 +26,7 @@ class Penalised:
     index: Dtype = I32
 
 
-def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate[Penalised]:
+def penalty_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[Penalised]:
     """Return a template with these counts of tokens per sequence."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Penalised.__annotations__}
     return CaseTemplate(label, Penalised(counts, **sizes), **fields)
@@ -38,7 +38,7 @@ def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:
     return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
 
 
-def of_penalised(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
+def penalty_arguments(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiApplyPenalty` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct(sizes), len(sizes.counts)
@@ -54,7 +54,7 @@ def of_penalised(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str
     }
 
 
-def of_penalised_each(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
+def penalty_v2_arguments(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiApplyPenaltyV2` from the sizes of a template."""
     sizes = template.sizes
     flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]
@@ -72,19 +72,21 @@ def of_penalised_each(template: CaseTemplate[Penalised], dtype: Dtype) -> Mappin
 
 
 PENALTIES = (
-    penalised("", 4, 2, 7, **SMOKE_IN_ALL_DTYPES),
-    penalised("one-sequence", 5),
-    penalised("without-tokens", 3, 0, 2, dtypes=DtypeSelection.all),
-    penalised("all-tokens", 9, 9, vocabulary=9),
-    penalised("one-each", 1, 1, 1, 1),
-    penalised("large-vocabulary", 40, 17, vocabulary=3001),
-    penalised("many-sequences", *(1, 3, 2) * 9, dtypes=DtypeSelection.all),
-    penalised("no-tokens", 0, 0),
-    penalised("rewarding", 4, 2, domains={"presence_penalty": uniform(-2, -0.5), "frequency_penalty": uniform(-1, 1)}),
-    penalised("transposed", 4, 2, 7, layout=transposed),
-    penalised("strided", 4, 2, 7, layout=strided, dtypes=DtypeSelection.all),
-    penalised("special", 9, 19, vocabulary=19, domains={"logits": special_except()}),
-    penalised(
+    penalty_template("", 4, 2, 7, **SMOKE_IN_ALL_DTYPES),
+    penalty_template("one-sequence", 5),
+    penalty_template("without-tokens", 3, 0, 2, dtypes=DtypeSelection.all),
+    penalty_template("all-tokens", 9, 9, vocabulary=9),
+    penalty_template("one-each", 1, 1, 1, 1),
+    penalty_template("large-vocabulary", 40, 17, vocabulary=3001),
+    penalty_template("many-sequences", *(1, 3, 2) * 9, dtypes=DtypeSelection.all),
+    penalty_template("no-tokens", 0, 0),
+    penalty_template(
+        "rewarding", 4, 2, domains={"presence_penalty": uniform(-2, -0.5), "frequency_penalty": uniform(-1, 1)}
+    ),
+    penalty_template("transposed", 4, 2, 7, layout=transposed),
+    penalty_template("strided", 4, 2, 7, layout=strided, dtypes=DtypeSelection.all),
+    penalty_template("special", 9, 19, vocabulary=19, domains={"logits": special_except()}),
+    penalty_template(
         "exact",
         4,
         2,
@@ -98,16 +100,16 @@ PENALTIES = (
         dtypes=DtypeSelection.all,
         exact=True,
     ),
-    penalised("vocabulary", 517, 1031, 3, vocabulary=32_003, large=True),
-    penalised("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], large=True),
+    penalty_template("vocabulary", 517, 1031, 3, vocabulary=32_003, large=True),
+    penalty_template("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], large=True),
 )
-register("diopiApplyPenalty", templates=PENALTIES, derive=of_penalised)
+register("diopiApplyPenalty", templates=PENALTIES, derive=penalty_arguments)
 register(
     "diopiApplyPenaltyV2",
     templates=(
         *PENALTIES,
-        penalised("int64", 4, 2, 7, index=I64, dtypes=DtypeSelection.all),
-        penalised("zeros", 8, 9, domains={"logits": choice([0.0, -0.0, 1.5, -2.0])}),
+        penalty_template("int64", 4, 2, 7, index=I64, dtypes=DtypeSelection.all),
+        penalty_template("zeros", 8, 9, domains={"logits": choice([0.0, -0.0, 1.5, -2.0])}),
     ),
-    derive=of_penalised_each,
+    derive=penalty_v2_arguments,
 )

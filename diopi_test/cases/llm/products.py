@@ -27,13 +27,13 @@ class Product:
 HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
 
 
-def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Product]:
+def product_template(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Product]:
     """Return a template of a matrix product; `fields` are sizes and fields of the template."""
     arguments = {**HINTS, **fields.pop("arguments", {})}
     return CaseTemplate(label, Product(first, columns), arguments, **fields)
 
 
-def of_product(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[str, Any]:
+def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMatmulAllReduce` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
@@ -49,26 +49,26 @@ _EXACT = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
 register(
     "diopiMatmulAllReduce",
     templates=(
-        product("", 3, 5, **SMOKE_IN_ALL_DTYPES),
-        product("no-bias", 3, 5, arguments=NO_BIAS, dtypes=DtypeSelection.all, smoke=True),
-        product("batch", 2, 3, 5, dtypes=DtypeSelection.all),
-        product("batch-no-bias", 2, 3, 5, arguments=NO_BIAS),
-        product("row", 1, 7),
-        product("column", 6, 3, columns=1),
-        product("outer", 4, 1),
-        product("long", 3, 1031, dtypes=DtypeSelection.all),
-        product("accumulated", 2, 2000, columns=3, domains=dict.fromkeys(("x1", "x2"), POSITIVE), dtypes=half),
-        product("wide", 2, 3, columns=517),
-        product("no-rows", 0, 5),
-        product("nothing-to-sum", 3, 0),
-        product("hints", 3, 5, arguments={"comm_turn": 2, "stream_mode": 0, "group": "other"}),
-        product("transposed", 4, 6, **same_layout(transposed)),
-        product("strided", 4, 6, **same_layout(strided), dtypes=DtypeSelection.all),
-        product("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
-        product("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
-        product("square", 257, 1031, columns=509, large=True),
-        product("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], large=True),
+        product_template("", 3, 5, **SMOKE_IN_ALL_DTYPES),
+        product_template("no-bias", 3, 5, arguments=NO_BIAS, dtypes=DtypeSelection.all, smoke=True),
+        product_template("batch", 2, 3, 5, dtypes=DtypeSelection.all),
+        product_template("batch-no-bias", 2, 3, 5, arguments=NO_BIAS),
+        product_template("row", 1, 7),
+        product_template("column", 6, 3, columns=1),
+        product_template("outer", 4, 1),
+        product_template("long", 3, 1031, dtypes=DtypeSelection.all),
+        product_template("accumulated", 2, 2000, columns=3, domains=dict.fromkeys(("x1", "x2"), POSITIVE), dtypes=half),
+        product_template("wide", 2, 3, columns=517),
+        product_template("no-rows", 0, 5),
+        product_template("nothing-to-sum", 3, 0),
+        product_template("hints", 3, 5, arguments={"comm_turn": 2, "stream_mode": 0, "group": "other"}),
+        product_template("transposed", 4, 6, **same_layout(transposed)),
+        product_template("strided", 4, 6, **same_layout(strided), dtypes=DtypeSelection.all),
+        product_template("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
+        product_template("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
+        product_template("square", 257, 1031, columns=509, large=True),
+        product_template("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], large=True),
     ),
-    derive=of_product,
+    derive=product_arguments,
     non_discriminating={"accumulated": "the sum is so large that adding the bias does not change it"},
 )

@@ -30,13 +30,13 @@ class Padded:
     masked: int = 0
 
 
-def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Padded]:
+def prompt_template(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Padded]:
     """Return a template of prompts that are padded to the longest one."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Padded.__annotations__}
     return CaseTemplate(label, Padded(lengths=lengths, longest=longest, **sizes), **fields)
 
 
-def of_padded(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]:
+def prompt_arguments(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPromptFlashAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     batch, length = len(sizes.lengths), sizes.longest
@@ -57,7 +57,9 @@ def of_padded(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]
     }
 
 
-PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=DtypeSelection.all, exact=True)
+PROMPTS = prompt_template(
+    "exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=DtypeSelection.all, exact=True
+)
 
 ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
 """The rows of two sequences, each in an axis of its own."""
@@ -66,28 +68,28 @@ register(
     "diopiPromptFlashAttention",
     templates=(
         PROMPTS.replace(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
-        padded("", 4, 4, 2, heads=2, key_heads=1, masked=3, **SMOKE_IN_ALL_DTYPES),
-        padded("no-mask", 5, 5, 3, 4, dtypes=DtypeSelection.all),
-        padded("one-mask-for-all", 5, 3, 5, masked=2, dtypes=DtypeSelection.all),
-        padded("mask-of-rank-4", 5, 5, 2, masked=4, dtypes=DtypeSelection.all),
-        padded("equal-lengths", 6, 6, 6, masked=2),
-        padded("one-sequence", 7, 7),
-        padded("more-padding", 8, 3, 5),
-        padded("one-head-each", 4, 4, 2, key_heads=4),
-        padded("one-key-head", 4, 4, 2, key_heads=1, masked=2),
-        padded("empty-sequence", 4, 3, 0, 4),
-        padded("apart", 5, 5, 3, masked=3).replace(arguments=ROWS_APART),
-        padded("no-lengths", 5, 5, 5, masked=4).replace(arguments={"actual_seq_lengths": ()}),
-        padded("long", 300, 300, heads=1, key_heads=1, size=4, dtypes=DtypeSelection.all),
-        padded("head-size-64", 4, 4, 3, size=64, dtypes=DtypeSelection.all),
-        padded("head-size-80", 4, 4, 3, size=80),
-        padded("head-size-128", 4, 4, 3, size=128, heads=2, dtypes=half),
-        padded("steep", 6, 6, 5, domains={"query": normal(6)}, dtypes=DtypeSelection.all),
-        padded("transposed", 5, 5, 3, **same_layout(transposed)),
-        padded("strided", 5, 5, 3, **same_layout(strided), masked=3, dtypes=DtypeSelection.all),
-        padded("nan", 6, 6, 5, domains={"query": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
-        padded("long", 1031, 1031, 517, heads=2, key_heads=1, size=66, masked=3, large=True),
-        padded("heads", 67, 67, 33, heads=32, key_heads=8, size=128, dtypes=[BF16], large=True),
+        prompt_template("", 4, 4, 2, heads=2, key_heads=1, masked=3, **SMOKE_IN_ALL_DTYPES),
+        prompt_template("no-mask", 5, 5, 3, 4, dtypes=DtypeSelection.all),
+        prompt_template("one-mask-for-all", 5, 3, 5, masked=2, dtypes=DtypeSelection.all),
+        prompt_template("mask-of-rank-4", 5, 5, 2, masked=4, dtypes=DtypeSelection.all),
+        prompt_template("equal-lengths", 6, 6, 6, masked=2),
+        prompt_template("one-sequence", 7, 7),
+        prompt_template("more-padding", 8, 3, 5),
+        prompt_template("one-head-each", 4, 4, 2, key_heads=4),
+        prompt_template("one-key-head", 4, 4, 2, key_heads=1, masked=2),
+        prompt_template("empty-sequence", 4, 3, 0, 4),
+        prompt_template("apart", 5, 5, 3, masked=3).replace(arguments=ROWS_APART),
+        prompt_template("no-lengths", 5, 5, 5, masked=4).replace(arguments={"actual_seq_lengths": ()}),
+        prompt_template("long", 300, 300, heads=1, key_heads=1, size=4, dtypes=DtypeSelection.all),
+        prompt_template("head-size-64", 4, 4, 3, size=64, dtypes=DtypeSelection.all),
+        prompt_template("head-size-80", 4, 4, 3, size=80),
+        prompt_template("head-size-128", 4, 4, 3, size=128, heads=2, dtypes=half),
+        prompt_template("steep", 6, 6, 5, domains={"query": normal(6)}, dtypes=DtypeSelection.all),
+        prompt_template("transposed", 5, 5, 3, **same_layout(transposed)),
+        prompt_template("strided", 5, 5, 3, **same_layout(strided), masked=3, dtypes=DtypeSelection.all),
+        prompt_template("nan", 6, 6, 5, domains={"query": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
+        prompt_template("long", 1031, 1031, 517, heads=2, key_heads=1, size=66, masked=3, large=True),
+        prompt_template("heads", 67, 67, 33, heads=32, key_heads=8, size=128, dtypes=[BF16], large=True),
     ),
-    derive=of_padded,
+    derive=prompt_arguments,
 )

@@ -62,7 +62,7 @@ class Tokens:
         return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
 
 
-def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
+def token_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
     """Return a template of attention to sequences of these lengths."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
     return CaseTemplate(label, Tokens(lengths=lengths, **sizes), **fields)
@@ -78,7 +78,7 @@ def _table(sizes: Tokens) -> NDArray[Any]:
     return table
 
 
-def of_tokens(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]:
+def token_arguments(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the attention functions of language model servers from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
@@ -102,23 +102,23 @@ def of_tokens(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]
 
 
 TOKENS = (
-    tokens("", 3, 5, 2, **SMOKE_IN_ALL_DTYPES),
-    tokens("int64", 3, 5, 2, index=I64, dtypes=DtypeSelection.all),
-    tokens("one-sequence", 7),
-    tokens("equal-lengths", 4, 4, 4, spare=0, dtypes=DtypeSelection.all),
-    tokens("one-token-each", 1, 1, 1, 1, 1),
-    tokens("without-gaps", 3, 5, 2, gap=0, dtypes=DtypeSelection.all),
-    tokens("long", 300, 17, heads=1, dtypes=DtypeSelection.all),
-    tokens("many-sequences", *(1, 2, 3) * 7, heads=1),
-    tokens("many-heads", 4, 3, heads=9),
-    tokens("head-size-64", 3, 5, size=64, dtypes=DtypeSelection.all),
-    tokens("head-size-80", 3, 5, size=80),
-    tokens("head-size-128", 3, 5, size=128, heads=1, dtypes=half),
-    tokens("transposed", 3, 5, 2, layout=transposed),
-    tokens("strided", 3, 5, 2, layout=strided, dtypes=DtypeSelection.all),
-    tokens("wide-table", 3, 5, 2, spare=4),
-    tokens("many", 1031, 3, 517, heads=3, size=66, large=True),
-    tokens("heads", 131, 67, heads=32, size=128, dtypes=[F16], large=True),
+    token_template("", 3, 5, 2, **SMOKE_IN_ALL_DTYPES),
+    token_template("int64", 3, 5, 2, index=I64, dtypes=DtypeSelection.all),
+    token_template("one-sequence", 7),
+    token_template("equal-lengths", 4, 4, 4, spare=0, dtypes=DtypeSelection.all),
+    token_template("one-token-each", 1, 1, 1, 1, 1),
+    token_template("without-gaps", 3, 5, 2, gap=0, dtypes=DtypeSelection.all),
+    token_template("long", 300, 17, heads=1, dtypes=DtypeSelection.all),
+    token_template("many-sequences", *(1, 2, 3) * 7, heads=1),
+    token_template("many-heads", 4, 3, heads=9),
+    token_template("head-size-64", 3, 5, size=64, dtypes=DtypeSelection.all),
+    token_template("head-size-80", 3, 5, size=80),
+    token_template("head-size-128", 3, 5, size=128, heads=1, dtypes=half),
+    token_template("transposed", 3, 5, 2, layout=transposed),
+    token_template("strided", 3, 5, 2, layout=strided, dtypes=DtypeSelection.all),
+    token_template("wide-table", 3, 5, 2, spare=4),
+    token_template("many", 1031, 3, 517, heads=3, size=66, large=True),
+    token_template("heads", 131, 67, heads=32, size=128, dtypes=[F16], large=True),
 )
 
 
@@ -155,7 +155,7 @@ register(
     non_discriminating={"without-gaps": "every column is overwritten"},
     templates=(
         *TOKENS,
-        tokens(
+        token_template(
             "exact",
             3,
             5,
@@ -164,7 +164,7 @@ register(
             dtypes=DtypeSelection.all,
             exact=True,
         ),
-        tokens(
+        token_template(
             "accumulated",
             3,
             2,
@@ -173,29 +173,31 @@ register(
             domains={"q": POSITIVE, "k": alternating_rows(2000, HIGH, LOW)},
             dtypes=half,
         ),
-        tokens("special", 3, 5, domains={"k": choice([1.0, inf, nan, *np.linspace(-2, 2, 41)])}),
+        token_template("special", 3, 5, domains={"k": choice([1.0, inf, nan, *np.linspace(-2, 2, 41)])}),
     ),
-    derive=of_tokens,
+    derive=token_arguments,
 )
-MANY_TOKENS = tokens("accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH, LOW)}, dtypes=half)
-EXACT_TOKENS = tokens("exact", *POWERS, domains={"v": SMALL}, dtypes=DtypeSelection.all, exact=True)
+MANY_TOKENS = token_template(
+    "accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH, LOW)}, dtypes=half
+)
+EXACT_TOKENS = token_template("exact", *POWERS, domains={"v": SMALL}, dtypes=DtypeSelection.all, exact=True)
 
 register(
     "diopiTokenSoftmaxReduceVInference",
     templates=(
         *TOKENS,
         _with_scores(MANY_TOKENS, 2.0 * (_slots(MANY_TOKENS.sizes) % 2 == 0)),
-        tokens("steep", 6, 5, domains={"logics": normal(6)}, dtypes=DtypeSelection.all),
+        token_template("steep", 6, 5, domains={"logics": normal(6)}, dtypes=DtypeSelection.all),
         _with_scores(EXACT_TOKENS, FAR * (_places(EXACT_TOKENS.sizes) % 2)),
-        tokens("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
-        tokens("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
-        tokens("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
+        token_template("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
+        token_template("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
+        token_template("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
     ),
-    derive=of_tokens,
+    derive=token_arguments,
     non_discriminating=SINGLE,
 )
 OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
-PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
+PAIRS = token_template("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
 
 register(
     "diopiContextAttentionInference",
@@ -204,11 +206,11 @@ register(
         for t in (
             *TOKENS,
             PAIRS.replace(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
-            tokens("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
-            tokens("steep", 6, 5, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
-            tokens("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
+            token_template("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
+            token_template("steep", 6, 5, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
+            token_template("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
         )
     ),
-    derive=of_tokens,
+    derive=token_arguments,
     non_discriminating=SINGLE,
 )

@@ -15,7 +15,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspaces
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspace_calls
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
@@ -73,7 +73,7 @@ def _shared(template: CaseTemplate[Sizes], rows: int) -> dict[str, Any]:
     }
 
 
-def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
+def attention_template(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
     """Return a template of the usual sizes; `fields` replace fields of `Sizes` and of the template."""
     sizes = {name: fields.pop(name) for name in fields.keys() & vars(Sizes()).keys()}
     return CaseTemplate(label, Sizes(**sizes), arguments or {}, **fields)
@@ -82,29 +82,29 @@ def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **field
 FLAT, SHARP = normal(0.05), normal(3)
 
 COMMON = (
-    attention("one-head", heads=1, keys=1, dtypes=DtypeSelection.all),
-    attention("all-keys", heads=3, keys=3, dtypes=DtypeSelection.all),
-    attention("one-key", heads=4, keys=1),
-    attention("no-bias", {"qkv_bias": None}, dtypes=DtypeSelection.all),
-    attention("one-layer", layers=1, dtypes=(F32, F16)),
-    attention("first-layer", {"layer_id": 0}),
-    attention("middle-layer", {"layer_id": 1}, layers=3),
-    attention("partly-rotated", {"rotary_embedding": 4}, dtypes=DtypeSelection.all),
-    attention(
+    attention_template("one-head", heads=1, keys=1, dtypes=DtypeSelection.all),
+    attention_template("all-keys", heads=3, keys=3, dtypes=DtypeSelection.all),
+    attention_template("one-key", heads=4, keys=1),
+    attention_template("no-bias", {"qkv_bias": None}, dtypes=DtypeSelection.all),
+    attention_template("one-layer", layers=1, dtypes=(F32, F16)),
+    attention_template("first-layer", {"layer_id": 0}),
+    attention_template("middle-layer", {"layer_id": 1}, layers=3),
+    attention_template("partly-rotated", {"rotary_embedding": 4}, dtypes=DtypeSelection.all),
+    attention_template(
         "not-rotated",
         {"rotary_embedding": 0},
         non_discriminating="without rotation, positions do not affect the result",
     ),
-    attention("odd-size", {"rotary_embedding": 4}, size=5),
-    attention("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
-    attention("theta-1e6", {"rope_theta": 1e6}),
-    attention("one-sequence", batch=1),
-    attention("many-sequences", batch=7, heads=2, keys=1, size=4),
-    attention("flat", domains={"inoutput": FLAT}),
-    attention("sharp", domains={"inoutput": SHARP}, dtypes=(F32, F16)),
-    attention("strided", layout=strided, dtypes=DtypeSelection.all),
-    attention("transposed", layout=transposed),
-    attention("large-heads", heads=2, keys=1, size=64, dtypes=half),
+    attention_template("odd-size", {"rotary_embedding": 4}, size=5),
+    attention_template("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
+    attention_template("theta-1e6", {"rope_theta": 1e6}),
+    attention_template("one-sequence", batch=1),
+    attention_template("many-sequences", batch=7, heads=2, keys=1, size=4),
+    attention_template("flat", domains={"inoutput": FLAT}),
+    attention_template("sharp", domains={"inoutput": SHARP}, dtypes=(F32, F16)),
+    attention_template("strided", layout=strided, dtypes=DtypeSelection.all),
+    attention_template("transposed", layout=transposed),
+    attention_template("large-heads", heads=2, keys=1, size=64, dtypes=half),
 )
 
 
@@ -114,7 +114,7 @@ CACHED = 64
 """Many keys of one score: the 1e-6 that is added to their sum is lost when a result is rounded."""
 
 
-def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
+def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
     """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
 
     Each element of a new key or value is an element of the token, or its negative, plus a bias of −1, 0 or 1.
@@ -139,13 +139,13 @@ def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseT
     }
     cached = dict.fromkeys(("key_cache", "value_cache"), integer_values(1, 2))
     domains = {"inoutput": integer_values(-1, 1), **cached}
-    return attention("exact", tensors, **vars(sizes), domains=domains, exact=True, dtypes=DtypeSelection.all)
+    return attention_template("exact", tensors, **vars(sizes), domains=domains, exact=True, dtypes=DtypeSelection.all)
 
 
 # Prefill
 
 
-def _context(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
+def _context_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a prefill from a template."""
     sizes = template.sizes
     return {
@@ -156,10 +156,10 @@ def _context(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-PREFILL = attention("plain", **SMOKE_IN_ALL_DTYPES)
+PREFILL = attention_template("plain", **SMOKE_IN_ALL_DTYPES)
 
 
-def _nothing_beyond(length: int) -> Domain:
+def _nan_from(length: int) -> Domain:
     """Return a domain with NaN in the empty slots of a cache: those from position `length` on."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -175,19 +175,19 @@ register(
     templates=(
         PREFILL,
         *COMMON,
-        attention("no-history", cached=0, dtypes=DtypeSelection.all, smoke=(F32,)),
-        attention("one-token", new=1, cached=4),
-        attention("first-token", new=1, cached=0),
-        attention("full-cache", new=5, cached=3),
-        attention("long-history", new=2, cached=60, slots=64, dtypes=(F32, F16)),
-        attention("long", batch=1, heads=2, keys=1, size=4, new=70, cached=3, slots=80, dtypes=(F32, BF16)),
-        attention(
+        attention_template("no-history", cached=0, dtypes=DtypeSelection.all, smoke=(F32,)),
+        attention_template("one-token", new=1, cached=4),
+        attention_template("first-token", new=1, cached=0),
+        attention_template("full-cache", new=5, cached=3),
+        attention_template("long-history", new=2, cached=60, slots=64, dtypes=(F32, F16)),
+        attention_template("long", batch=1, heads=2, keys=1, size=4, new=70, cached=3, slots=80, dtypes=(F32, BF16)),
+        attention_template(
             "nothing-beyond",
-            domains={"key_cache": _nothing_beyond(2), "value_cache": _nothing_beyond(2)},
+            domains={"key_cache": _nan_from(2), "value_cache": _nan_from(2)},
             dtypes=DtypeSelection.all,
         ),
-        exact(batch=3, new=1, cached=CACHED - 1),
-        *workspaces(PREFILL),
+        exact_template(batch=3, new=1, cached=CACHED - 1),
+        *workspace_calls(PREFILL),
         PREFILL.replace("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
         PREFILL.replace(
             "both-sizes-asked",
@@ -204,15 +204,15 @@ register(
         PREFILL.replace(
             "pre-work", {"pre_work": tensor(512, dtype=F32), "pre_work_size": 2048}, dtypes=(F32, F16), smoke=False
         ),
-        attention("long", size=80, slots=211, new=131, cached=70, **LARGE_HEADS),
+        attention_template("long", size=80, slots=211, new=131, cached=70, **LARGE_HEADS),
     ),
-    derive=_context,
+    derive=_context_arguments,
 )
 
 # Decoding
 
 
-def _decoder(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
+def _decoder_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of decoding one token per sequence from a template."""
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
@@ -224,7 +224,7 @@ def _decoder(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-DECODE = attention("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
+DECODE = attention_template("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
 ALL = {"finished": None}
 
 
@@ -238,25 +238,27 @@ register(
     templates=(
         DECODE,
         *(template if template.label == "one-sequence" else template.with_sizes(batch=3) for template in COMMON),
-        attention("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
-        attention(
+        attention_template("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
+        attention_template(
             "all-finished", {"finished": constant_mask(True, 3)}, batch=3, non_discriminating="no row is computed"
         ),
-        attention("some-finished", {"finished": periodic_mask(5, period=2)}, batch=5),
-        attention("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=DtypeSelection.all),
-        attention("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
-        attention("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
-        attention("last-slot", _lengths(7, 7, 6), batch=3),
-        attention("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=DtypeSelection.all),
-        attention("around-or-not", _lengths(16, 2, 9, step=17), batch=3),
-        attention("step", {"step": 3, **ALL, "total_padding_tokens": None}, batch=3),
-        attention("late", {"step": 30}, batch=3),
-        attention("far", _lengths(5, 9, 2, step=1500), batch=3, dtypes=(F32, F16)),
-        attention("long", _lengths(500, 3, 511, step=600), batch=3, heads=2, keys=1, size=4, slots=512, layers=1),
-        attention(
+        attention_template("some-finished", {"finished": periodic_mask(5, period=2)}, batch=5),
+        attention_template("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=DtypeSelection.all),
+        attention_template("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
+        attention_template("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
+        attention_template("last-slot", _lengths(7, 7, 6), batch=3),
+        attention_template("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=DtypeSelection.all),
+        attention_template("around-or-not", _lengths(16, 2, 9, step=17), batch=3),
+        attention_template("step", {"step": 3, **ALL, "total_padding_tokens": None}, batch=3),
+        attention_template("late", {"step": 30}, batch=3),
+        attention_template("far", _lengths(5, 9, 2, step=1500), batch=3, dtypes=(F32, F16)),
+        attention_template(
+            "long", _lengths(500, 3, 511, step=600), batch=3, heads=2, keys=1, size=4, slots=512, layers=1
+        ),
+        attention_template(
             "int32", {"sequence_lengths": table([4, 2, 7], I32), "total_padding_tokens": table([0, 2, 1], I32)}, batch=3
         ),
-        attention(
+        attention_template(
             "inputs-strided",
             {
                 "finished": literal([False, True, False], Dtype.bool, strided),
@@ -265,18 +267,18 @@ register(
             },
             batch=3,
         ),
-        attention(
+        attention_template(
             "nothing-beyond",
             _lengths(3, 3, 3),
             batch=3,
-            domains={"key_cache": _nothing_beyond(3), "value_cache": _nothing_beyond(3)},
+            domains={"key_cache": _nan_from(3), "value_cache": _nan_from(3)},
             dtypes=DtypeSelection.all,
         ),
-        exact(
+        exact_template(
             _lengths(CACHED - 1, CACHED, 200, step=600, total_padding_tokens=None), batch=3
         ),  # where it matters: "long"
-        *workspaces(DECODE),
-        attention(
+        *workspace_calls(DECODE),
+        attention_template(
             "long",
             {
                 "finished": periodic_mask(131, period=4),
@@ -291,5 +293,5 @@ register(
             **LARGE_HEADS,
         ),
     ),
-    derive=_decoder,
+    derive=_decoder_arguments,
 )

@@ -50,7 +50,7 @@ def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorT
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
-def workspaces(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
+def workspace_calls(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
     """Yield calls that ask for the workspace size, pass a workspace of each type, or allow fusion."""
     yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield plain.replace(
@@ -63,11 +63,11 @@ def workspaces(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
     yield plain.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
 
 
-def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:
+def smoke_template(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:
     """Return a template of smoke cases in every element type."""
     return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)
 
 
-def calls(*templates: CaseTemplate[Sizes], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Sizes]]:
+def call_templates(*templates: CaseTemplate[Sizes], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Sizes]]:
     """Return the templates for these element types."""
     return [template.replace(dtypes=dtypes) for template in templates]

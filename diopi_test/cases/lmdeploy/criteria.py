@@ -45,7 +45,7 @@ def table(values: Any, layout: Layout = contiguous) -> ByDtype:
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
-def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _stop_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOPS`."""
     return {
         "output_ids": literal(HISTORY, dtype),
@@ -58,7 +58,7 @@ def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+def stop_template(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
     """Return a template that looks for stop words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
@@ -83,21 +83,23 @@ MANY_HISTORIES: Mapping[str, Any] = {
 register(
     "diopiStopWordsCriterion",
     templates=(
-        stop("last", dtypes=DtypeSelection.all, smoke=True),
-        *(stop(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
-        stop(
+        stop_template("last", dtypes=DtypeSelection.all, smoke=True),
+        *(stop_template(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
+        stop_template(
             "all-finished",
             {"finished": constant_mask(True, 9)},
             non_discriminating="all sequences are finished already",
         ),
-        stop("some-finished", {"finished": periodic_mask(9)}),
-        stop("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
-        stop("offset-2", {"id_offset": 2, "step": 2}),
-        stop("offset-row", {"id_offset": 9, "step": 2}, dtypes=DtypeSelection.all),
-        stop("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
-        stop("strided", layout=strided, dtypes=DtypeSelection.all),
-        stop("tables-transposed", {"output_ids": table(HISTORY, transposed), "stop_words": table(STOPS, strided)}),
-        stop(
+        stop_template("some-finished", {"finished": periodic_mask(9)}),
+        stop_template("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
+        stop_template("offset-2", {"id_offset": 2, "step": 2}),
+        stop_template("offset-row", {"id_offset": 9, "step": 2}, dtypes=DtypeSelection.all),
+        stop_template("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
+        stop_template("strided", layout=strided, dtypes=DtypeSelection.all),
+        stop_template(
+            "tables-transposed", {"output_ids": table(HISTORY, transposed), "stop_words": table(STOPS, strided)}
+        ),
+        stop_template(
             "one-sequence",
             {
                 "output_ids": table([[3], [1], [2]]),
@@ -109,17 +111,19 @@ register(
             },
         ),
         *(
-            stop(label, _two(far), dtypes=dtypes)
+            stop_template(label, _two(far), dtypes=dtypes)
             for label, far, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
         ),
-        stop("full-row", {"stop_words": table([joined(3, [7 - b, b], [6]) for b in range(9)]), "stop_words_len": 3}),
-        stop("many", MANY_HISTORIES, dtypes=(I64,), large=True),
+        stop_template(
+            "full-row", {"stop_words": table([joined(3, [7 - b, b], [6]) for b in range(9)]), "stop_words_len": 3}
+        ),
+        stop_template("many", MANY_HISTORIES, dtypes=(I64,), large=True),
     ),
-    derive=_stopping,
+    derive=_stop_arguments,
 )
 
 
-def length(
+def length_template(
     label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """Return a template that compares the step with the length limits of sequences."""
@@ -139,25 +143,27 @@ NONE_FINISHED, SOME_FINISHED = constant_mask(False, 11), periodic_mask(11)
 register(
     "diopiLengthCriterion",
     templates=(
-        length("some", LIMITS, NONE_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
-        length("some-more", LIMITS, SOME_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
-        length("none", LIMITS, NONE_FINISHED, 1, dtypes=DtypeSelection.all),
-        length("one", LIMITS, NONE_FINISHED, 2),
-        length("all-but-one", LIMITS, NONE_FINISHED, 8),
-        length("all", LIMITS, NONE_FINISHED, 9, dtypes=DtypeSelection.all),
-        length("all-with-some", LIMITS, SOME_FINISHED, 12),
-        length("before-only", (100,) * 11, SOME_FINISHED, 5),
-        length("narrow", (3, 4, 9, 2), constant_mask(False, 4), 3, dtypes=(I32,)),
-        length("wide", (2**32 + 1, 4, 2**33, 2), constant_mask(False, 4), 3, dtypes=(I64,)),
-        length("at-0", (0, 1, 0, 2), constant_mask(False, 4), 0, dtypes=DtypeSelection.all),
-        length("one-sequence", (4,), constant_mask(False, 1), 4),
-        length("one-going-on", (4,), constant_mask(False, 1), 3),
-        length("strided", LIMITS, periodic_mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
-        length("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
-        length("many", (), periodic_mask(MANY_ROWS, period=7), 5, dtypes=(I64,), large=True).replace(
+        length_template("some", LIMITS, NONE_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
+        length_template("some-more", LIMITS, SOME_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
+        length_template("none", LIMITS, NONE_FINISHED, 1, dtypes=DtypeSelection.all),
+        length_template("one", LIMITS, NONE_FINISHED, 2),
+        length_template("all-but-one", LIMITS, NONE_FINISHED, 8),
+        length_template("all", LIMITS, NONE_FINISHED, 9, dtypes=DtypeSelection.all),
+        length_template("all-with-some", LIMITS, SOME_FINISHED, 12),
+        length_template("before-only", (100,) * 11, SOME_FINISHED, 5),
+        length_template("narrow", (3, 4, 9, 2), constant_mask(False, 4), 3, dtypes=(I32,)),
+        length_template("wide", (2**32 + 1, 4, 2**33, 2), constant_mask(False, 4), 3, dtypes=(I64,)),
+        length_template("at-0", (0, 1, 0, 2), constant_mask(False, 4), 0, dtypes=DtypeSelection.all),
+        length_template("one-sequence", (4,), constant_mask(False, 1), 4),
+        length_template("one-going-on", (4,), constant_mask(False, 1), 3),
+        length_template("strided", LIMITS, periodic_mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
+        length_template("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
+        length_template("many", (), periodic_mask(MANY_ROWS, period=7), 5, dtypes=(I64,), large=True).replace(
             arguments={"sequence_limit_length": tensor(MANY_ROWS, domain=integer_values(2, 9)), "batch_size": MANY_ROWS}
         ),
-        length("far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all),
+        length_template(
+            "far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all
+        ),
     ),
     non_discriminating={".*": "the results are flags, and the number of finished sequences"},
 )

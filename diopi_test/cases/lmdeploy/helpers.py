@@ -8,7 +8,7 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, basic, integers
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, integers, smoke_template
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -31,7 +31,7 @@ def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
 # Tokens gathered
 
 
-def gather(
+def gather_template(
     label: str,
     lengths: Sequence[int],
     longest: int,
@@ -57,26 +57,28 @@ def gather(
 register(
     "diopiGatherOutput",
     templates=(
-        gather("ragged", (3, 1, 4, 2), 4, 9, 10, **SMOKE_IN_ALL_DTYPES),
-        gather("earlier", (3, 1, 4, 2), 4, 9, 10, arguments={"max_gen_step": 7}),
-        gather("more-padding", (3, 1, 4, 2), 5, 9, 10),
-        gather("narrow", (1, 2), 2, 3, 4, dtypes=(I32,)),
-        gather("far", (1, 2), 2, 3, 4, dtypes=(I64,)),
-        gather("whole", (3, 3, 3), 3, 8, 8, dtypes=DtypeSelection.all, non_discriminating="every position is written"),
-        gather("no-prompts", (0, 0), 0, 5, 7, non_discriminating="there is no prompt"),
-        gather("empty-prompts", (0, 3, 0), 3, 6, 7),
-        gather("in-the-prompt", (3, 1, 5), 5, 4, 6, dtypes=DtypeSelection.all),
-        gather("prompt-alone", (2, 5, 4), 5, 5, 6),
-        gather("no-times", (2, 1), 3, 0, 4, non_discriminating="nothing is gathered"),
-        gather("one-time", (1, 1), 1, 1, 4, non_discriminating="there is no padding yet"),
-        gather("one-sequence", (2,), 6, 11, 8),
-        gather("much-room", (2, 4), 4, 6, 40),
-        gather("many-sequences", [n % 6 for n in range(67)], 6, 9, 12),
-        gather("strided", (3, 1, 4, 2), 4, 9, 10, strided, dtypes=DtypeSelection.all),
-        gather("transposed", (3, 1, 4, 2), 4, 9, 10, transposed),
-        gather("flat-table", (3, 1), 4, 9, 10, arguments={"ids": tensor(20, domain=full_range)}),
-        gather("long", (17, 120, 64), 120, 900, 1000),
-        gather("many", [0] * 67, 1_000, 2_000, 2_053, dtypes=(I64,), large=True).replace(
+        gather_template("ragged", (3, 1, 4, 2), 4, 9, 10, **SMOKE_IN_ALL_DTYPES),
+        gather_template("earlier", (3, 1, 4, 2), 4, 9, 10, arguments={"max_gen_step": 7}),
+        gather_template("more-padding", (3, 1, 4, 2), 5, 9, 10),
+        gather_template("narrow", (1, 2), 2, 3, 4, dtypes=(I32,)),
+        gather_template("far", (1, 2), 2, 3, 4, dtypes=(I64,)),
+        gather_template(
+            "whole", (3, 3, 3), 3, 8, 8, dtypes=DtypeSelection.all, non_discriminating="every position is written"
+        ),
+        gather_template("no-prompts", (0, 0), 0, 5, 7, non_discriminating="there is no prompt"),
+        gather_template("empty-prompts", (0, 3, 0), 3, 6, 7),
+        gather_template("in-the-prompt", (3, 1, 5), 5, 4, 6, dtypes=DtypeSelection.all),
+        gather_template("prompt-alone", (2, 5, 4), 5, 5, 6),
+        gather_template("no-times", (2, 1), 3, 0, 4, non_discriminating="nothing is gathered"),
+        gather_template("one-time", (1, 1), 1, 1, 4, non_discriminating="there is no padding yet"),
+        gather_template("one-sequence", (2,), 6, 11, 8),
+        gather_template("much-room", (2, 4), 4, 6, 40),
+        gather_template("many-sequences", [n % 6 for n in range(67)], 6, 9, 12),
+        gather_template("strided", (3, 1, 4, 2), 4, 9, 10, strided, dtypes=DtypeSelection.all),
+        gather_template("transposed", (3, 1, 4, 2), 4, 9, 10, transposed),
+        gather_template("flat-table", (3, 1), 4, 9, 10, arguments={"ids": tensor(20, domain=full_range)}),
+        gather_template("long", (17, 120, 64), 120, 900, 1000),
+        gather_template("many", [0] * 67, 1_000, 2_000, 2_053, dtypes=(I64,), large=True).replace(
             arguments={"context_length": tensor(67, domain=integer_values(1, 1_000))}
         ),
     ),
@@ -85,7 +87,9 @@ register(
 # A number added
 
 
-def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
+def plus_template(
+    label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any
+) -> CaseTemplate:
     """Return a template that adds `val` to the first `size` of `length` numbers."""
     domain = fields.pop("domain", integer_values(-1000, 1000))
     arguments: Arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
@@ -95,30 +99,30 @@ def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguo
 register(
     "diopiPlusScalarInp",
     templates=(
-        plus("all", 11, 11, 3, **SMOKE_IN_ALL_DTYPES),
-        plus("some", 11, 7, -5, **SMOKE_IN_ALL_DTYPES),
-        plus("narrow", 17, 9, 5, dtypes=(I32,)),
-        plus("far-values", 17, 9, 5, domain=full_range, dtypes=(I64,)),
-        plus("one", 9, 1, 100),
-        plus("none", 9, 0, 4, dtypes=DtypeSelection.all),
-        plus("all-but-one", 9, 8, 17),
-        plus("nothing", 9, 6, 0),
-        plus("empty", 0, 0, 3),
-        plus("single", 1, 1, -1),
-        plus("long", 1031, 1000, 2, dtypes=DtypeSelection.all),
-        plus("strided", 13, 9, 6, strided, dtypes=DtypeSelection.all),
-        plus("wrapping", 12, 10, 2**30, domain=full_range, dtypes=DtypeSelection.all),
-        plus("wrapping-back", 12, 10, -(2**31), domain=full_range, dtypes=DtypeSelection.all),
-        plus("far", 12, 10, 2**62 + 1, domain=full_range, dtypes=(I64,)),
-        plus("beyond-float", 12, 10, 2**53 + 1, dtypes=(I64,)),
-        plus("many", MANY_ROWS, 65_537, -5, dtypes=(I64,), large=True),
+        plus_template("all", 11, 11, 3, **SMOKE_IN_ALL_DTYPES),
+        plus_template("some", 11, 7, -5, **SMOKE_IN_ALL_DTYPES),
+        plus_template("narrow", 17, 9, 5, dtypes=(I32,)),
+        plus_template("far-values", 17, 9, 5, domain=full_range, dtypes=(I64,)),
+        plus_template("one", 9, 1, 100),
+        plus_template("none", 9, 0, 4, dtypes=DtypeSelection.all),
+        plus_template("all-but-one", 9, 8, 17),
+        plus_template("nothing", 9, 6, 0),
+        plus_template("empty", 0, 0, 3),
+        plus_template("single", 1, 1, -1),
+        plus_template("long", 1031, 1000, 2, dtypes=DtypeSelection.all),
+        plus_template("strided", 13, 9, 6, strided, dtypes=DtypeSelection.all),
+        plus_template("wrapping", 12, 10, 2**30, domain=full_range, dtypes=DtypeSelection.all),
+        plus_template("wrapping-back", 12, 10, -(2**31), domain=full_range, dtypes=DtypeSelection.all),
+        plus_template("far", 12, 10, 2**62 + 1, domain=full_range, dtypes=(I64,)),
+        plus_template("beyond-float", 12, 10, 2**53 + 1, dtypes=(I64,)),
+        plus_template("many", MANY_ROWS, 65_537, -5, dtypes=(I64,), large=True),
     ),
 )
 
 # Padding counted
 
 
-def padding(
+def padding_template(
     label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """Return a template that counts the padding of sequences of these lengths, which are padded to `longest`."""
@@ -134,23 +138,23 @@ def padding(
 register(
     "diopiUpdatePaddingCount",
     templates=(
-        padding("ragged", (3, 7, 1, 5, 7, 2, 6, 4, 5), 7, **SMOKE_IN_ALL_DTYPES),
-        padding("ragged-otherwise", (5, 1, 7, 2, 3, 7, 4, 6, 2), 7),
-        padding("narrow", (2, 3, 0, 4), 4, dtypes=(I32,)),
-        padding("wide", (2**33, 3, 2**32, 7), 2**34, dtypes=(I64,)),
-        padding("two", (4, 9), 12, dtypes=DtypeSelection.all),
-        padding("one", (4,), 6),
-        padding("no-padding", (5, 5, 5, 5), 5),
-        padding("all-padding", (0, 3, 0, 1), 3),
-        padding("all-empty", (0, 0, 0), 8),
-        padding("none", (), 3),
-        padding("one-long", (1, 1, 1, 40), 40),
-        padding("many", [n % 61 for n in range(300)], 60),
-        padding("strided", (3, 7, 1, 5, 2), 7, strided, dtypes=DtypeSelection.all),
-        padding("long", (2**24 + 1, 3, 2**24), 2**24 + 3, dtypes=DtypeSelection.all),
-        padding("far", (2**40 + 1, 3, 2**33), 2**41, dtypes=(I64,)),
-        padding("in-order", range(11), 10),
-        padding("many", (), 4_097, dtypes=(I64,), large=True).replace(
+        padding_template("ragged", (3, 7, 1, 5, 7, 2, 6, 4, 5), 7, **SMOKE_IN_ALL_DTYPES),
+        padding_template("ragged-otherwise", (5, 1, 7, 2, 3, 7, 4, 6, 2), 7),
+        padding_template("narrow", (2, 3, 0, 4), 4, dtypes=(I32,)),
+        padding_template("wide", (2**33, 3, 2**32, 7), 2**34, dtypes=(I64,)),
+        padding_template("two", (4, 9), 12, dtypes=DtypeSelection.all),
+        padding_template("one", (4,), 6),
+        padding_template("no-padding", (5, 5, 5, 5), 5),
+        padding_template("all-padding", (0, 3, 0, 1), 3),
+        padding_template("all-empty", (0, 0, 0), 8),
+        padding_template("none", (), 3),
+        padding_template("one-long", (1, 1, 1, 40), 40),
+        padding_template("many", [n % 61 for n in range(300)], 60),
+        padding_template("strided", (3, 7, 1, 5, 2), 7, strided, dtypes=DtypeSelection.all),
+        padding_template("long", (2**24 + 1, 3, 2**24), 2**24 + 3, dtypes=DtypeSelection.all),
+        padding_template("far", (2**40 + 1, 3, 2**33), 2**41, dtypes=(I64,)),
+        padding_template("in-order", range(11), 10),
+        padding_template("many", (), 4_097, dtypes=(I64,), large=True).replace(
             arguments={
                 "total_padding_count": tensor(MANY_ROWS, domain=integer_values(0, 0)),
                 "input_lengths": tensor(MANY_ROWS, domain=integer_values(0, 4_097)),
@@ -163,7 +167,7 @@ register(
 # Axes swapped
 
 
-def _swapped(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _transpose_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a call that swaps axes."""
     dim0, dim1, dim2 = template.sizes
     return {
@@ -177,7 +181,7 @@ def _swapped(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
 register(
     "diopiTransposeAxis01",
     templates=(
-        basic("plain", 3, 4, 5),
+        smoke_template("plain", 3, 4, 5),
         CaseTemplate("tall", (31, 2, 3), dtypes=DtypeSelection.all),
         CaseTemplate("wide", (2, 31, 3)),
         CaseTemplate("deep", (2, 3, 131), dtypes=(F16, I64)),
@@ -193,13 +197,13 @@ register(
         CaseTemplate("large", (33, 17, 9), dtypes=(F32, Dtype.int32)),
         CaseTemplate("wide", (37, 67, 131), large=True),
     ),
-    derive=_swapped,
+    derive=_transpose_arguments,
 )
 
 # Embeddings
 
 
-def _at_a_time(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _step_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a call that looks up the embeddings of one step."""
     rows, width, batch, times = template.sizes
     return {
@@ -214,7 +218,7 @@ def _at_a_time(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]
 register(
     "diopiEmbeddingLookupPosEncoding",
     templates=(
-        basic("plain", 11, 6, 4, 5),
+        smoke_template("plain", 11, 6, 4, 5),
         CaseTemplate("first", (11, 6, 4, 5), {"step": 0}, dtypes=DtypeSelection.all),
         CaseTemplate("last", (11, 6, 4, 5), {"step": 4}, dtypes=DtypeSelection.all),
         CaseTemplate("one-sequence", (11, 6, 1, 5)),
@@ -231,11 +235,11 @@ register(
         CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031, 5), large=True),
         CaseTemplate("int32", (11, 6, 4, 5), {"all_ids": tensor(5, 4, domain=integer_values(0, 10), dtype=I32)}),
     ),
-    derive=_at_a_time,
+    derive=_step_embedding_arguments,
 )
 
 
-def _of_a_prompt(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _prompt_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a call that looks up the embeddings of a prompt."""
     rows, width, length = template.sizes
     return {
@@ -249,7 +253,7 @@ def _of_a_prompt(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, An
 register(
     "diopiInputIdsEmbeddingLookupPosEncoding",
     templates=(
-        basic("plain", 11, 6, 9),
+        smoke_template("plain", 11, 6, 9),
         CaseTemplate("one-token", (11, 6, 1), dtypes=DtypeSelection.all),
         CaseTemplate("no-tokens", (11, 6, 0)),
         CaseTemplate("many-tokens", (5, 3, 131), dtypes=(F32, BF16)),
@@ -267,5 +271,5 @@ register(
             "in-order", (11, 6, 11), {"input_ids": tensor(11, domain=lambda r, n, d: r.permutation(n), dtype=I64)}
         ),
     ),
-    derive=_of_a_prompt,
+    derive=_prompt_embedding_arguments,
 )

@@ -13,7 +13,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import F32, MANY_ROWS, NO_WORKSPACE, basic, workspaces
+from diopi_test.cases.lmdeploy.common import F32, MANY_ROWS, NO_WORKSPACE, smoke_template, workspace_calls
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 Shape = tuple[int, ...]
@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 EPS = 2.0**-17
 
 
-def _rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a norm of rows."""
     rows, width = template.sizes
     data = tensor(rows, width, domain=normal(2), layout=template.layout)
@@ -45,7 +45,7 @@ def _with_first(value: float) -> Any:
 ZERO = choice([0.0])
 
 NORMS = (
-    basic("rows", 4, 33),
+    smoke_template("rows", 4, 33),
     CaseTemplate("one-row", (1, 64), dtypes=DtypeSelection.all),
     CaseTemplate("many-rows", (67, 5), dtypes=half),
     CaseTemplate("one-column", (5, 1)),
@@ -65,7 +65,7 @@ NORMS = (
     CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), large=True),
 )
 
-register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_rows)
+register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_norm_arguments)
 register(
     "diopiFusedAddRootMeanSquareNormInp",
     templates=(
@@ -75,13 +75,13 @@ register(
         CaseTemplate("residual-transposed", (4, 9), {"residual": tensor(4, 9, layout=transposed)}),
         CaseTemplate("inoutput-transposed", (4, 9), {"inoutput": tensor(4, 9, layout=transposed)}),
     ),
-    derive=_rows,
+    derive=_norm_arguments,
 )
 
 # The feed-forward layer
 
 
-def _ffn(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def _ffn_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a gated feed-forward layer."""
     rows, width, inner = template.sizes
     weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
@@ -94,7 +94,7 @@ def _ffn(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def _open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw multiples of 64: σ of their positive sums rounds to 1, so that the layer's products are whole numbers."""
     return 64.0 * rng.integers(0, 2, count)
 
@@ -102,7 +102,7 @@ def _open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 _NEARLY_CLOSED = choice([-15.0, -14.5, -14.0])
 """Numbers of which six make gates near −87, where σ is about the smallest normal number of float32."""
 
-PLAIN = basic("plain", 5, 12, 7)
+PLAIN = smoke_template("plain", 5, 12, 7)
 
 register(
     "diopiFusedSiluFfnInp",
@@ -126,15 +126,15 @@ register(
             (6, 4, 6),
             domains={
                 "inoutput": choice([0.0, 1.0]),
-                "weight1": _open_gates,
+                "weight1": _draw_open_gates,
                 "weight2": choice([-1.0, 1.0]),
                 "weight3": choice([-1.0, 1.0, 0.0]),
             },
             dtypes=DtypeSelection.all,
             exact=True,
         ),
-        *workspaces(PLAIN),
+        *workspace_calls(PLAIN),
         CaseTemplate("wide", (131, 513, 1_031), large=True),
     ),
-    derive=_ffn,
+    derive=_ffn_arguments,
 )

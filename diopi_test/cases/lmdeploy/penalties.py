@@ -10,7 +10,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, VOCABULARY, basic, integers, singles, table
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, VOCABULARY, integers, singles, smoke_template, table
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
@@ -35,7 +35,7 @@ def _temperature_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mappi
 register(
     "diopiBatchApplyTemperaturePenaltyInp",
     templates=(
-        basic("padded", 3, 13, 16),
+        smoke_template("padded", 3, 13, 16),
         CaseTemplate("less-padding", (3, 15, 16)),
         CaseTemplate("whole", (4, 11, 11), dtypes=DtypeSelection.all),
         CaseTemplate("no-bias", (4, 13, 16), {"bias": None}, dtypes=DtypeSelection.all),
@@ -87,7 +87,9 @@ def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mappin
     }
 
 
-def _repetition(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate[Shape]:
+def _repetition_template(
+    label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any
+) -> CaseTemplate[Shape]:
     """Return a template of this kind of penalty; the sizes are those of rows, vocabulary, prompts and steps."""
     arguments = {"penalty_type": kind, **fields.pop("arguments", {})}
     return CaseTemplate(label, tuple(sizes), arguments, **fields)
@@ -96,26 +98,29 @@ def _repetition(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2,
 register(
     "diopiBatchApplyRepetitionPenaltyInp",
     templates=(
-        *(_repetition(name, kind=kind, dtypes=DtypeSelection.all, smoke=kind > 0) for name, kind in KINDS.items()),
         *(
-            _repetition(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
+            _repetition_template(name, kind=kind, dtypes=DtypeSelection.all, smoke=kind > 0)
+            for name, kind in KINDS.items()
+        ),
+        *(
+            _repetition_template(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
             for name, kind in list(KINDS.items())[1:]
         ),
-        _repetition("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
-        _repetition("shorter-prompt", arguments={"max_input_length": 3}),
-        _repetition("at-the-prompt", arguments={"step": 4}),
-        _repetition("first", arguments={"step": 0}, non_discriminating="the sequence contains no token yet"),
-        _repetition("second", arguments={"step": 1, **NO_LENGTHS}),
-        _repetition("last", arguments={"step": 8}),
-        _repetition("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=AGAIN),
-        _repetition("repeated-additive", (3, 5, 6, 30), 1, non_discriminating=AGAIN),
-        _repetition("one-sequence", (1, 31, 3, 9)),
-        _repetition("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
-        _repetition("long", (2, 1031, 60, 200), dtypes=(F32, F16)),
-        _repetition("no-sequences", (0, 5, 2, 4)),
-        _repetition("strided", layout=strided, dtypes=DtypeSelection.all),
-        _repetition("transposed", layout=transposed),
-        _repetition(
+        _repetition_template("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
+        _repetition_template("shorter-prompt", arguments={"max_input_length": 3}),
+        _repetition_template("at-the-prompt", arguments={"step": 4}),
+        _repetition_template("first", arguments={"step": 0}, non_discriminating="the sequence contains no token yet"),
+        _repetition_template("second", arguments={"step": 1, **NO_LENGTHS}),
+        _repetition_template("last", arguments={"step": 8}),
+        _repetition_template("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=AGAIN),
+        _repetition_template("repeated-additive", (3, 5, 6, 30), 1, non_discriminating=AGAIN),
+        _repetition_template("one-sequence", (1, 31, 3, 9)),
+        _repetition_template("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
+        _repetition_template("long", (2, 1031, 60, 200), dtypes=(F32, F16)),
+        _repetition_template("no-sequences", (0, 5, 2, 4)),
+        _repetition_template("strided", layout=strided, dtypes=DtypeSelection.all),
+        _repetition_template("transposed", layout=transposed),
+        _repetition_template(
             "inputs-strided",
             arguments={
                 "output_ids": integers(8, 3, low=0, high=16, layout=transposed),
@@ -123,10 +128,10 @@ register(
                 "penalties": singles(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
-        _repetition("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
-        _repetition("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
-        _repetition("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
-        _repetition(
+        _repetition_template("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
+        _repetition_template("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
+        _repetition_template("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
+        _repetition_template(
             "int32",
             arguments={
                 "output_ids": tensor(8, 3, domain=integer_values(0, 16), dtype=I32),
@@ -134,7 +139,9 @@ register(
             },
         ),
         *(
-            _repetition(f"special-{name}", (4, 19, 4, 40), kind, domains={"logits": special}, arguments=NO_LENGTHS)
+            _repetition_template(
+                f"special-{name}", (4, 19, 4, 40), kind, domains={"logits": special}, arguments=NO_LENGTHS
+            )
             for name, kind in list(KINDS.items())[1:]
         ),
     ),
@@ -169,7 +176,7 @@ def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
     }
 
 
-def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Shape]:
+def ban_template(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Shape]:
     """Return a template that bans words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
@@ -185,26 +192,28 @@ BEYOND = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
 register(
     "diopiBanBadWordsInp",
     templates=(
-        ban("own", dtypes=DtypeSelection.all, smoke=True),
-        ban("shared", _shared_words(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True),
-        *(ban(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
-        ban("step-0", {"step": 0}, non_discriminating="at step 0, no banned word of several tokens has begun"),
-        ban("step-1-pairs", _shared_words(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
-        ban("token-0", _shared_words(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
-        ban("beyond", _shared_words(BEYOND), dtypes=(F32, F16)),
-        ban("full-row", _shared_words(joined(4, [4], [7, 6, 8]))),
-        ban("one-word", _shared_words(joined(3, [3, 9, 7]))),
-        ban("no-words", _shared_words(joined(4)), non_discriminating="there are no banned words"),
-        ban("same-last", _shared_words(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
-        ban("offset", _shared_words(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
-        ban("offset-2", {"id_offset": 3, "step": 3}),
-        ban("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
-        ban("int32", {"output_ids": table(HISTORY, I32), "bad_words": table(BANNED, I32)}),
-        ban("strided", layout=strided, dtypes=DtypeSelection.all),
-        ban("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
-        ban("words-strided", {"bad_words": table(BANNED, layout=strided)}),
-        ban("special", domains={"logits": special}, dtypes=DtypeSelection.all),
-        ban("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, large=True),
+        ban_template("own", dtypes=DtypeSelection.all, smoke=True),
+        ban_template(
+            "shared", _shared_words(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True
+        ),
+        *(ban_template(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
+        ban_template("step-0", {"step": 0}, non_discriminating="at step 0, no banned word of several tokens has begun"),
+        ban_template("step-1-pairs", _shared_words(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
+        ban_template("token-0", _shared_words(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
+        ban_template("beyond", _shared_words(BEYOND), dtypes=(F32, F16)),
+        ban_template("full-row", _shared_words(joined(4, [4], [7, 6, 8]))),
+        ban_template("one-word", _shared_words(joined(3, [3, 9, 7]))),
+        ban_template("no-words", _shared_words(joined(4)), non_discriminating="there are no banned words"),
+        ban_template("same-last", _shared_words(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
+        ban_template("offset", _shared_words(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
+        ban_template("offset-2", {"id_offset": 3, "step": 3}),
+        ban_template("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
+        ban_template("int32", {"output_ids": table(HISTORY, I32), "bad_words": table(BANNED, I32)}),
+        ban_template("strided", layout=strided, dtypes=DtypeSelection.all),
+        ban_template("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
+        ban_template("words-strided", {"bad_words": table(BANNED, layout=strided)}),
+        ban_template("special", domains={"logits": special}, dtypes=DtypeSelection.all),
+        ban_template("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, large=True),
     ),
     derive=_ban_arguments,
 )

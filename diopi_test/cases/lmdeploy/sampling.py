@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspaces
+from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspace_calls
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
@@ -63,7 +63,7 @@ def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, lay
     }
 
 
-def sampling(
+def sampling_template(
     label: str,
     batch: int = 9,
     width: int = 17,
@@ -81,9 +81,9 @@ def sampling(
     return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
 
-def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
+def statistics_template(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
     """Return a template with enough sequences to count how often each token is drawn."""
-    return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
+    return sampling_template(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
 
 
 DOMINANT: Mapping[str, Any] = {"width": 7, "logits": permuted((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
@@ -91,29 +91,29 @@ TIED = choice([1.0, 1.0, 0.0, -1.0])
 TWINS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
 
 
-def _twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw each row of a sample twice in succession."""
     return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
-def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+def common_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     """Yield the cases of both ways of sampling; the arguments `likely` make the most probable token certain."""
 
     def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
         """Return a template whose tokens are certain."""
-        return sampling(label, batch, width, **{**likely, **fields})
+        return sampling_template(label, batch, width, **{**likely, **fields})
 
-    yield sample("sample", dtypes=DtypeSelection.all, smoke=True)
-    yield sample("bare", without=(*UPDATED, "skip_decode"), dtypes=(F32, F16))
-    yield sample("all-of-it", p=1.0)
-    yield sample("little", p=0.5)
-    yield sample("own-shares", p=cycle_values(0.25, 0.5, 1.0, 0.75))
-    yield sample("strided", layout=strided)
-    yield sample("twins", arguments=TWINS, domains={"logits": _twins})
-    yield sample("largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(BATCH))})
-    yield sample("only-cum", without=["output_log_probs"])
-    yield sample("no-ends", without=["finished"])
-    yield sampling("ties", 60, 8, TIED, 3, 0.75)
+    yield statistics_template("sample", dtypes=DtypeSelection.all, smoke=True)
+    yield statistics_template("bare", without=(*UPDATED, "skip_decode"), dtypes=(F32, F16))
+    yield statistics_template("all-of-it", p=1.0)
+    yield statistics_template("little", p=0.5)
+    yield statistics_template("own-shares", p=cycle_values(0.25, 0.5, 1.0, 0.75))
+    yield statistics_template("strided", layout=strided)
+    yield statistics_template("twins", arguments=TWINS, domains={"logits": _draw_twins})
+    yield statistics_template("largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(BATCH))})
+    yield statistics_template("only-cum", without=["output_log_probs"])
+    yield statistics_template("no-ends", without=["finished"])
+    yield sampling_template("ties", 60, 8, TIED, 3, 0.75)
     plain = certain("certain", dtypes=DtypeSelection.all, smoke=(F32, F16))
     yield plain
     yield certain("dominant", **DOMINANT, k=5, p=0.875, dtypes=DtypeSelection.all)
@@ -128,29 +128,29 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     yield certain("last-step", arguments={"step": 3}, layout=transposed, dtypes=DtypeSelection.all)
     yield certain("one-sequence", 1, 30)
     yield certain("many-tokens", 3, 1031, dtypes=(F32, F16))
-    yield from workspaces(plain.replace(smoke=False))
+    yield from workspace_calls(plain.replace(smoke=False))
     vocabulary = {"logits": tensor(9, VOCABULARY, domain=normal(2)), "vocab_size_padded": VOCABULARY}
     yield certain("vocabulary", arguments=vocabulary, large=True)
 
 
-def top_k_cases() -> Iterator[CaseTemplate]:
+def top_k_templates() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the k most probable tokens."""
-    yield from common({"k": 1})
-    yield sample("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
-    yield sample("beyond", k=40)
-    yield sample("at-the-end", k=len(LOGITS), p=1.0)
-    yield sampling("no-share", k=5, p=0.0)
+    yield from common_templates({"k": 1})
+    yield statistics_template("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
+    yield statistics_template("beyond", k=40)
+    yield statistics_template("at-the-end", k=len(LOGITS), p=1.0)
+    yield sampling_template("no-share", k=5, p=0.0)
 
 
 PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
 
 
-def top_p_cases() -> Iterator[CaseTemplate]:
+def top_p_templates() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the most probable tokens with a total probability of p."""
-    yield from common({"p": 0.0078125})
-    yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)
-    yield sampling("just-enough", **DOMINANT, p=0.9921875)
-    plain = sampling("", p=0.0078125)
+    yield from common_templates({"p": 0.0078125})
+    yield sampling_template("first-of-equals", 12, 8, TIED, p=0.0625)
+    yield sampling_template("just-enough", **DOMINANT, p=0.9921875)
+    plain = sampling_template("", p=0.0078125)
     yield plain.replace("persistent-size-asked", PERSISTENT_WORKSPACE_QUERY, smoke=(F32,))
     yield plain.replace("both-sizes-asked", {**PERSISTENT_WORKSPACE_QUERY, "workspace_size": -9})
     yield plain.replace(
@@ -159,7 +159,7 @@ def top_p_cases() -> Iterator[CaseTemplate]:
 
 
 Maker = Callable[[], Iterator[CaseTemplate]]
-MAKERS: Mapping[str, Maker] = {"diopiTopKSampling": top_k_cases, "diopiTopPSampling": top_p_cases}
+MAKERS: Mapping[str, Maker] = {"diopiTopKSampling": top_k_templates, "diopiTopPSampling": top_p_templates}
 
 for _name, _make in MAKERS.items():
     register(_name, templates=tuple(_make()))

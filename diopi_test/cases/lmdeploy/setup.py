@@ -17,7 +17,7 @@ PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
 BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
 
 
-def of_each(
+def per_sequence_template(
     label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """Return a template with a k and a p for each sequence; the numbers for all sequences differ and don't count."""
@@ -32,36 +32,38 @@ def of_each(
     return CaseTemplate(label, (), arguments, result_layout=layout, **fields)
 
 
-def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
+def shared_template(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
     """Return a template with one k or p for all sequences; None keeps a number for each sequence."""
     each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
     each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
-    return of_each(label, arguments={**each_k, **each_p}, **fields)
+    return per_sequence_template(label, arguments={**each_k, **each_p}, **fields)
 
 
 SETUP = (
-    of_each("each", dtypes=DtypeSelection.all, smoke=True),
-    of_each("strided", layout=strided, dtypes=DtypeSelection.all),
-    of_each("two", 2),
-    of_each("one", 1, arguments={"top_ks_size": 0, "top_ps_size": 0}),
-    of_each("one-of-size-1", 1, dtypes=DtypeSelection.all),
-    of_each("one-value-for-all", arguments={"top_ks_size": 1, "top_ps_size": 1}, dtypes=DtypeSelection.all),
-    of_each("many", 300),
-    of_each("narrow", 17, dtypes=(I32,)),
-    of_each("far", 17, (2**40 + 5, 0, 3, 2**32), dtypes=(I64,)),
-    of_all("one-k", 40, None, dtypes=DtypeSelection.all),
-    of_all("no-k", 0, None, dtypes=DtypeSelection.all),
-    of_all("large-k", 1025, None),
-    of_all("one-p", None, 0.875, dtypes=DtypeSelection.all),
-    of_all("no-p", None, 0.0),
-    of_all("large-p", None, 1.5),
-    of_all("negative-p", None, -0.5),
-    of_all("one-of-both", 5, 0.75, dtypes=DtypeSelection.all),
-    of_all("none-of-both", 0, 0.0),
-    of_all("k-without-p", 3, 0.0),
-    of_all("p-without-k", 0, 0.5),
-    of_each("none", 0),
-    of_each("many", MANY_ROWS, dtypes=(I64,), large=True),
+    per_sequence_template("each", dtypes=DtypeSelection.all, smoke=True),
+    per_sequence_template("strided", layout=strided, dtypes=DtypeSelection.all),
+    per_sequence_template("two", 2),
+    per_sequence_template("one", 1, arguments={"top_ks_size": 0, "top_ps_size": 0}),
+    per_sequence_template("one-of-size-1", 1, dtypes=DtypeSelection.all),
+    per_sequence_template(
+        "one-value-for-all", arguments={"top_ks_size": 1, "top_ps_size": 1}, dtypes=DtypeSelection.all
+    ),
+    per_sequence_template("many", 300),
+    per_sequence_template("narrow", 17, dtypes=(I32,)),
+    per_sequence_template("far", 17, (2**40 + 5, 0, 3, 2**32), dtypes=(I64,)),
+    shared_template("one-k", 40, None, dtypes=DtypeSelection.all),
+    shared_template("no-k", 0, None, dtypes=DtypeSelection.all),
+    shared_template("large-k", 1025, None),
+    shared_template("one-p", None, 0.875, dtypes=DtypeSelection.all),
+    shared_template("no-p", None, 0.0),
+    shared_template("large-p", None, 1.5),
+    shared_template("negative-p", None, -0.5),
+    shared_template("one-of-both", 5, 0.75, dtypes=DtypeSelection.all),
+    shared_template("none-of-both", 0, 0.0),
+    shared_template("k-without-p", 3, 0.0),
+    shared_template("p-without-k", 0, 0.5),
+    per_sequence_template("none", 0),
+    per_sequence_template("many", MANY_ROWS, dtypes=(I64,), large=True),
 )
 
 SAME = {
@@ -77,12 +79,12 @@ register(
     templates=(
         *SETUP,
         *(
-            of_each(f"{name}-{label}", arguments={f"top_p_{name}": value})
+            per_sequence_template(f"{name}-{label}", arguments={f"top_p_{name}": value})
             for name in ("decay", "min")
             for label, value in {"1": 1.0, "0": 0.0, "negative": -0.5, "above-1": 1.25}.items()
         ),
-        of_each("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=DtypeSelection.all),
-        of_each("far-reset", arguments={"top_p_reset_ids": 2**31 - 1}, dtypes=(I64, I32)),
+        per_sequence_template("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=DtypeSelection.all),
+        per_sequence_template("far-reset", arguments={"top_p_reset_ids": 2**31 - 1}, dtypes=(I64, I32)),
     ),
     non_discriminating={".*": "one value applies to all sequences"},
 )

@@ -27,7 +27,7 @@ WEIGHTS = uniform(0.25, 3)
 SCALAR, VECTOR = ResultOverride(), ResultOverride(shape=(1,))
 
 
-def classes(
+def classes_template(
     label: str,
     shape: tuple[int, ...] = (6, 5),
     reduction: Reduction = MEAN,
@@ -93,10 +93,10 @@ def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseT
     return [template.replace(domains={"input": logits}) for template in templates]
 
 
-def _large(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate:
+def _large_template(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate:
     """Return a template of a large weighted mean."""
     total = {"totalWeight": tensor(1, domain=uniform(3, 9))}
-    return classes(label, shape, weighted=True, large=True, **fields).replace(arguments=total)
+    return classes_template(label, shape, weighted=True, large=True, **fields).replace(arguments=total)
 
 
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
@@ -106,47 +106,49 @@ NONE_OF_THEM = choice([-100])
 """The index that is ignored by default."""
 
 CLASSES = (
-    classes("none", reduction=NONE, dtypes=floating, smoke=True),
-    classes("mean-weight", weighted=True, dtypes=floating, smoke=True, total=VECTOR),
-    classes("mean-weight-ignore", (2, 4, 3, 2), MEAN, True, 2, dtypes=floating),
-    classes("none-weight-rank3-transposed", (6, 4, 5), NONE, True, layout=transposed, dtypes=floating, total=None),
-    classes("sum", (7, 3), SUM, total=VECTOR),
-    classes("mean", (7, 3), total=None),
-    classes("sum-weight-ignore", (7, 5), SUM, True, 0),
-    classes("none-ignore-negative", (10, 5), NONE, True, -1, NEGATIVE, smoke=True),
-    classes("mean-ignore-negative", (10, 5), MEAN, True, -1, NEGATIVE, smoke=True),
-    classes("mean-ignore-default", (10, 5), targets=choice([0, 1, 2, 3, 4, -100, -100])),
-    classes("mean-all-ignored", (4, 5), ignore_index=3, targets=choice([3])),
-    classes("sum-all-ignored", (4, 5), SUM, True, 3, choice([3])),
-    classes("mean-int32", (6, 5), MEAN, True, 2, index=Dtype.int32, smoke=True),
-    classes("none-int32-rank3", (3, 4, 2), NONE, index=Dtype.int32),
-    classes("none-vector", (5,), NONE, True),
-    classes("mean-vector", (5,), MEAN, True),
-    classes("mean-empty", (0, 4)),
-    classes("sum-empty", (0, 4), SUM),
-    classes("none-empty", (0, 4, 3), NONE),
-    classes("none-one-class", (4, 1), NONE),
-    classes("none-no-classes", (4, 0), NONE, True, targets=NONE_OF_THEM),
-    classes("sum-no-classes", (2, 0, 3, 2), SUM, True, targets=NONE_OF_THEM),
-    classes("mean-no-classes", (4, 0), targets=NONE_OF_THEM),
-    classes("none-no-classes-vector", (0,), NONE, targets=NONE_OF_THEM),
-    classes("mean-channels-last", (2, 4, 3, 2), MEAN, True, layout=channels_last),
-    classes("none-strided", (4, 5), NONE, True, layout=strided),
-    classes("mean-rank5", (2, 3, 2, 1, 2), MEAN, True, 1),
-    classes("mean-long", (1030, 4), MEAN, True, 1, dtypes=(BF16, F32)),
-    classes("sum-long", (300, 4), SUM),
-    classes("none-many-classes", (3, 1031), NONE, True, dtypes=(F16, BF16, F32)),
-    classes("mean-square", (10, 10), MEAN, True, -1, NEGATIVE),
-    classes("vocabulary", (11, 32_003), NONE, large=True),
-    _large("many-samples", (70_001, 3)),
-    _large("pixels", (3, 19, 67, 41)),
-    _large("half", (131, 1031), dtypes=(F16,)),
+    classes_template("none", reduction=NONE, dtypes=floating, smoke=True),
+    classes_template("mean-weight", weighted=True, dtypes=floating, smoke=True, total=VECTOR),
+    classes_template("mean-weight-ignore", (2, 4, 3, 2), MEAN, True, 2, dtypes=floating),
+    classes_template(
+        "none-weight-rank3-transposed", (6, 4, 5), NONE, True, layout=transposed, dtypes=floating, total=None
+    ),
+    classes_template("sum", (7, 3), SUM, total=VECTOR),
+    classes_template("mean", (7, 3), total=None),
+    classes_template("sum-weight-ignore", (7, 5), SUM, True, 0),
+    classes_template("none-ignore-negative", (10, 5), NONE, True, -1, NEGATIVE, smoke=True),
+    classes_template("mean-ignore-negative", (10, 5), MEAN, True, -1, NEGATIVE, smoke=True),
+    classes_template("mean-ignore-default", (10, 5), targets=choice([0, 1, 2, 3, 4, -100, -100])),
+    classes_template("mean-all-ignored", (4, 5), ignore_index=3, targets=choice([3])),
+    classes_template("sum-all-ignored", (4, 5), SUM, True, 3, choice([3])),
+    classes_template("mean-int32", (6, 5), MEAN, True, 2, index=Dtype.int32, smoke=True),
+    classes_template("none-int32-rank3", (3, 4, 2), NONE, index=Dtype.int32),
+    classes_template("none-vector", (5,), NONE, True),
+    classes_template("mean-vector", (5,), MEAN, True),
+    classes_template("mean-empty", (0, 4)),
+    classes_template("sum-empty", (0, 4), SUM),
+    classes_template("none-empty", (0, 4, 3), NONE),
+    classes_template("none-one-class", (4, 1), NONE),
+    classes_template("none-no-classes", (4, 0), NONE, True, targets=NONE_OF_THEM),
+    classes_template("sum-no-classes", (2, 0, 3, 2), SUM, True, targets=NONE_OF_THEM),
+    classes_template("mean-no-classes", (4, 0), targets=NONE_OF_THEM),
+    classes_template("none-no-classes-vector", (0,), NONE, targets=NONE_OF_THEM),
+    classes_template("mean-channels-last", (2, 4, 3, 2), MEAN, True, layout=channels_last),
+    classes_template("none-strided", (4, 5), NONE, True, layout=strided),
+    classes_template("mean-rank5", (2, 3, 2, 1, 2), MEAN, True, 1),
+    classes_template("mean-long", (1030, 4), MEAN, True, 1, dtypes=(BF16, F32)),
+    classes_template("sum-long", (300, 4), SUM),
+    classes_template("none-many-classes", (3, 1031), NONE, True, dtypes=(F16, BF16, F32)),
+    classes_template("mean-square", (10, 10), MEAN, True, -1, NEGATIVE),
+    classes_template("vocabulary", (11, 32_003), NONE, large=True),
+    _large_template("many-samples", (70_001, 3)),
+    _large_template("pixels", (3, 19, 67, 41)),
+    _large_template("half", (131, 1031), dtypes=(F16,)),
 )
 
 HEAVY, SPREAD = fixed_values([5, 1, 1]), choice([0, 1, 1, 2])
 """The weights of 2048 targets add up to 4096."""
 
-exact = partial(classes, dtypes=floating, exact=True)
+exact = partial(classes_template, dtypes=floating, exact=True)
 
 EXACT = (
     exact("exact-sum", (1035, 3), SUM, False, 1),
@@ -154,17 +156,19 @@ EXACT = (
 )
 
 SMOOTHED = (
-    classes("smooth-none", (4, 5), NONE, smoothing=0.3, dtypes=floating),
-    classes("smooth-mean-weight-ignore", (3, 5, 2), MEAN, True, 1, smoothing=0.2, dtypes=(BF16, F32), smoke=True),
-    classes("smooth-mean-ignore-negative", (10, 5), MEAN, False, -1, NEGATIVE, smoothing=0.25),
-    classes("smooth-none-weight-ignore", (10, 5), NONE, True, -1, NEGATIVE, smoothing=0.25),
-    classes("smooth-sum-weight", (4, 3, 3), SUM, True, smoothing=0.4),
-    classes("smooth-fully", (4, 5), MEAN, True, smoothing=1.0),
-    classes("smooth-vector", (5,), NONE, smoothing=0.1),
-    classes("smooth-all-ignored", (4, 5), MEAN, False, 3, choice([3]), smoothing=0.1),
+    classes_template("smooth-none", (4, 5), NONE, smoothing=0.3, dtypes=floating),
+    classes_template(
+        "smooth-mean-weight-ignore", (3, 5, 2), MEAN, True, 1, smoothing=0.2, dtypes=(BF16, F32), smoke=True
+    ),
+    classes_template("smooth-mean-ignore-negative", (10, 5), MEAN, False, -1, NEGATIVE, smoothing=0.25),
+    classes_template("smooth-none-weight-ignore", (10, 5), NONE, True, -1, NEGATIVE, smoothing=0.25),
+    classes_template("smooth-sum-weight", (4, 3, 3), SUM, True, smoothing=0.4),
+    classes_template("smooth-fully", (4, 5), MEAN, True, smoothing=1.0),
+    classes_template("smooth-vector", (5,), NONE, smoothing=0.1),
+    classes_template("smooth-all-ignored", (4, 5), MEAN, False, 3, choice([3]), smoothing=0.1),
 )
 
-probabilities = partial(classes, soft=True)
+probabilities = partial(classes_template, soft=True)
 
 PROBABILITIES = (
     probabilities("probabilities-none", (4, 5), NONE, dtypes=floating, smoke=True),
@@ -179,7 +183,7 @@ PROBABILITIES = (
 
 BYTES, OUTSIDE = choice([0, 3, 1, 4, 2]), choice([0, 255, 3, 1, 255, 4])
 
-called = partial(classes, case_class=CaseClass.callers)
+called = partial(classes_template, case_class=CaseClass.callers)
 
 CALLED = (
     called("uint8-none", (6, 5), NONE, True, index=Dtype.uint8, targets=BYTES, dtypes=(F16, F32)),
@@ -206,30 +210,36 @@ CALLED_SMOOTHED = (
 # Logits, and logarithms of probabilities
 
 
-def _far_apart(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_far_apart(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw rows of three logits about 40 apart, so that their log-softmax is their distance from the largest."""
     near = 40.0 * rng.permuted(np.resize([-1, 0, 1], (count // 3, 3)), axis=1).reshape(-1)
     return near + rng.integers(0, 2, count, endpoint=True)
 
 
-def _masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw logits of which some are −∞, but never the first of six classes."""
     masked = (rng.random(count) < 0.4) & (np.arange(count) % 6 > 0)
     return np.where(masked, -np.inf, rng.normal(0, 2, count))
 
 
-masked = partial(classes, shape=(8, 6), reduction=NONE, targets=choice([0]), dtypes=(F16, F32))
+masked = partial(classes_template, shape=(8, 6), reduction=NONE, targets=choice([0]), dtypes=(F16, F32))
 
-FAR = (classes("far", (12, 6), NONE, dtypes=floating), classes("far-smooth", (12, 6), MEAN, True, smoothing=0.1))
+FAR = (
+    classes_template("far", (12, 6), NONE, dtypes=floating),
+    classes_template("far-smooth", (12, 6), MEAN, True, smoothing=0.1),
+)
 
 CROSS_ENTROPY = (
     *with_logits((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
     *with_logits(FAR, uniform(-60, 60)),
 )
-CROSS_ENTROPY_ALONE = (*with_logits([masked("masked")], _masked_beyond_first), *with_logits(EXACT, _far_apart))
+CROSS_ENTROPY_ALONE = (
+    *with_logits([masked("masked")], _draw_masked_beyond_first),
+    *with_logits(EXACT, _draw_far_apart),
+)
 
 NLL = with_logits((*CLASSES, *CALLED), uniform(-6, -0.05))
-NLL_ALONE = with_logits([masked("impossible-classes")], _masked_beyond_first)
+NLL_ALONE = with_logits([masked("impossible-classes")], _draw_masked_beyond_first)
 NLL_CERTAIN = with_logits([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
 NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
 
@@ -240,18 +250,18 @@ ONE_TARGET = {"none-many-classes": "only the target class has a gradient other t
 
 
 @cases_for("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_CLASS})
-def cross_entropy(prototype: Prototype) -> Iterator[Case]:
+def cross_entropy_cases(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, CROSS_ENTROPY, of_loss=CROSS_ENTROPY_ALONE)
 
 
 @cases_for("diopiNLLLoss", "diopiNLLLossV2", non_discriminating={**NOTHING_LEFT, **NO_OTHER_CLASS})
 @cases_for("diopiNLLLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
-def nll(prototype: Prototype) -> Iterator[Case]:
+def nll_cases(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_CERTAIN, *NLL_EXACT), of_gradient=NLL_EXACT)
 
 
 @cases_for("diopiNLLLossV2Backward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
-def nll_v2_backward(prototype: Prototype) -> Iterator[Case]:
+def nll_v2_backward_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield the cases without `exact` ones: a gradient with a given total weight is never exact."""
     return loss_cases(prototype, NLL)
 

@@ -88,7 +88,7 @@ def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any)
     return CaseTemplate(label, arguments=placed, dtypes=dtypes)
 
 
-def shaped(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
+def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """Return a variant with the shape, layouts and reduction of a pattern, and the gradient of its result."""
     placed = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
     wide = F64 if placed["target"].dtype is F64 else None
@@ -114,33 +114,36 @@ def _placed(value: Any, pattern: CaseTemplate[Shape]) -> Any:
     return replace(value, shape=tuple(shape[i - rank] if n == -1 else n for i, n in enumerate(value.shape)))
 
 
-def usual(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
+def usual_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     """Return a variant in all patterns, with the element types of the patterns."""
     patterns = (*PATTERNS, *LARGE_PATTERNS, HALF_FAR_APART)
-    *templates, half = (shaped(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in patterns)
+    *templates, half = (shape_variant(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in patterns)
     inputs = {name: half.argument(name) for name in ("input", "inputs") if name in half.arguments}
     far_apart = {name: replace(value, layout=strides(1031, 2)) for name, value in inputs.items()}
     return [*templates, half.replace(arguments=far_apart)]
 
 
-def all_plain(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
+def plain_templates(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     """Return the variants in each of the patterns `PLAIN`."""
-    return [shaped(variant, p) for variant in variants for p in PLAIN]
+    return [shape_variant(variant, p) for variant in variants for p in PLAIN]
 
 
-def exact_sums(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
+def exact_sum_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     """Return a variant in patterns of long sums, exact in float32; only for losses, as gradients sum nothing."""
-    return [shaped(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
+    return [shape_variant(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
 
 
-def caller_habits(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:
+def caller_habit_templates(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:
     """Yield variants that represent habits of callers: unreduced, and with the mean in one element type."""
     for variant in variants:
         habit = variant.replace(case_class=CaseClass.callers)
-        yield from (shaped(habit, PLAIN[0]), shaped(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]))
+        yield from (
+            shape_variant(habit, PLAIN[0]),
+            shape_variant(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]),
+        )
 
 
-def of_other_types(
+def templates_of_other_types(
     variant: CaseTemplate[Shape], name: str, other_dtypes: Sequence[Dtype]
 ) -> Iterator[CaseTemplate[Shape]]:
     """Yield the variant with argument `name` in each of these other types."""
@@ -157,11 +160,11 @@ ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=uniform(0.25, 3)) for shape i
 """Weights that are broadcast to the input in different ways."""
 
 
-def other_targets(variant: CaseTemplate[Shape]) -> Iterator[CaseTemplate[Shape]]:
+def target_templates(variant: CaseTemplate[Shape]) -> Iterator[CaseTemplate[Shape]]:
     """Yield cases with targets of all other types and with targets that are broadcast."""
-    yield from caller_habits(of_other_types(variant, "target", (*integral, F64)))
+    yield from caller_habit_templates(templates_of_other_types(variant, "target", (*integral, F64)))
     shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
-    yield from caller_habits(
+    yield from caller_habit_templates(
         variant.replace(f"target-{label}", {"target": tensor(*shape)}) for label, shape in shapes.items()
     )
 
@@ -169,52 +172,54 @@ def other_targets(variant: CaseTemplate[Shape]) -> Iterator[CaseTemplate[Shape]]
 # Distances
 
 MSE = (
-    *usual(variant(input=normal(), target=normal(mean=0.5))),
-    *other_targets(variant(input=normal(), target=normal())),
+    *usual_templates(variant(input=normal(), target=normal(mean=0.5))),
+    *target_templates(variant(input=normal(), target=normal())),
 )
 
 
 @cases_for("diopiMSELoss", "diopiMSELossBackward")
-def mse(prototype: Prototype) -> Iterator[Case]:
+def mse_cases(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(
-        prototype, MSE, of_loss=exact_sums(variant(input=integer_values(-8, 8), target=integer_values(-8, 8)))
+        prototype, MSE, of_loss=exact_sum_templates(variant(input=integer_values(-8, 8), target=integer_values(-8, 8)))
     )
 
 
 BEYOND_GAP = like_input(normal(), compute=lambda values: values["input"] - values["_gap"])
 
 
-def with_gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
+def gap_variant(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
     """Return a variant whose input and target differ by numbers of `domain`, apart from rounding."""
     return variant(label, dtypes, _gap=domain, input=normal(), target=BEYOND_GAP, beta=beta)
 
 
-def ties(beta: float) -> CaseTemplate[Shape]:
+def tie_template(beta: float) -> CaseTemplate[Shape]:
     """Return a template whose differences are 0, or exactly beta in magnitude."""
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
-    template = shaped(equal, reduced_pattern("", NONE, (4, 6)))
+    template = shape_variant(equal, reduced_pattern("", NONE, (4, 6)))
     return template.replace(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
 
 
 TRUTHS = {"target": like_input(integer_values(0, 1), dtype=Dtype.bool)}
 
 SMOOTH_L1 = (
-    *usual(with_gap("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
-    *all_plain(
-        with_gap("beta0.3", (F16, F32), 0.3, avoid_points([0, -0.3, 0.3], normal(0.6))),
-        with_gap("beta2.5", (F32, F64), 2.5, avoid_points([0], normal(2))),
-        with_gap("beta0", (BF16, F32), 0.0, avoid_points([0], normal())),
+    *usual_templates(gap_variant("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
+    *plain_templates(
+        gap_variant("beta0.3", (F16, F32), 0.3, avoid_points([0, -0.3, 0.3], normal(0.6))),
+        gap_variant("beta2.5", (F32, F64), 2.5, avoid_points([0], normal(2))),
+        gap_variant("beta0", (BF16, F32), 0.0, avoid_points([0], normal())),
     ),
-    *map(ties, (0.0, 0.5, 1.0)),
-    *other_targets(variant(input=normal(1.2), target=normal(), beta=1.0)),
-    *caller_habits([variant(input=avoid_points([0, 1], normal(1.2)), beta=0.0).replace("target-truths-beta0", TRUTHS)]),
+    *map(tie_template, (0.0, 0.5, 1.0)),
+    *target_templates(variant(input=normal(1.2), target=normal(), beta=1.0)),
+    *caller_habit_templates(
+        [variant(input=avoid_points([0, 1], normal(1.2)), beta=0.0).replace("target-truths-beta0", TRUTHS)]
+    ),
 )
 
 
 @cases_for("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
-def smooth_l1(prototype: Prototype) -> Iterator[Case]:
-    of_loss = exact_sums(variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0))
+def smooth_l1_cases(prototype: Prototype) -> Iterator[Case]:
+    of_loss = exact_sum_templates(variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0))
     return loss_cases(prototype, SMOOTH_L1, of_loss=of_loss)
 
 
@@ -223,14 +228,14 @@ def smooth_l1(prototype: Prototype) -> Iterator[Case]:
 bces = partial(variant, input=uniform(0.05, 0.95), target=PROBABLE, weight=None)
 
 BCE = (
-    *usual(bces()),
-    *all_plain(
+    *usual_templates(bces()),
+    *plain_templates(
         bces("weight-row", (BF16, F32), weight=ROW),
         bces("weight-column", (BF16, F32), weight=COLUMN),
         bces("weight-full", (F16, F64), weight=FULL),
         bces("weight-scalar", weight=SCALAR),
     ),
-    *caller_habits(of_other_types(bces(), "weight", (*integral, F64))),
+    *caller_habit_templates(templates_of_other_types(bces(), "weight", (*integral, F64))),
 )
 
 ENDS = bces("ends", floating, input=CERTAIN, target=choice([0.25, 0.5, 0.75]), weight=choice([0.5, 1.0]))
@@ -241,16 +246,19 @@ NEAR_END = bces("ends", (BF16, F32, F64), input=log_uniform(-70, -45, signed=Fal
 
 
 @cases_for("diopiBCELoss", "diopiBCELossBackward")
-def bce(prototype: Prototype) -> Iterator[Case]:
-    of_loss = [shaped(ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))), *exact_sums(ENDS)]
-    return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=all_plain(NEAR_END))
+def bce_cases(prototype: Prototype) -> Iterator[Case]:
+    of_loss = [
+        shape_variant(ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))),
+        *exact_sum_templates(ENDS),
+    ]
+    return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=plain_templates(NEAR_END))
 
 
 logits = partial(variant, input=LOGITS, target=PROBABLE, weight=None, pos_weight=None)
 
 BCE_WITH_LOGITS = (
-    *usual(logits()),
-    *all_plain(
+    *usual_templates(logits()),
+    *plain_templates(
         logits("weight-row", (F16, F32), weight=ROW),
         logits("pos-weight-row", (BF16, F32), pos_weight=ROW),
         logits("weight-column", (F16, F32), weight=COLUMN),
@@ -258,9 +266,9 @@ BCE_WITH_LOGITS = (
         logits("both-weights", (F16, F32, F64), weight=FULL, pos_weight=ROW),
         logits("pos-weight-int64", pos_weight=tensor(5, domain=integer_values(0, 4), dtype=Dtype.int64)),
     ),
-    *caller_habits(of_other_types(logits(), "weight", (*integral, F64))),
-    *caller_habits(of_other_types(logits(), "pos_weight", (*integer, F64))),
-    *all_plain(logits("far", floating, input=uniform(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
+    *caller_habit_templates(templates_of_other_types(logits(), "weight", (*integral, F64))),
+    *caller_habit_templates(templates_of_other_types(logits(), "pos_weight", (*integer, F64))),
+    *plain_templates(logits("far", floating, input=uniform(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
 )
 
 INFINITE = choice([inf, -inf, 1.5, -0.25, 2.0])
@@ -273,12 +281,12 @@ LINEAR = logits(input=choice([-128.0, 128.0]), target=QUARTERS, weight=tensor(-1
 
 
 @cases_for("diopiBCEWithLogits", "diopiBCEWithLogitsBackward")
-def bce_with_logits(prototype: Prototype) -> Iterator[Case]:
-    infinite = shaped(logits("infinite", (F32, F16), input=INFINITE), PLAIN[0])
-    return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), of_loss=exact_sums(LINEAR))
+def bce_with_logits_cases(prototype: Prototype) -> Iterator[Case]:
+    infinite = shape_variant(logits("infinite", (F32, F16), input=INFINITE), PLAIN[0])
+    return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), of_loss=exact_sum_templates(LINEAR))
 
 
-def focal(
+def focal_variant(
     label: str = "",
     dtypes: Sequence[Dtype] = (F32,),
     input: Domain = LOGITS,
@@ -292,25 +300,25 @@ def focal(
 
 
 FOCAL = (
-    *usual(focal()),
-    *all_plain(
-        focal("no-alpha", (F32, BF16), alpha=-1.0),
-        focal("alpha0", alpha=0.0, gamma=1.0),
-        focal("gamma0", (F32, F16), alpha=0.7, gamma=0.0),
-        focal("gamma1.3", (F32, F64), alpha=0.4, gamma=1.3),
-        focal("soft-targets", target=PROBABLE, alpha=0.3, gamma=3.0),
-        focal("far", (F32, BF16), input=uniform(-20, 20), alpha=0.6),
+    *usual_templates(focal_variant()),
+    *plain_templates(
+        focal_variant("no-alpha", (F32, BF16), alpha=-1.0),
+        focal_variant("alpha0", alpha=0.0, gamma=1.0),
+        focal_variant("gamma0", (F32, F16), alpha=0.7, gamma=0.0),
+        focal_variant("gamma1.3", (F32, F64), alpha=0.4, gamma=1.3),
+        focal_variant("soft-targets", target=PROBABLE, alpha=0.3, gamma=3.0),
+        focal_variant("far", (F32, BF16), input=uniform(-20, 20), alpha=0.6),
     ),
 )
 
-STEEP = focal(input=choice([-160.0, 160.0]))
+STEEP = focal_variant(input=choice([-160.0, 160.0]))
 """Logits for which p is 0 or 1, so that a loss is 0 or the logit, times alpha."""
 
 
 @cases_for("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")
-def sigmoid_focal(prototype: Prototype) -> Iterator[Case]:
-    infinite = shaped(focal("infinite", input=INFINITE, target=choice([0.0])), PLAIN[0])
-    return loss_cases(prototype, FOCAL, of_loss=[*exact_sums(STEEP), infinite])
+def sigmoid_focal_cases(prototype: Prototype) -> Iterator[Case]:
+    infinite = shape_variant(focal_variant("infinite", input=INFINITE, target=choice([0.0])), PLAIN[0])
+    return loss_cases(prototype, FOCAL, of_loss=[*exact_sum_templates(STEEP), infinite])
 
 
 def _has_float64_range_ends(prototype: Prototype, case: Case) -> bool:

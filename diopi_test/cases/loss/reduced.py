@@ -26,9 +26,9 @@ def loss_cases(
     """Yield the cases of a loss or its gradient; a result that is reduced to a scalar is contiguous."""
     if prototype.name.endswith("Backward"):
         return expand(prototype, (*templates, *of_gradient))
-    return expand(prototype, map(_own_layout, (*templates, *of_loss)))
+    return expand(prototype, map(_with_contiguous_scalar, (*templates, *of_loss)))
 
 
-def _own_layout(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:
+def _with_contiguous_scalar(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:
     """Return the template with a contiguous result if the loss is reduced."""
     return template if template.argument("reduction") == NONE else template.replace(result_layout=contiguous)

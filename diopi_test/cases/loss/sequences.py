@@ -57,7 +57,7 @@ LIKELIHOODS = ResultOf("diopiCTCLoss", "neg_log_likelihood")
 ALPHAS = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
 
 
-def alignment(
+def alignment_template(
     label: str,
     samples: CtcBatch,
     reduction: Reduction = MEAN,
@@ -135,45 +135,47 @@ SPEECH = CtcBatch(
 )
 
 ALIGNMENTS = (
-    alignment("ragged-none", RAGGED, NONE, smoke=True),
-    alignment("ragged-mean", RAGGED, smoke=True),
-    alignment("ragged-sum", RAGGED, SUM, out=(1,)),
-    alignment("joined-mean", RAGGED, spare=None, out=(1,)),
-    alignment("joined-none-int32", RAGGED, NONE, spare=None, index=Dtype.int32),
-    alignment("spare-sum-int32", RAGGED, SUM, spare=3, index=Dtype.int32),
-    alignment("transposed-mean", RAGGED, layout=transposed),
-    alignment("strided-none", RAGGED, NONE, layout=strided),
-    alignment("impossible-none", IMPOSSIBLE, NONE),
-    alignment("impossible-mean", IMPOSSIBLE),
-    alignment("impossible-none-zero", IMPOSSIBLE, NONE, zero_infinity=True),
-    alignment("impossible-mean-zero", IMPOSSIBLE, zero_infinity=True, smoke=True),
-    alignment("impossible-sum-zero", IMPOSSIBLE, SUM, zero_infinity=True),
-    alignment("possible-mean-zero", RAGGED, zero_infinity=True),
-    alignment(
+    alignment_template("ragged-none", RAGGED, NONE, smoke=True),
+    alignment_template("ragged-mean", RAGGED, smoke=True),
+    alignment_template("ragged-sum", RAGGED, SUM, out=(1,)),
+    alignment_template("joined-mean", RAGGED, spare=None, out=(1,)),
+    alignment_template("joined-none-int32", RAGGED, NONE, spare=None, index=Dtype.int32),
+    alignment_template("spare-sum-int32", RAGGED, SUM, spare=3, index=Dtype.int32),
+    alignment_template("transposed-mean", RAGGED, layout=transposed),
+    alignment_template("strided-none", RAGGED, NONE, layout=strided),
+    alignment_template("impossible-none", IMPOSSIBLE, NONE),
+    alignment_template("impossible-mean", IMPOSSIBLE),
+    alignment_template("impossible-none-zero", IMPOSSIBLE, NONE, zero_infinity=True),
+    alignment_template("impossible-mean-zero", IMPOSSIBLE, zero_infinity=True, smoke=True),
+    alignment_template("impossible-sum-zero", IMPOSSIBLE, SUM, zero_infinity=True),
+    alignment_template("possible-mean-zero", RAGGED, zero_infinity=True),
+    alignment_template(
         "blank-last", CtcBatch(steps=6, classes=4, targets=[(0, 1, 1), (2, 0)], input_lengths=[6, 5]), NONE, blank=3
     ),
-    alignment(
+    alignment_template(
         "blank-middle",
         CtcBatch(steps=6, classes=4, targets=[(0, 1, 1), (3, 0)], input_lengths=[6, 5]),
         blank=2,
         spare=None,
     ),
-    alignment("one-sample", CtcBatch(steps=5, classes=3, targets=[(1, 2)], input_lengths=[5])),
-    alignment("tight", CtcBatch(steps=5, classes=3, targets=[(1, 2, 2, 1), (1, 2, 1, 2)], input_lengths=[5, 4]), NONE),
-    alignment(
+    alignment_template("one-sample", CtcBatch(steps=5, classes=3, targets=[(1, 2)], input_lengths=[5])),
+    alignment_template(
+        "tight", CtcBatch(steps=5, classes=3, targets=[(1, 2, 2, 1), (1, 2, 1, 2)], input_lengths=[5, 4]), NONE
+    ),
+    alignment_template(
         "one-step", CtcBatch(steps=3, classes=4, targets=[(1,), (), (3,), (1, 2)], input_lengths=[1, 1, 2, 1]), NONE
     ),
-    alignment(
+    alignment_template(
         "many-labels", CtcBatch(steps=60, classes=5, targets=[_labels(35), _labels(26)], input_lengths=[60, 41]), NONE
     ),
-    alignment("no-labels", CtcBatch(steps=4, classes=3, targets=[(), ()], input_lengths=[4, 2]), spare=1),
-    alignment(
+    alignment_template("no-labels", CtcBatch(steps=4, classes=3, targets=[(), ()], input_lengths=[4, 2]), spare=1),
+    alignment_template(
         "long",
         CtcBatch(steps=24, classes=6, targets=[(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], input_lengths=[24, 17]),
         SUM,
     ),
     *(
-        alignment(
+        alignment_template(
             f"alphabet-of-{classes}-blank-{blank}",
             CtcBatch(
                 steps=19,
@@ -193,20 +195,20 @@ ALIGNMENTS = (
             (301, 0, MEAN, 0),
         )
     ),
-    alignment("speech", SPEECH).replace(dtypes=(Dtype.float32,), large=True),
-    alignment("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), large=True),
+    alignment_template("speech", SPEECH).replace(dtypes=(Dtype.float32,), large=True),
+    alignment_template("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), large=True),
 )
 
 NO_LABELS = {"no-labels": "all targets are empty"}
 
 
 @cases_for("diopiCTCLoss", non_discriminating=NO_LABELS)
-def ctc(prototype: Prototype) -> Iterator[Case]:
+def ctc_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, ALIGNMENTS)
 
 
 @cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS)
-def ctc_backward(prototype: Prototype) -> Iterator[Case]:
+def ctc_backward_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, [alignment.replace(result_layout=alignment.layout) for alignment in ALIGNMENTS])
 
 

@@ -10,7 +10,14 @@ import numpy as np
 
 from diopi_test.cases.domains import Domain, alternating_rows, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
+from diopi_test.cases.mmcv_box.shapes import (
+    ANGLES,
+    QUADRILATERALS,
+    boxes,
+    convex_quadrilaterals,
+    diamonds,
+    rotated_boxes,
+)
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -23,7 +30,7 @@ from diopi_test.cases.template import (
 )
 
 
-def overlapping(
+def overlap_template(
     label: str,
     n: int = 6,
     m: int = 7,
@@ -60,7 +67,7 @@ def overlapping(
     return CaseTemplate(label, arguments=arguments, result_layout=result).replace(**fields)
 
 
-upright = partial(overlapping, columns=4, default_domain=boxes(uniform(0, 5), uniform(1, 6)))
+upright = partial(overlap_template, columns=4, default_domain=boxes(uniform(0, 5), uniform(1, 6)))
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
 PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
@@ -94,11 +101,11 @@ register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
 SPREAD = uniform(0, 120)
 """Positions at which most pairs of boxes do not overlap, as in images."""
 
-rotated = partial(overlapping, columns=5, default_domain=turned(uniform(0, 5), uniform(1, 6), ANGLES))
+rotated = partial(overlap_template, columns=5, default_domain=rotated_boxes(uniform(0, 5), uniform(1, 6), ANGLES))
 
-INNER = turned(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
-OUTER = turned(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
-AROUND = turned(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
+INNER = rotated_boxes(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
+OUTER = rotated_boxes(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
+AROUND = rotated_boxes(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
 """Boxes that contain others: the intersection is the whole inner box, so that rounding matters little."""
 
 ROTATED = (
@@ -108,29 +115,35 @@ ROTATED = (
     rotated("aligned-foreground", 12, mode=1, aligned=True),
     rotated("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
     rotated("transposed", 5, 3, layout=transposed),
-    rotated("not-turned", 7, 6, turned(uniform(0, 5), uniform(1, 6), choice([0.0]))),
-    rotated("quarter-turns", 7, 6, turned(uniform(0, 5), uniform(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2]))),
-    rotated("several-turns", 6, 5, turned(uniform(0, 5), uniform(1, 6), uniform(-40, 40))),
+    rotated("not-turned", 7, 6, rotated_boxes(uniform(0, 5), uniform(1, 6), choice([0.0]))),
     rotated(
-        "slender", 7, 6, turned(uniform(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES), dtypes=DtypeSelection.all
+        "quarter-turns", 7, 6, rotated_boxes(uniform(0, 5), uniform(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2]))
     ),
-    rotated("far", 6, 7, turned(uniform(1000, 1010), uniform(4, 16), ANGLES), dtypes=DtypeSelection.all),
+    rotated("several-turns", 6, 5, rotated_boxes(uniform(0, 5), uniform(1, 6), uniform(-40, 40))),
+    rotated(
+        "slender",
+        7,
+        6,
+        rotated_boxes(uniform(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES),
+        dtypes=DtypeSelection.all,
+    ),
+    rotated("far", 6, 7, rotated_boxes(uniform(1000, 1010), uniform(4, 16), ANGLES), dtypes=DtypeSelection.all),
     rotated(
         "far-slender",
         6,
         7,
-        turned(uniform(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES),
+        rotated_boxes(uniform(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES),
         dtypes=DtypeSelection.all,
     ),
-    rotated("small", 6, 7, turned(uniform(0, 0.01), uniform(0.01, 0.03), ANGLES)),
+    rotated("small", 6, 7, rotated_boxes(uniform(0, 0.01), uniform(0.01, 0.03), ANGLES)),
     rotated("inside", 6, 5, alternating_rows(5, INNER, AROUND), second_domain=OUTER, mode=1, dtypes=DtypeSelection.all),
-    rotated("apart", 9, 8, turned(uniform(0, 20), uniform(2, 7), ANGLES)),
-    rotated("without-area", 6, 7, turned(uniform(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
-    rotated("one-each", 1, 1, turned(uniform(0, 1), uniform(2, 4), ANGLES)),
+    rotated("apart", 9, 8, rotated_boxes(uniform(0, 20), uniform(2, 7), ANGLES)),
+    rotated("without-area", 6, 7, rotated_boxes(uniform(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
+    rotated("one-each", 1, 1, rotated_boxes(uniform(0, 1), uniform(2, 4), ANGLES)),
     rotated("no-boxes", 0, 5),
     rotated("no-others", 5, 0),
     rotated("large", 40, 55),
-    rotated("many", 211, 227, turned(SPREAD, uniform(2, 16), ANGLES), large=True),
+    rotated("many", 211, 227, rotated_boxes(SPREAD, uniform(2, 16), ANGLES), large=True),
     rotated("aligned", 13_109, aligned=True, large=True),
 )
 
@@ -140,7 +153,7 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
-quadri = partial(overlapping, columns=8, default_domain=QUADRILATERALS)
+quadri = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
 
 QUADRI = (
     quadri("plain", **SMOKE_IN_ALL_DTYPES),
@@ -149,18 +162,30 @@ QUADRI = (
     quadri("aligned-foreground", 12, mode=1, aligned=True),
     quadri("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
     quadri("transposed", 5, 3, layout=transposed),
-    quadri("clockwise", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), dtypes=DtypeSelection.all),
-    quadri("either-way", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), second_domain=QUADRILATERALS),
-    quadri("slender", 7, 6, convex(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
-    quadri("far", 6, 7, convex(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
-    quadri("small", 6, 7, convex(uniform(0, 0.01), uniform(0.01, 0.03))),
+    quadri(
+        "clockwise",
+        6,
+        5,
+        convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
+        dtypes=DtypeSelection.all,
+    ),
+    quadri(
+        "either-way",
+        6,
+        5,
+        convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
+        second_domain=QUADRILATERALS,
+    ),
+    quadri("slender", 7, 6, convex_quadrilaterals(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
+    quadri("far", 6, 7, convex_quadrilaterals(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
+    quadri("small", 6, 7, convex_quadrilaterals(uniform(0, 0.01), uniform(0.01, 0.03))),
     quadri("inside", 6, 5, WITHIN_AND_AROUND, second_domain=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all),
-    quadri("apart", 9, 8, convex(uniform(0, 20), uniform(2, 6))),
-    quadri("one-each", 1, 1, convex(uniform(0, 0.5), uniform(2, 3))),
+    quadri("apart", 9, 8, convex_quadrilaterals(uniform(0, 20), uniform(2, 6))),
+    quadri("one-each", 1, 1, convex_quadrilaterals(uniform(0, 0.5), uniform(2, 3))),
     quadri("no-boxes", 0, 5),
     quadri("no-others", 5, 0),
     quadri("large", 40, 55),
-    quadri("many", 211, 227, convex(SPREAD, uniform(2, 12)), large=True),
+    quadri("many", 211, 227, convex_quadrilaterals(SPREAD, uniform(2, 12)), large=True),
     quadri("aligned", 8209, aligned=True, large=True),
 )
 

@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex, diamonds, side_by_side
+from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex_quadrilaterals, diamonds, joined_columns
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -29,7 +29,7 @@ NEAR_EDGE = 0.01
 """The least distance of a point from an edge."""
 
 
-def _off_edges(values: Values) -> Array:
+def _select_off_edges(values: Values) -> Array:
     """Return the candidates that keep away from all edges."""
     ends = values["_polygons"].reshape(-1, 4, 2)
     starts, points = np.roll(ends, 1, 1), values["_points"][:, np.newaxis, np.newaxis]
@@ -42,7 +42,7 @@ def _off_edges(values: Values) -> Array:
 PLACES = uniform(-1, 5)
 
 
-def containment(
+def containment_template(
     label: str,
     points: int = 12,
     polygons: int = 5,
@@ -55,7 +55,7 @@ def containment(
     arguments: Arguments = {
         "_points": tensor(3 * points, 2, domain=places, dtype=F64),
         "_polygons": tensor(polygons, 8, domain=shapes, dtype=F64),
-        "points": tensor(points, 2, layout=layout, compute=lambda values: _off_edges(values)[:points]),
+        "points": tensor(points, 2, layout=layout, compute=lambda values: _select_off_edges(values)[:points]),
         "polygons": tensor(polygons, 8, layout=layout, compute=lambda values: values["_polygons"]),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
@@ -66,21 +66,29 @@ LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [
 """Polygons with points at the height of a corner or of an edge, but not on an edge."""
 
 CONTAINMENTS = (
-    containment("plain", **SMOKE_IN_ALL_DTYPES),
-    containment(
-        "clockwise", 11, 6, shapes=convex(uniform(0, 4), uniform(1, 4), clockwise=True), dtypes=DtypeSelection.all
+    containment_template("plain", **SMOKE_IN_ALL_DTYPES),
+    containment_template(
+        "clockwise",
+        11,
+        6,
+        shapes=convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
+        dtypes=DtypeSelection.all,
     ),
-    containment("strided", 7, 4, layout=strided, dtypes=DtypeSelection.all),
-    containment("transposed", 6, 5, layout=transposed, dtypes=DtypeSelection.all),
-    containment("inside", 20, 4, uniform(1, 3), convex(uniform(0, 4), uniform(2, 4))),
-    containment("far", 15, 6, uniform(1000, 1010), convex(uniform(1000, 1010), uniform(3, 5))),
-    containment("slender", 20, 6, uniform(-3, 7), convex(uniform(0, 4), choice([6.0, 0.5, 7.5, 0.75]))),
-    containment("one-polygon", 30, 1),
-    containment("one-point", 1, 12, uniform(1, 3)),
-    containment("large", 300, 40, dtypes=DtypeSelection.all),
-    containment("no-points", 0, 3),
-    containment("no-polygons", 4, 0),
-    containment("many", 1009, 67, uniform(0, 30), convex(uniform(0, 30), uniform(2, 12)), large=True),
+    containment_template("strided", 7, 4, layout=strided, dtypes=DtypeSelection.all),
+    containment_template("transposed", 6, 5, layout=transposed, dtypes=DtypeSelection.all),
+    containment_template("inside", 20, 4, uniform(1, 3), convex_quadrilaterals(uniform(0, 4), uniform(2, 4))),
+    containment_template("far", 15, 6, uniform(1000, 1010), convex_quadrilaterals(uniform(1000, 1010), uniform(3, 5))),
+    containment_template(
+        "slender", 20, 6, uniform(-3, 7), convex_quadrilaterals(uniform(0, 4), choice([6.0, 0.5, 7.5, 0.75]))
+    ),
+    containment_template("one-polygon", 30, 1),
+    containment_template("one-point", 1, 12, uniform(1, 3)),
+    containment_template("large", 300, 40, dtypes=DtypeSelection.all),
+    containment_template("no-points", 0, 3),
+    containment_template("no-polygons", 4, 0),
+    containment_template(
+        "many", 1009, 67, uniform(0, 30), convex_quadrilaterals(uniform(0, 30), uniform(2, 12)), large=True
+    ),
     CaseTemplate(
         "level",
         arguments={
@@ -97,7 +105,7 @@ register("diopiPointsInPolygonsMmcv", templates=CONTAINMENTS)
 SPREAD, FAR = uniform(-4, 4), uniform(1000, 1006)
 
 
-def around(
+def hull_template(
     label: str,
     n: int = 6,
     k: int = 5,
@@ -116,14 +124,14 @@ def around(
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-def _off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
+def _draw_off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
     """Draw sets of nine points, each with its own place and scale."""
     n = count // 18
     places, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
     return (places + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
 
 
-def _on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
+def _draw_on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
     """Draw sets of nine points, all of which are corners of their hull."""
     angles = (np.arange(9) + rng.uniform(0.1, 0.9, (count // 18, 9))) * 2 * np.pi / 9
     order = rng.permuted(np.broadcast_to(np.arange(9), angles.shape), axis=1)
@@ -131,38 +139,46 @@ def _on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
     return (2 + 3 * np.stack([np.cos(angles), np.sin(angles)], -1)).reshape(-1)
 
 
-def _on_small_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw points like `_on_circle`, with radius 1 around the origin."""
-    return (_on_circle(rng, count, dtype) - 2) / 3
+def _draw_on_small_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Draw points like `_draw_on_circle`, with radius 1 around the origin."""
+    return (_draw_on_circle(rng, count, dtype) - 2) / 3
 
 
-def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
+def _draw_in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
     """Draw sets of nine points, of which three are the corners of the hull."""
     weights = rng.dirichlet([2, 2, 2], (count // 18, 6))
     corners = np.array([[-3, -2], [6, -1], [1, 6]]) + rng.uniform(-1, 1, (count // 18, 3, 2))
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
-def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
+def hull_templates(rows: bool) -> Sequence[CaseTemplate]:
     """Return the templates for functions of point sets; with `rows`, each set has its own quadrilateral."""
     return (
-        around("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
-        around("off-centre", 7, 4, _off_centre, rows=rows, **SMOKE_IN_ALL_DTYPES),
-        around("on-circle", 6, 5, _on_circle, rows=rows, dtypes=DtypeSelection.all),
-        around("in-triangle", 6, 5, _in_triangle, rows=rows, dtypes=DtypeSelection.all),
-        around("clockwise", 5, 4, shapes=convex(uniform(0, 4), uniform(1, 4), clockwise=True), rows=rows),
-        around("strided", 4, 3, rows=rows, layout=strided, dtypes=DtypeSelection.all),
-        around("transposed", 5, 3, rows=rows, layout=transposed),
-        around("inside", 6, 5, uniform(-0.9, 0.9), convex(uniform(-0.3, 0.3), uniform(3, 5)), rows=rows),
-        around("outside", 6, 5, _on_circle, convex(uniform(1.8, 2.2), uniform(0.4, 0.9)), rows=rows),
-        around("far", 6, 5, FAR, convex(FAR, uniform(1, 4)), rows=rows, dtypes=DtypeSelection.all),
-        around("one-each", 1, 1, rows=rows),
-        around("no-sets", 0, 0, rows=rows),
-        around("many", 40, 12, rows=rows),
+        hull_template("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
+        hull_template("off-centre", 7, 4, _draw_off_centre, rows=rows, **SMOKE_IN_ALL_DTYPES),
+        hull_template("on-circle", 6, 5, _draw_on_circle, rows=rows, dtypes=DtypeSelection.all),
+        hull_template("in-triangle", 6, 5, _draw_in_triangle, rows=rows, dtypes=DtypeSelection.all),
+        hull_template(
+            "clockwise", 5, 4, shapes=convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True), rows=rows
+        ),
+        hull_template("strided", 4, 3, rows=rows, layout=strided, dtypes=DtypeSelection.all),
+        hull_template("transposed", 5, 3, rows=rows, layout=transposed),
+        hull_template(
+            "inside", 6, 5, uniform(-0.9, 0.9), convex_quadrilaterals(uniform(-0.3, 0.3), uniform(3, 5)), rows=rows
+        ),
+        hull_template(
+            "outside", 6, 5, _draw_on_circle, convex_quadrilaterals(uniform(1.8, 2.2), uniform(0.4, 0.9)), rows=rows
+        ),
+        hull_template(
+            "far", 6, 5, FAR, convex_quadrilaterals(FAR, uniform(1, 4)), rows=rows, dtypes=DtypeSelection.all
+        ),
+        hull_template("one-each", 1, 1, rows=rows),
+        hull_template("no-sets", 0, 0, rows=rows),
+        hull_template("many", 40, 12, rows=rows),
     )
 
 
-CONTAINED = around("contained", 6, 5, _on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all)
+CONTAINED = hull_template("contained", 6, 5, _draw_on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all)
 """Hulls inside polygons that are hardly larger, so that rounding matters little."""
 
 DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
@@ -195,19 +211,19 @@ EXACT_HULLS = CaseTemplate(
 register(
     "diopiConvexIouMmcv",
     templates=(
-        *hull_cases(False),
-        around("no-polygons", 4, 0),
+        *hull_templates(False),
+        hull_template("no-polygons", 4, 0),
         CONTAINED,
-        around("many", 97, 61, large=True),
+        hull_template("many", 97, 61, large=True),
     ),
 )
 register(
     "diopiConvexGiouMmcv",
     templates=(
-        *hull_cases(True),
-        around("apart", 6, 6, _on_circle, convex(uniform(12, 14), uniform(1, 2)), rows=True),
+        *hull_templates(True),
+        hull_template("apart", 6, 6, _draw_on_circle, convex_quadrilaterals(uniform(12, 14), uniform(1, 2)), rows=True),
         EXACT_HULLS,
-        around("many", 3643, rows=True, large=True),
+        hull_template("many", 3643, rows=True, large=True),
     ),
 )
 
@@ -215,13 +231,13 @@ DIAMONDS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 
 """A set of points whose hull is a diamond, so that all rectangles along its edges are equal."""
 
 ENCLOSURES = (
-    *hull_cases(False)[:-3],
-    around("one-set", 1),
-    around("no-sets", 0),
-    around("many", 60),
-    around("in-lines", 6, points=side_by_side(*[integer_values(-4, 4)] * 18)),
+    *hull_templates(False)[:-3],
+    hull_template("one-set", 1),
+    hull_template("no-sets", 0),
+    hull_template("many", 60),
+    hull_template("in-lines", 6, points=joined_columns(*[integer_values(-4, 4)] * 18)),
     CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
-    around("many", 3643, large=True),
+    hull_template("many", 3643, large=True),
 )
 
 register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURES)

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 F64 = Dtype.float64
 
 
-def side_by_side(*domains: Domain) -> Domain:
+def joined_columns(*domains: Domain) -> Domain:
     """Return a domain of rows with one number of each of the domains."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -36,15 +36,15 @@ def boxes(places: Domain, sizes: Domain) -> Domain:
     return draw
 
 
-def turned(places: Domain, sizes: Domain, angles: Domain) -> Domain:
+def rotated_boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
     """Return a domain of rotated boxes cx, cy, w, h, θ."""
-    return side_by_side(places, places, sizes, sizes, angles)
+    return joined_columns(places, places, sizes, sizes, angles)
 
 
 ANGLES = uniform(-3.5, 3.5)
 
 
-def convex(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
+def convex_quadrilaterals(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
     """Return a domain of quadrilaterals with one corner in each quarter of an ellipse."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -79,4 +79,4 @@ def nested(rng: Generator, count: int, dtype: Dtype) -> Array:
     return rows.reshape(-1)[:count]
 
 
-QUADRILATERALS = convex(uniform(0, 4), uniform(1, 4))
+QUADRILATERALS = convex_quadrilaterals(uniform(0, 4), uniform(1, 4))

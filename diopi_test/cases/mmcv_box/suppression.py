@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, nested, turned
+from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, nested, rotated_boxes
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -26,7 +26,7 @@ from diopi_test.cases.template import (
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
 """The least distance of an overlap from a threshold."""
-CROWDED = turned(uniform(0, 8), uniform(2, 6), ANGLES)
+CROWDED = rotated_boxes(uniform(0, 8), uniform(2, 6), ANGLES)
 
 
 def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
@@ -45,7 +45,7 @@ def kept_apart(count: int, candidates: str, overlaps: str, threshold: float) -> 
     return lambda values: _kept_apart(values[candidates], values[overlaps], count, threshold)
 
 
-def suppression(
+def suppression_template(
     label: str,
     n: int,
     threshold: float,
@@ -86,16 +86,18 @@ def suppression(
 WHOLE = boxes(integer_values(-2, 4), integer_values(1, 7))
 
 SUPPRESSIONS = (
-    suppression("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
-    suppression("offset", 20, 0.45, offset=1, **SMOKE_IN_ALL_DTYPES),
-    suppression("whole", 25, 0.5, WHOLE, exact_boxes=True, dtypes=DtypeSelection.all),
-    suppression("whole-offset", 25, 0.25, WHOLE, offset=1, exact_boxes=True, dtypes=DtypeSelection.all),
-    suppression("quarter", 15, 0.25, WHOLE, exact_boxes=True, layout=strided, dtypes=DtypeSelection.all),
-    suppression("equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), exact_boxes=True, dtypes=DtypeSelection.all),
-    suppression("tenth", 16, 0.11, layout=transposed),
-    suppression("high", 30, 0.72, boxes(uniform(0, 2), uniform(4, 6))),
-    suppression("zero", 12, 0.0, WHOLE, exact_boxes=True),
-    suppression(
+    suppression_template("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
+    suppression_template("offset", 20, 0.45, offset=1, **SMOKE_IN_ALL_DTYPES),
+    suppression_template("whole", 25, 0.5, WHOLE, exact_boxes=True, dtypes=DtypeSelection.all),
+    suppression_template("whole-offset", 25, 0.25, WHOLE, offset=1, exact_boxes=True, dtypes=DtypeSelection.all),
+    suppression_template("quarter", 15, 0.25, WHOLE, exact_boxes=True, layout=strided, dtypes=DtypeSelection.all),
+    suppression_template(
+        "equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), exact_boxes=True, dtypes=DtypeSelection.all
+    ),
+    suppression_template("tenth", 16, 0.11, layout=transposed),
+    suppression_template("high", 30, 0.72, boxes(uniform(0, 2), uniform(4, 6))),
+    suppression_template("zero", 12, 0.0, WHOLE, exact_boxes=True),
+    suppression_template(
         "one",
         12,
         1.0,
@@ -103,12 +105,16 @@ SUPPRESSIONS = (
         exact_boxes=True,
         non_discriminating="no overlap exceeds the threshold 1",
     ),
-    suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="only a few boxes overlap"),
-    suppression("single", 1, 0.5, exact_boxes=True, non_discriminating="a single box is always kept"),
-    suppression("none", 0, 0.5, exact_boxes=True),
-    suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
-    suppression("many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, large=True),
-    suppression(
+    suppression_template(
+        "apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="only a few boxes overlap"
+    ),
+    suppression_template("single", 1, 0.5, exact_boxes=True, non_discriminating="a single box is always kept"),
+    suppression_template("none", 0, 0.5, exact_boxes=True),
+    suppression_template("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
+    suppression_template(
+        "many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, large=True
+    ),
+    suppression_template(
         "offset",
         2053,
         0.41,
@@ -122,12 +128,12 @@ SUPPRESSIONS = (
 register("diopiNmsMmcv", templates=SUPPRESSIONS)
 
 
-def _falling(values: Values) -> Array:
+def _order_by_score(values: Values) -> Array:
     """Return the order of the boxes by falling score."""
     return np.argsort(-values["scores"], kind="stable")
 
 
-def _in_order(values: Values) -> Array:
+def _sort_boxes(values: Values) -> Array:
     """Return the boxes in the order of the argument `order`."""
     return np.asarray(values["dets"][values["order"]])
 
@@ -141,7 +147,7 @@ OVERLAPS = ResultOf(
 """The overlaps of all pairs of the boxes that a case chooses from."""
 
 
-def rotated_suppression(
+def rotated_suppression_template(
     label: str,
     n: int,
     threshold: float,
@@ -166,8 +172,8 @@ def rotated_suppression(
         "_overlaps": tensor(count, count, dtype=F64, compute=OVERLAPS),
         "dets": tensor(n, columns, layout=layout, compute=labelled),
         "scores": tensor(n, domain=distinct, layout=vector),
-        "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_falling),
-        "dets_sorted": tensor(n, columns, layout=layout, compute=_in_order),
+        "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_order_by_score),
+        "dets_sorted": tensor(n, columns, layout=layout, compute=_sort_boxes),
         "labels": tensor(
             n if labels else 0, domain=choice([3]) if multi_label else integer_values(0, 4), dtype=Dtype.int64
         ),
@@ -180,29 +186,39 @@ def rotated_suppression(
 NESTED: Arguments = {
     "dets": tensor(1023, 5, domain=nested),
     "scores": tensor(1023, domain=distinct),
-    "order": tensor(1023, dtype=Dtype.int64, compute=_falling),
-    "dets_sorted": tensor(1023, 5, compute=_in_order),
+    "order": tensor(1023, dtype=Dtype.int64, compute=_order_by_score),
+    "dets_sorted": tensor(1023, 5, compute=_sort_boxes),
     "labels": tensor(0, dtype=Dtype.int64),
     "iou_threshold": 0.6,
     "multi_label": False,
 }
 
 ROTATED_SUPPRESSIONS = (
-    rotated_suppression("half", 16, 0.5, turned(uniform(0, 4), uniform(2, 6), ANGLES), **SMOKE_IN_ALL_DTYPES),
-    rotated_suppression("labels", 14, 0.25, multi_label=True, **SMOKE_IN_ALL_DTYPES),
-    rotated_suppression("no-labels", 14, 0.25, labels=False, dtypes=DtypeSelection.all),
-    rotated_suppression("strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
-    rotated_suppression("transposed", 11, 0.2, layout=transposed),
-    rotated_suppression("tenth", 16, 0.11),
-    rotated_suppression("high", 20, 0.72, turned(uniform(0, 1), uniform(4, 6), uniform(-0.3, 0.3))),
-    rotated_suppression("slender", 14, 0.15, turned(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
-    rotated_suppression("several-turns", 14, 0.25, turned(uniform(0, 8), uniform(2, 6), uniform(-40, 40))),
-    rotated_suppression(
-        "apart", 12, 0.5, turned(uniform(0, 90), uniform(2, 6), ANGLES), non_discriminating="only a few boxes overlap"
+    rotated_suppression_template(
+        "half", 16, 0.5, rotated_boxes(uniform(0, 4), uniform(2, 6), ANGLES), **SMOKE_IN_ALL_DTYPES
     ),
-    rotated_suppression("single", 1, 0.5, non_discriminating="a single box is always kept"),
-    rotated_suppression("none", 0, 0.5),
-    rotated_suppression("long", 60, 0.3, turned(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all),
+    rotated_suppression_template("labels", 14, 0.25, multi_label=True, **SMOKE_IN_ALL_DTYPES),
+    rotated_suppression_template("no-labels", 14, 0.25, labels=False, dtypes=DtypeSelection.all),
+    rotated_suppression_template("strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
+    rotated_suppression_template("transposed", 11, 0.2, layout=transposed),
+    rotated_suppression_template("tenth", 16, 0.11),
+    rotated_suppression_template("high", 20, 0.72, rotated_boxes(uniform(0, 1), uniform(4, 6), uniform(-0.3, 0.3))),
+    rotated_suppression_template("slender", 14, 0.15, rotated_boxes(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
+    rotated_suppression_template(
+        "several-turns", 14, 0.25, rotated_boxes(uniform(0, 8), uniform(2, 6), uniform(-40, 40))
+    ),
+    rotated_suppression_template(
+        "apart",
+        12,
+        0.5,
+        rotated_boxes(uniform(0, 90), uniform(2, 6), ANGLES),
+        non_discriminating="only a few boxes overlap",
+    ),
+    rotated_suppression_template("single", 1, 0.5, non_discriminating="a single box is always kept"),
+    rotated_suppression_template("none", 0, 0.5),
+    rotated_suppression_template(
+        "long", 60, 0.3, rotated_boxes(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all
+    ),
     CaseTemplate("many", arguments=NESTED, large=True),
 )
 

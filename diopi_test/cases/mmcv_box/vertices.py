@@ -19,7 +19,7 @@ Array = NDArray[Any]
 CORNERS = 24
 
 
-def _valid(counts: Sequence[int]) -> Callable[[Values], Array]:
+def _valid_entries(counts: Sequence[int]) -> Callable[[Values], Array]:
     """Return a function that marks this number of entries as valid in each row."""
 
     def compute(values: Values) -> Array:
@@ -30,22 +30,24 @@ def _valid(counts: Sequence[int]) -> Callable[[Values], Array]:
     return compute
 
 
-def _round_the_centre(values: Values) -> Array:
+def _vertices_around_centre(values: Values) -> Array:
     """Compute vertices in random order; their directions from the centre are well apart from each other."""
     directions = values["_directions"].argsort(-1).argsort(-1)
     angles = (directions + 0.2 + 0.6 * values["_order"]) * 2 * np.pi / CORNERS
     return np.asarray(values["_radii"][..., np.newaxis] * np.stack([np.cos(angles), np.sin(angles)], -1))
 
 
-def sorting(label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]) -> CaseTemplate:
+def sort_template(
+    label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]
+) -> CaseTemplate:
     """Return a template of rows with these numbers of valid entries, which repeat."""
     shape, layout = (batches, n, CORNERS), fields.get("layout", contiguous)
     arguments: Arguments = {
         "_order": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_directions": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_radii": tensor(*shape, domain=uniform(0.5, 3), dtype=F64),
-        "vertices": tensor(*shape, 2, layout=layout, compute=_round_the_centre),
-        "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid(counts)),
+        "vertices": tensor(*shape, 2, layout=layout, compute=_vertices_around_centre),
+        "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid_entries(counts)),
         "num_valid": tensor(
             batches, n, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
         ),
@@ -54,21 +56,21 @@ def sorting(label: str, batches: int, n: int, counts: Sequence[int], **fields: U
 
 
 SORTINGS = (
-    sorting("plain", 2, 5, [4, 6, 3, 8, 5, 7], **SMOKE_IN_ALL_DTYPES),
-    sorting("few", 2, 6, [0, 1, 2, 3]),
-    sorting("none", 1, 3, [0], non_discriminating="no entry is valid"),
-    sorting("triangles", 3, 4, [3]),
-    sorting("quadrilaterals", 2, 5, [4]),
-    sorting("octagons", 2, 5, [8]),
-    sorting("strided", 2, 4, [5, 3, 8, 2], layout=strided),
-    sorting("transposed", 3, 4, [4, 6, 8, 0, 3], layout=transposed),
-    sorting("one-batch", 1, 9, [7, 4]),
-    sorting("one-row", 5, 1, [6, 3]),
-    sorting("one", 1, 1, [5]),
-    sorting("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
-    sorting("no-batches", 0, 3, [4]),
-    sorting("no-rows", 2, 0, [4]),
-    sorting("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
+    sort_template("plain", 2, 5, [4, 6, 3, 8, 5, 7], **SMOKE_IN_ALL_DTYPES),
+    sort_template("few", 2, 6, [0, 1, 2, 3]),
+    sort_template("none", 1, 3, [0], non_discriminating="no entry is valid"),
+    sort_template("triangles", 3, 4, [3]),
+    sort_template("quadrilaterals", 2, 5, [4]),
+    sort_template("octagons", 2, 5, [8]),
+    sort_template("strided", 2, 4, [5, 3, 8, 2], layout=strided),
+    sort_template("transposed", 3, 4, [4, 6, 8, 0, 3], layout=transposed),
+    sort_template("one-batch", 1, 9, [7, 4]),
+    sort_template("one-row", 5, 1, [6, 3]),
+    sort_template("one", 1, 1, [5]),
+    sort_template("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
+    sort_template("no-batches", 0, 3, [4]),
+    sort_template("no-rows", 2, 0, [4]),
+    sort_template("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
 )
 
 register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORTINGS)

@@ -50,7 +50,7 @@ def _places(points: Array, boxes: Array) -> Array:
     return np.asarray(np.stack([lengthwise, across, away[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
 
 
-def _off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
+def _select_off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
     """Return the points that keep away from the faces of all boxes and of the voxels of each box's `grid`."""
     places = _places(points, boxes) * grid
     to_faces = np.abs(places - np.round(places))
@@ -65,9 +65,9 @@ def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) 
     def compute(values: Values) -> Array:
         candidates, box_values = values["_points"], values[boxes]
         if box_values.ndim == 2:
-            return _off_faces(candidates, box_values, grid)[:count]
+            return _select_off_faces(candidates, box_values, grid)[:count]
         batches = [
-            _off_faces(points, batch_boxes, grid)[:count]
+            _select_off_faces(points, batch_boxes, grid)[:count]
             for points, batch_boxes in zip(candidates, box_values, strict=True)
         ]
         return np.reshape(batches, (len(box_values), count, 3))
@@ -75,7 +75,7 @@ def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) 
     return compute
 
 
-def containment(
+def containment_template(
     label: str,
     batches: int = 2,
     t: int = 3,
@@ -97,7 +97,7 @@ def containment(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def containments(per_box: bool) -> list[CaseTemplate]:
+def containment_templates(per_box: bool) -> list[CaseTemplate]:
     """Return the templates of the first box that contains a point, or of one entry `per_box`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),
@@ -116,10 +116,10 @@ def containments(per_box: bool) -> list[CaseTemplate]:
         "no-points": ((2, 3, 0), {}),
     }
     return [
-        *(containment(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()),
-        containment("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, large=True),
+        *(containment_template(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()),
+        containment_template("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, large=True),
     ]
 
 
-register("diopiPointsInBoxesPartMmcv", templates=containments(per_box=False))
-register("diopiPointsInBoxesAllMmcv", templates=containments(per_box=True))
+register("diopiPointsInBoxesPartMmcv", templates=containment_templates(per_box=False))
+register("diopiPointsInBoxesAllMmcv", templates=containment_templates(per_box=True))

@@ -44,7 +44,7 @@ def _corners(boxes: Array) -> Array:
     return boxes[:, np.newaxis, :2] + turned
 
 
-def _closest(first_boxes: Array, second_boxes: Array) -> Array:
+def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
     """Return the least distance between corners of one box and edges of the other, for all pairs: (n, m)."""
 
     def distances(points: Array, ends: Array) -> Array:
@@ -59,7 +59,7 @@ def _closest(first_boxes: Array, second_boxes: Array) -> Array:
     return np.asarray(np.minimum(distances(first_corners, second_corners), distances(second_corners, first_corners).T))
 
 
-def _first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
+def _select_first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
     """Return the first candidates that are good beside those chosen before; raise ValueError if there are too few."""
     chosen: list[int] = []
     for candidate in range(candidates):
@@ -70,18 +70,18 @@ def _first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool
     return chosen
 
 
-def _others_apart(count: int) -> Callable[[Values], Array]:
+def _boxes_apart(count: int) -> Callable[[Values], Array]:
     """Return a function that computes boxes whose corners and edges keep away from those of boxes_a."""
 
     def compute(values: Values) -> Array:
-        distances = _closest(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
-        chosen = _first(count, len(distances), lambda candidate, chosen: distances[candidate] > NEAR_EDGE)
+        distances = _least_distances(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
+        chosen = _select_first(count, len(distances), lambda candidate, chosen: distances[candidate] > NEAR_EDGE)
         return np.asarray(values["_boxes"][chosen])
 
     return compute
 
 
-def seen_from_above(
+def overlap_template(
     label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
     """Return a template of two sets of boxes whose corners keep away from the edges of the other set's boxes."""
@@ -89,7 +89,7 @@ def seen_from_above(
     arguments: Arguments = {
         "boxes_a": tensor(m, 7, domain=domain, layout=layout),
         "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
-        "boxes_b": tensor(n, 7, layout=layout, compute=_others_apart(n)),
+        "boxes_b": tensor(n, 7, layout=layout, compute=_boxes_apart(n)),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
@@ -99,7 +99,7 @@ def _nested(shortest: float) -> Domain:
     return boxes(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
 
 
-def _beside(values: Values) -> Array:
+def _boxes_beside(values: Values) -> Array:
     """Compute boxes moved along their side by its length."""
     moved = np.array(values["boxes_a"])
     length, angle = moved[:, 3], moved[:, 6]
@@ -110,31 +110,31 @@ def _beside(values: Values) -> Array:
 
 TOUCHING: Arguments = {
     "boxes_a": tensor(6, 7, domain=boxes(uniform(0, 60), uniform(30, 60), ANGLES)),
-    "boxes_b": tensor(6, 7, compute=_beside),
+    "boxes_b": tensor(6, 7, compute=_boxes_beside),
 }
 """Boxes that share an edge with another box, apart from rounding: the intersection has almost no area."""
 
 OVERLAPS = (
-    seen_from_above("plain", **SMOKE_IN_ALL_DTYPES),
-    seen_from_above("quarter-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0, np.pi / 2, np.pi]))),
-    seen_from_above("not-turned", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0])), dtypes=DtypeSelection.all),
-    seen_from_above(
+    overlap_template("plain", **SMOKE_IN_ALL_DTYPES),
+    overlap_template("quarter-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0, np.pi / 2, np.pi]))),
+    overlap_template("not-turned", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0])), dtypes=DtypeSelection.all),
+    overlap_template(
         "several-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), uniform(-40, 40)), dtypes=DtypeSelection.all
     ),
-    seen_from_above("strided", 4, 3, layout=strided, dtypes=DtypeSelection.all),
-    seen_from_above("transposed", 3, 4, layout=transposed),
-    seen_from_above("slender", 4, 5, boxes(uniform(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
-    seen_from_above("far", 4, 5, boxes(uniform(200, 210), uniform(4, 12), ANGLES), dtypes=DtypeSelection.all),
-    seen_from_above("apart", 7, 6, boxes(uniform(0, 30), uniform(4, 12), ANGLES)),
-    seen_from_above("one-each", 1, 1, boxes(uniform(0, 1), uniform(3, 5), ANGLES)),
-    seen_from_above("one-and-many", 1, 30),
+    overlap_template("strided", 4, 3, layout=strided, dtypes=DtypeSelection.all),
+    overlap_template("transposed", 3, 4, layout=transposed),
+    overlap_template("slender", 4, 5, boxes(uniform(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
+    overlap_template("far", 4, 5, boxes(uniform(200, 210), uniform(4, 12), ANGLES), dtypes=DtypeSelection.all),
+    overlap_template("apart", 7, 6, boxes(uniform(0, 30), uniform(4, 12), ANGLES)),
+    overlap_template("one-each", 1, 1, boxes(uniform(0, 1), uniform(3, 5), ANGLES)),
+    overlap_template("one-and-many", 1, 30),
     # hardly larger than what they have in common, which leaves little to rounding
-    seen_from_above("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=DtypeSelection.all),
+    overlap_template("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=DtypeSelection.all),
     CaseTemplate("touching", arguments=TOUCHING, dtypes=DtypeSelection.all),
-    seen_from_above("no-boxes", 0, 4),
-    seen_from_above("no-others", 4, 0),
-    seen_from_above("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
-    seen_from_above("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), large=True),
+    overlap_template("no-boxes", 0, 4),
+    overlap_template("no-others", 4, 0),
+    overlap_template("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
+    overlap_template("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), large=True),
 )
 
 register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
@@ -156,19 +156,19 @@ def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
     def compute(values: Values) -> Array:
         areas, common = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
         ratios = common / (areas[:, np.newaxis] + areas - common)
-        distances = _closest(values["_seen"], values["_seen"])
+        distances = _least_distances(values["_seen"], values["_seen"])
 
         def is_good(candidate: int, chosen: list[int]) -> bool:
             """Return whether the candidate keeps clear of all chosen boxes."""
             is_clear = np.abs(ratios[candidate, chosen] - threshold) > NEAR_THRESHOLD
             return bool(np.all(is_clear & (distances[candidate, chosen] > NEAR_EDGE)))
 
-        return np.asarray(values["_boxes"][_first(count, len(areas), is_good)])
+        return np.asarray(values["_boxes"][_select_first(count, len(areas), is_good)])
 
     return compute
 
 
-def suppression(
+def suppression_template(
     seen: Callable[[Values], Array],
     label: str,
     n: int = 12,
@@ -203,19 +203,19 @@ NESTED: Arguments = {
 }
 
 
-def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
+def suppression_templates(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
     """Return the templates of a function that sees boxes with their headings or without."""
     crowded, wide = uniform(0, 9), uniform(0, 30)
     return [
-        suppression(seen, "plain", **SMOKE_IN_ALL_DTYPES),
-        suppression(seen, "crowded", 7, 0.4, boxes(crowded, uniform(4, 9), ANGLES), **SMOKE_IN_ALL_DTYPES),
-        suppression(seen, "tenth", 10, 0.1, dtypes=DtypeSelection.all),
-        suppression(seen, "low", 8, 0.02, boxes(wide, uniform(6, 16), ANGLES), dtypes=DtypeSelection.all),
-        suppression(seen, "high", 6, 0.6, boxes(uniform(0, 2), uniform(5, 12), uniform(-0.6, 0.6))),
-        suppression(seen, "strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
-        suppression(seen, "transposed", 9, 0.2, layout=transposed),
-        suppression(seen, "several-turns", 10, 0.25, boxes(uniform(0, 14), uniform(3, 9), uniform(-40, 40))),
-        suppression(
+        suppression_template(seen, "plain", **SMOKE_IN_ALL_DTYPES),
+        suppression_template(seen, "crowded", 7, 0.4, boxes(crowded, uniform(4, 9), ANGLES), **SMOKE_IN_ALL_DTYPES),
+        suppression_template(seen, "tenth", 10, 0.1, dtypes=DtypeSelection.all),
+        suppression_template(seen, "low", 8, 0.02, boxes(wide, uniform(6, 16), ANGLES), dtypes=DtypeSelection.all),
+        suppression_template(seen, "high", 6, 0.6, boxes(uniform(0, 2), uniform(5, 12), uniform(-0.6, 0.6))),
+        suppression_template(seen, "strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
+        suppression_template(seen, "transposed", 9, 0.2, layout=transposed),
+        suppression_template(seen, "several-turns", 10, 0.25, boxes(uniform(0, 14), uniform(3, 9), uniform(-40, 40))),
+        suppression_template(
             seen,
             "apart",
             8,
@@ -223,13 +223,13 @@ def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
             boxes(uniform(0, 90), uniform(4, 9), ANGLES),
             non_discriminating="only a few boxes overlap",
         ),
-        suppression(seen, "small", 10, 0.15, boxes(uniform(0, 5), uniform(0.5, 2), ANGLES)),
-        suppression(seen, "single", 1, non_discriminating="a single box is always kept"),
-        suppression(seen, "none", 0),
-        suppression(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
+        suppression_template(seen, "small", 10, 0.15, boxes(uniform(0, 5), uniform(0.5, 2), ANGLES)),
+        suppression_template(seen, "single", 1, non_discriminating="a single box is always kept"),
+        suppression_template(seen, "none", 0),
+        suppression_template(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
         CaseTemplate("many", arguments=NESTED, large=True),
     ]
 
 
-register("diopiIou3dNms3dMmcv", templates=suppressions(_with_headings))
-register("diopiIou3dNms3dNormalMmcv", templates=suppressions(_without_headings))
+register("diopiIou3dNms3dMmcv", templates=suppression_templates(_with_headings))
+register("diopiIou3dNms3dNormalMmcv", templates=suppression_templates(_without_headings))

@@ -28,7 +28,7 @@ MIXED = boxes(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
 """Boxes with and without points."""
 
 
-def pooling(
+def pooling_template(
     label: str,
     n: int = 2,
     points: int = 25,
@@ -101,7 +101,7 @@ def backward_pooling(
     }
 
 
-def poolings(backward: bool) -> list[CaseTemplate]:
+def pooling_templates(backward: bool) -> list[CaseTemplate]:
     """Return the templates of the function or of its gradient."""
     mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
@@ -124,9 +124,9 @@ def poolings(backward: bool) -> list[CaseTemplate]:
         "no-boxes": dict(n=0),
     }
     return [
-        *(pooling(label, backward=backward, **fields) for label, fields in cases.items()),
-        pooling("maximum", 5, 1201, 61, (6, 5, 4), 16, backward=backward, large=True),
-        pooling("mean", 5, 1201, 61, (6, 5, 4), 16, mean, backward=backward, large=True),
+        *(pooling_template(label, backward=backward, **fields) for label, fields in cases.items()),
+        pooling_template("maximum", 5, 1201, 61, (6, 5, 4), 16, backward=backward, large=True),
+        pooling_template("mean", 5, 1201, 61, (6, 5, 4), 16, mean, backward=backward, large=True),
     ]
 
 
@@ -139,17 +139,20 @@ MEANS: Mapping[str, Any] = {"features": choice([12.0, -24.0, 36.0, 48.0]), "exac
 register(
     "diopiRoiawarePool3dMmcv",
     templates=(
-        *poolings(backward=False),
-        pooling("exact", 3, domain=OF_POINTS, method=1, slots=5, backward=False, **MEANS),
+        *pooling_templates(backward=False),
+        pooling_template("exact", 3, domain=OF_POINTS, method=1, slots=5, backward=False, **MEANS),
     ),
 )
 register(
     "diopiRoiawarePool3dBackwardMmcv",
-    templates=(*poolings(backward=True), pooling("exact", 3, domain=OF_POINTS, backward=True, **WHOLE)),
+    templates=(
+        *pooling_templates(backward=True),
+        pooling_template("exact", 3, domain=OF_POINTS, backward=True, **WHOLE),
+    ),
 )
 
 
-def sampling(
+def sampling_template(
     label: str,
     batches: int = 2,
     m: int = 3,
@@ -173,21 +176,21 @@ def sampling(
 
 
 SAMPLINGS = (
-    sampling("plain", **SMOKE_IN_ALL_DTYPES),
-    sampling("small-boxes", 2, 7, 12, domain=MIXED, **SMOKE_IN_ALL_DTYPES),
-    sampling("more-samples", samples=24, dtypes=DtypeSelection.all),
-    sampling("fewer-samples", 1, 3, 40, samples=2, dtypes=DtypeSelection.all),
-    sampling("one-sample", 1, 5, 20, samples=1),
-    sampling("strided", 2, 3, 9, layout=strided, dtypes=DtypeSelection.all),
-    sampling("transposed", 3, 2, 8, layout=transposed, dtypes=DtypeSelection.all),
-    sampling("one-channel", channels=1),
-    sampling("no-channels", channels=0),
-    sampling("one-box", 3, 1, 12),
-    sampling("one-batch", 1, 6, 18),
-    sampling("many", 2, 12, 90, 4, 16, MIXED, dtypes=DtypeSelection.all),
-    sampling("no-boxes", m=0),
-    sampling("no-batches", batches=0),
-    sampling("many", 3, 17, 601, 37, 64, MIXED, large=True),
+    sampling_template("plain", **SMOKE_IN_ALL_DTYPES),
+    sampling_template("small-boxes", 2, 7, 12, domain=MIXED, **SMOKE_IN_ALL_DTYPES),
+    sampling_template("more-samples", samples=24, dtypes=DtypeSelection.all),
+    sampling_template("fewer-samples", 1, 3, 40, samples=2, dtypes=DtypeSelection.all),
+    sampling_template("one-sample", 1, 5, 20, samples=1),
+    sampling_template("strided", 2, 3, 9, layout=strided, dtypes=DtypeSelection.all),
+    sampling_template("transposed", 3, 2, 8, layout=transposed, dtypes=DtypeSelection.all),
+    sampling_template("one-channel", channels=1),
+    sampling_template("no-channels", channels=0),
+    sampling_template("one-box", 3, 1, 12),
+    sampling_template("one-batch", 1, 6, 18),
+    sampling_template("many", 2, 12, 90, 4, 16, MIXED, dtypes=DtypeSelection.all),
+    sampling_template("no-boxes", m=0),
+    sampling_template("no-batches", batches=0),
+    sampling_template("many", 3, 17, 601, 37, 64, MIXED, large=True),
 )
 
 register("diopiRoipointPool3dMmcv", templates=SAMPLINGS)

@@ -39,7 +39,7 @@ class Scores:
         return indices.reshape(-1)
 
 
-def scored(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str, Any]:
+def score_arguments(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiAssignScoreWithkMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
@@ -93,6 +93,6 @@ register(
     "diopiAssignScoreWithkMmcv",
     "diopiAssignScoreWithkBackwardMmcv",
     templates=ASSIGNED,
-    derive=scored,
+    derive=score_arguments,
     non_discriminating={"long-sum-of-matrices": "all scores and centers are equal, so that the sum becomes large"},
 )

@@ -56,13 +56,13 @@ def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
     }
 
 
-def gathered(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
+def gather_arguments(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of gathering and grouping points, and of their gradients, from the sizes of a template."""
     sizes = template.sizes
     return {**_features(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
-def interpolated(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
+def interpolation_arguments(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
     sizes = template.sizes
     three = template.with_sizes(shape=(*sizes.shape, 3))
@@ -81,7 +81,7 @@ CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
 
 
-def choices(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
+def choice_templates(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
     """Return templates in which this number of points is chosen from each set, most of them several times."""
     return (
         CHOSEN.with_sizes(shape=shape),
@@ -117,22 +117,22 @@ SINGLE_CHOICE = {"one-point|always-the-same": "a single point is always chosen"}
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
-    templates=(*choices(7), *LARGE_CHOICES),
-    derive=gathered,
+    templates=(*choice_templates(7), *LARGE_CHOICES),
+    derive=gather_arguments,
     non_discriminating=SINGLE_CHOICE,
 )
 register(
     "diopiGroupPointsMmcv",
     "diopiGroupPointsBackwardMmcv",
-    templates=(*choices(4, 3), MANY_FEATURES.with_sizes(shape=(131, 17))),
-    derive=gathered,
+    templates=(*choice_templates(4, 3), MANY_FEATURES.with_sizes(shape=(131, 17))),
+    derive=gather_arguments,
     non_discriminating=SINGLE_CHOICE,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
-    templates=(*choices(5), *LARGE_CHOICES),
-    derive=interpolated,
+    templates=(*choice_templates(5), *LARGE_CHOICES),
+    derive=interpolation_arguments,
     non_discriminating=SINGLE_CHOICE,
 )
 
@@ -145,7 +145,7 @@ def _any_index(sizes: Stack) -> Domain:
     return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
 
 
-def stacked_groups(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
+def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiStackGroupPointsMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
@@ -195,6 +195,6 @@ register(
     "diopiStackGroupPointsMmcv",
     "diopiStackGroupPointsBackwardMmcv",
     templates=STACKED_GROUPS,
-    derive=stacked_groups,
+    derive=stacked_group_arguments,
     non_discriminating={"one-set|some-outside": OTHER_SIZES},
 )

@@ -18,7 +18,7 @@ from diopi_test.cases.mmcv_points.sets import (
     STACKED,
     Stack,
     attributes,
-    some_undefined,
+    draw_some_undefined,
 )
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
@@ -45,16 +45,16 @@ class Ball:
     is_own_center: bool = False
 
 
-def _own_points(values: Mapping[str, Any]) -> Any:
+def _first_points(values: Mapping[str, Any]) -> Any:
     """Return the first points as centers."""
     return values["xyz"][:, : values["_centers"].shape[1]]
 
 
-def ball(template: CaseTemplate[Ball], dtype: Dtype) -> Mapping[str, Any]:
+def ball_arguments(template: CaseTemplate[Ball], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiBallQueryMmcv` from the sizes of a template."""
     sizes = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
-    own_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
+    own_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_first_points)
     return {
         "idx": zeros(sizes.B, sizes.npoint, sizes.sample_num, dtype=I32, layout=template.result_layout),
         "xyz": tensor(sizes.B, sizes.N, 3, domain=sizes.points, layout=template.layout),
@@ -85,8 +85,8 @@ BALLS = (
     QUERY.with_sizes("one-sample", sample_num=1, B=1, N=40, npoint=12),
     QUERY.with_sizes("more-samples-than-points", sample_num=30, N=9),
     QUERY.with_sizes("one-point", N=1, npoint=16),
-    QUERY.with_sizes("undefined-points", points=some_undefined),
-    QUERY.with_sizes("undefined-centres", centers=some_undefined),
+    QUERY.with_sizes("undefined-points", points=draw_some_undefined),
+    QUERY.with_sizes("undefined-centres", centers=draw_some_undefined),
     QUERY.with_sizes("far-away", points=normal(mean=50.0), centers=normal(mean=50.0)),
     QUERY.replace("strided", **same_layout(strided)),
     SHELL.replace("transposed", dtypes=DtypeSelection.leading, layout=transposed, result_layout=strided),
@@ -102,7 +102,7 @@ BALLS = (
 register(
     "diopiBallQueryMmcv",
     templates=BALLS,
-    derive=ball,
+    derive=ball_arguments,
     non_discriminating={
         "no-hits|no-points": "a row without a point in range is not written",
         "one-point": "the only point has the index 0",
@@ -110,7 +110,7 @@ register(
 )
 
 
-def stacked_ball(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
+def stacked_ball_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiStackBallQueryMmcv` from the sizes of a template."""
     sizes = template.sizes
     rows = sum(sizes.centers)
@@ -137,7 +137,7 @@ STACKED_BALLS = (
     STACK.with_sizes("no-hits", max_radius=0.0625, sample_num=1),
     STACK.with_sizes("one-sample", sample_num=1, centers=(9, 8)),
     STACK.with_sizes("more-samples-than-points", sample_num=30),
-    STACK.with_sizes("undefined", domain=some_undefined),
+    STACK.with_sizes("undefined", domain=draw_some_undefined),
     STACK.with_sizes("far-away", domain=normal(mean=50.0)),
     STACK.replace("strided", **same_layout(strided)),
     STACK.replace("transposed", layout=transposed, result_layout=strided),
@@ -152,7 +152,7 @@ STACKED_BALLS = (
 register(
     "diopiStackBallQueryMmcv",
     templates=STACKED_BALLS,
-    derive=stacked_ball,
+    derive=stacked_ball_arguments,
     non_discriminating={
         "no-hits": "a row without a point in range begins with -1",
         "two-sets|other-radius|one-set": OTHER_SIZES,
@@ -173,7 +173,7 @@ class Nearest:
     domain: Domain = CLOUD
 
 
-def nearest(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
+def nearest_arguments(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiKnnMmcv` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -186,7 +186,7 @@ def nearest(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def three_nearest(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
+def three_nearest_arguments(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeNnMmcv` from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -233,5 +233,10 @@ ALL_NEIGHBOURS = (
 
 ONE_NEIGHBOR = {"one-point": "all centers have the same single neighbor"}
 
-register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, non_discriminating=ONE_NEIGHBOR)
-register("diopiThreeNnMmcv", templates=(*NEIGHBOURS, LARGE_SET), derive=three_nearest, non_discriminating=ONE_NEIGHBOR)
+register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest_arguments, non_discriminating=ONE_NEIGHBOR)
+register(
+    "diopiThreeNnMmcv",
+    templates=(*NEIGHBOURS, LARGE_SET),
+    derive=three_nearest_arguments,
+    non_discriminating=ONE_NEIGHBOR,
+)

@@ -35,7 +35,7 @@ def _distances(values: Mapping[str, Any]) -> Any:
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 
 
-def sampling(template: CaseTemplate[Sampling], dtype: Dtype) -> Mapping[str, Any]:
+def sampling_arguments(template: CaseTemplate[Sampling], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the furthest point samplings from the sizes of a template."""
     sizes = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
@@ -81,4 +81,4 @@ LARGE_SETS = {
 }
 for function, template in LARGE_SETS.items():
     templates = (*SAMPLINGS, template.replace(large=True))
-    register(function, templates=templates, derive=sampling, non_discriminating=FIRST)
+    register(function, templates=templates, derive=sampling_arguments, non_discriminating=FIRST)

@@ -19,7 +19,7 @@ CLOUD = normal()
 """Usual coordinates."""
 
 
-def some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def draw_some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw coordinates of which every seventh is NaN."""
     values = CLOUD(rng, count, dtype)
     values[::7] = np.nan

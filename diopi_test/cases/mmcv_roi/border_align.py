@@ -39,7 +39,7 @@ class Borders:
         return np.rint(4 * corners) / 4 if self.quarters else corners
 
 
-def border(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[str, Any]:
+def border_arguments(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiBorderAlignMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     n, c, h, w = sizes.shape
@@ -88,6 +88,6 @@ register(
     "diopiBorderAlignMmcv",
     "diopiBorderAlignBackwardMmcv",
     templates=BORDERS,
-    derive=border,
+    derive=border_arguments,
     non_discriminating={"without-extent|one-place": "all points of a border have the same value"},
 )

@@ -29,7 +29,7 @@ class GridRegions(Regions):
         return np.concatenate([samples, low / self.scale, high / self.scale], -1)
 
 
-def deform(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
+def deform_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDeformRoiPoolMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     shape = (sizes.number, 2, *sizes.bins)
@@ -86,10 +86,10 @@ FREE = (
 )
 """Samples anywhere, between the features and outside."""
 
-register("diopiDeformRoiPoolMmcv", templates=(*SHIFTED, *FREE), derive=deform)
+register("diopiDeformRoiPoolMmcv", templates=(*SHIFTED, *FREE), derive=deform_arguments)
 register(
     "diopiDeformRoiPoolBackwardMmcv",
     templates=SHIFTED,
-    derive=deform,
+    derive=deform_arguments,
     non_discriminating={"without-offset|offset-without-elements": "the gradient by input does not depend on input"},
 )

@@ -15,7 +15,7 @@ from diopi_test.cases.template import CaseTemplate, register, same_layout, tenso
 from diopi_test.cases.tensors import zeros
 
 
-def precise(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
+def prroi_pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPrroiPoolMmcv` and its gradients from the sizes of a template."""
     sizes = template.sizes
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
@@ -63,5 +63,5 @@ register(
     "diopiPrroiPoolbackwardMmcv",
     "diopiPrroiPoolCoorBackwardMmcv",
     templates=PRECISE,
-    derive=precise,
+    derive=prroi_pool_arguments,
 )

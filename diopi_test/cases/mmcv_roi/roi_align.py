@@ -25,7 +25,7 @@ from diopi_test.cases.mmcv_roi.regions import (
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, same_layout, tensor
 
 
-def _place(sizes: Regions, result: str) -> TensorTemplate:
+def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
     """Return the tensor of the positions of maxima; it is empty, unrelated or computed by the forward function."""
     if sizes.mode == MEAN and not sizes.argmax_given:
         return tensor(0)
@@ -34,7 +34,7 @@ def _place(sizes: Regions, result: str) -> TensorTemplate:
     return tensor(*sizes.pooled, compute=ResultOf("diopiRoiAlignMmcv", result, {"input": "_input"}))
 
 
-def align(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
+def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiAlignMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -44,15 +44,15 @@ def align(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
         "sampling_ratio": sizes.ratio,
         "pool_mode": sizes.mode,
         "aligned": sizes.aligned,
-        "argmax_y": _place(sizes, "argmax_y"),
-        "argmax_x": _place(sizes, "argmax_x"),
+        "argmax_y": _position_tensor(sizes, "argmax_y"),
+        "argmax_x": _position_tensor(sizes, "argmax_x"),
     }
 
 
 LARGEST = REGION.with_sizes("maximum", mode=MAXIMUM, features=distinct)
 
 
-def places(shape: tuple[int, ...]) -> dict[str, Any]:
+def position_overrides(shape: tuple[int, ...]) -> dict[str, Any]:
     """Return overrides for the shapes of the positions of maxima where there are no maxima."""
     return dict.fromkeys(("argmax_y", "argmax_x"), ResultOverride(shape=shape))
 
@@ -63,7 +63,9 @@ MEANS = (
     REGIONS.with_sizes("no-regions", regions=0),
     REGIONS.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
     REGIONS.replace("channels-last", **same_layout(channels_last)),
-    REGIONS.with_sizes("places-not-wanted", argmax_given=True).replace(results=places((3, 2, 2, 3)), smoke=True),
+    REGIONS.with_sizes("places-not-wanted", argmax_given=True).replace(
+        results=position_overrides((3, 2, 2, 3)), smoke=True
+    ),
 )
 
 BOTH_MODES = (
@@ -84,7 +86,7 @@ UNALIGNED = REGION.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligne
 )
 
 
-def of_maxima(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
+def maximum_templates(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
     """Return the same templates for the maximum, with clearly different numbers."""
     return [template.with_sizes(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
 
@@ -99,6 +101,6 @@ TWICE = (
 """Templates that are used both for the mean and for the maximum."""
 
 LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", mode=MAXIMUM, features=distinct, regions=17)
-ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *of_maxima(TWICE), PYRAMID, LARGE_MAXIMUM)
+ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *maximum_templates(TWICE), PYRAMID, LARGE_MAXIMUM)
 
-register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGNED, derive=align)
+register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGNED, derive=align_arguments)

@@ -30,7 +30,7 @@ class CellRegions(Regions):
         return np.concatenate([samples, low / self.scale, high / self.scale - 1], -1)
 
 
-def pool(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
+def pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiPoolMmcv` from the sizes of a template."""
     sizes = template.sizes
     results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result_layout) for name, kind in RESULTS.items()}
@@ -40,7 +40,7 @@ def pool(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
 RESULTS = {"output": None, "argmax": I32}
 
 
-def pool_backward(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
+def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiPoolBackwardMmcv` from the sizes of a template."""
     sizes = template.sizes
     forward = ResultOf(
@@ -79,11 +79,11 @@ POOLS = (
     CELL.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67, extent=(1, 3)).replace(large=True),
 )
 
-register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)
+register("diopiRoiPoolMmcv", templates=POOLS, derive=pool_arguments)
 register(
     "diopiRoiPoolBackwardMmcv",
     templates=(*POOLS, CELLS.with_sizes("exact", regions=6).replace(domains=WHOLE, exact=True, smoke=False)),
-    derive=pool_backward,
+    derive=pool_backward_arguments,
     non_discriminating={
         "one-bin": "only a few cells contain a maximum",
         "one-cell": "there is a single map with a single cell",

@@ -33,7 +33,7 @@ class Carafe:
     flat: bool = False
 
 
-def carafe(template: CaseTemplate[Carafe], dtype: Dtype) -> Mapping[str, Any]:
+def carafe_arguments(template: CaseTemplate[Carafe], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of both forms of CARAFE and of their gradients from the sizes of a template."""
     sizes = template.sizes
     n, c, h, w = sizes.shape
@@ -92,6 +92,6 @@ register(
     "diopiCarafeNaiveMmcv",
     "diopiCarafeNaiveBackwardMmcv",
     templates=UPSAMPLINGS,
-    derive=carafe,
+    derive=carafe_arguments,
     non_discriminating=ALIKE,
 )

@@ -33,7 +33,7 @@ class Correlated:
         return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
 
 
-def correlated(template: CaseTemplate[Correlated], dtype: Dtype) -> Mapping[str, Any]:
+def correlation_arguments(template: CaseTemplate[Correlated], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiCorrelationMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     pairs = {
@@ -110,4 +110,4 @@ CORRELATIONS = (
     ),
 )
 
-register("diopiCorrelationMmcv", "diopiCorrelationBackwardMmcv", templates=CORRELATIONS, derive=correlated)
+register("diopiCorrelationMmcv", "diopiCorrelationBackwardMmcv", templates=CORRELATIONS, derive=correlation_arguments)

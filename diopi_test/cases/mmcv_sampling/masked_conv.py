@@ -37,7 +37,7 @@ class MaskedImage:
         return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
 
 
-def masked(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
+def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments that both functions of masked convolution have in common."""
     sizes = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.chosen
@@ -55,14 +55,14 @@ def masked(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, An
     }
 
 
-def to_columns(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
+def im2col_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
-    return {**masked(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
+    return {**masked_arguments(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
 
 
-def to_image(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
+def col2im_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedCol2imMmcv` from the sizes of a template."""
-    return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
+    return {**masked_arguments(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
 
 CHOSEN = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
@@ -100,11 +100,11 @@ KERNELS = (
     CHOICE.with_sizes("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
 )
 
-register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=to_columns)
+register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=im2col_arguments)
 register(
     "diopiMaskedCol2imMmcv",
     templates=MASKED,
-    derive=to_image,
+    derive=col2im_arguments,
     non_discriminating={
         "one$": "only one position of the image is written",
         "one-row|one-column": "all positions are on the only row",

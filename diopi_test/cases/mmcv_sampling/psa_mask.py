@@ -24,7 +24,7 @@ class Psa:
     psa_type: int = 0
 
 
-def psa(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str, Any]:
+def psa_mask_arguments(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPsamaskMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
@@ -72,4 +72,4 @@ PSA = (
     ),
 )
 
-register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa)
+register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa_mask_arguments)

@@ -28,7 +28,7 @@ class Shifted:
     high: int = 2
 
 
-def shifted(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[str, Any]:
+def shift_arguments(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiTinShiftMmcv` and its gradient from the sizes of a template."""
     sizes = template.sizes
     return {
@@ -77,6 +77,6 @@ register(
     "diopiTinShiftMmcv",
     "diopiTinShiftBackwardMmcv",
     templates=SHIFTS,
-    derive=shifted,
+    derive=shift_arguments,
     non_discriminating={"out": "all frames are shifted out of the range, so every element is 0"},
 )

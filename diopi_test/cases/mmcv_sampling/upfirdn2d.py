@@ -32,7 +32,7 @@ class Filtered:
     columns: Pair = (0, 0)
 
 
-def filtered(template: CaseTemplate[Filtered], dtype: Dtype) -> Mapping[str, Any]:
+def filter_arguments(template: CaseTemplate[Filtered], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiUpfirdn2dOpMmcv` from the sizes of a template."""
     sizes = template.sizes
     batch, channels, *plane = sizes.shape
@@ -93,4 +93,4 @@ FILTERS = (
     ),
 )
 
-register("diopiUpfirdn2dOpMmcv", templates=FILTERS, derive=filtered, non_discriminating=ALIKE)
+register("diopiUpfirdn2dOpMmcv", templates=FILTERS, derive=filter_arguments, non_discriminating=ALIKE)

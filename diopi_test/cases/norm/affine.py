@@ -32,7 +32,7 @@ class Layer:
     parameters: Dtype | None = None
 
 
-def layer(
+def layer_template(
     label: str,
     shape: tuple[int, ...],
     domain: Domain = SHIFTED,
@@ -73,7 +73,7 @@ def layer(
     )
 
 
-def layers(
+def register_layers(
     *names: str,
     templates: Sequence[CaseTemplate[Layer]],
     derive: Derive[Layer],

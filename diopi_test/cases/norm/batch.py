@@ -13,9 +13,36 @@ from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
-from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
-from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
-from diopi_test.cases.norm.values import EPS, FAR, MOMENTUM, POSITIVE_INTEGERS, SHIFTED, level, two_values, with_first
+from diopi_test.cases.norm.affine import (
+    NO_VARIANCE,
+    Layer,
+    common,
+    forward_statistic,
+    layer_template,
+    register_layers,
+    statistic,
+)
+from diopi_test.cases.norm.usual import (
+    COMMON,
+    GRADIENTS,
+    NO_AFFINE,
+    NO_BIAS,
+    NO_WEIGHT,
+    exact_template,
+    large_template,
+    long_templates,
+    saved_statistics,
+)
+from diopi_test.cases.norm.values import (
+    EPS,
+    FAR,
+    MOMENTUM,
+    POSITIVE_INTEGERS,
+    SHIFTED,
+    equal_rows,
+    two_values,
+    with_first,
+)
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -50,59 +77,59 @@ def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]
     }
 
 
-batch_norm = partial(layers, derive=_arguments)
+batch_norm = partial(register_layers, derive=_arguments)
 
 CHANNELS = (
-    *long((4, 3, 43), (2, 2, 517)),
+    *long_templates((4, 3, 43), (2, 2, 517)),
     *COMMON,
-    layer("many-channels", (2, 67, 3)),
-    layer("rank2", (9, 6)),
-    layer("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
-    layer("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
+    layer_template("many-channels", (2, 67, 3)),
+    layer_template("rank2", (9, 6)),
+    layer_template("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
+    layer_template("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
 )
 
 STATISTICS = (
-    layer("training", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
+    layer_template("training", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
     *CHANNELS,
-    layer("eps", (3, 4, 5), eps=0.5),
+    layer_template("eps", (3, 4, 5), eps=0.5),
 )
 """Templates that the function of the statistics shares."""
 
 LARGE_BATCHES = (
-    layer("images", IMAGES, large=True),
-    layer("points", (2053, 67), large=True),
-    layer("half-wide", WIDE, dtypes=(F16,), large=True),
+    layer_template("images", IMAGES, large=True),
+    layer_template("points", (2053, 67), large=True),
+    layer_template("half-wide", WIDE, dtypes=(F16,), large=True),
 )
-LARGE_EVALUATION = layer("evaluation", (70_001, 3), training=False, large=True)
+LARGE_EVALUATION = layer_template("evaluation", (70_001, 3), training=False, large=True)
 
 BATCH_NORM = (
     *STATISTICS,
-    layer("evaluation", (4, 3, 5), training=False, dtypes=floating).replace(smoke=True),
-    large((4, 3, 43), F32),
-    layer("mixed-training", (3, 4, 7), parameters=F32, dtypes=half),
-    layer("mixed-evaluation", (3, 4, 7), parameters=F32, training=False, dtypes=half),
-    layer("rank2-evaluation", (5, 6), training=False),
-    layer("transposed", (3, 4, 5), layout=transposed, training=False),
+    layer_template("evaluation", (4, 3, 5), training=False, dtypes=floating).replace(smoke=True),
+    large_template((4, 3, 43), F32),
+    layer_template("mixed-training", (3, 4, 7), parameters=F32, dtypes=half),
+    layer_template("mixed-evaluation", (3, 4, 7), parameters=F32, training=False, dtypes=half),
+    layer_template("rank2-evaluation", (5, 6), training=False),
+    layer_template("transposed", (3, 4, 5), layout=transposed, training=False),
     NO_AFFINE,
     NO_AFFINE.replace("no-affine-evaluation", {"training": False}, dtypes=(F32,)),
-    layer("eps-evaluation", (3, 4, 5), training=False, eps=1e-5),
-    layer("nan-evaluation", (3, 4, 5), with_first(nan), training=False),
-    layer("infinity-evaluation", (3, 4, 5), with_first(-inf), training=False),
-    layer("empty-evaluation", (0, 3, 2), training=False),
+    layer_template("eps-evaluation", (3, 4, 5), training=False, eps=1e-5),
+    layer_template("nan-evaluation", (3, 4, 5), with_first(nan), training=False),
+    layer_template("infinity-evaluation", (3, 4, 5), with_first(-inf), training=False),
+    layer_template("empty-evaluation", (0, 3, 2), training=False),
 )
 
 FORWARD = (
-    layer("far", (3, 4, 12), FAR),
-    layer("equal-values", (4, 3, 2), level(2)),
-    layer("one-value-a-channel", (1, 5)),
+    layer_template("far", (3, 4, 12), FAR),
+    layer_template("equal-values", (4, 3, 2), equal_rows(2)),
+    layer_template("one-value-a-channel", (1, 5)),
 )
 
 
-def of_epsilons() -> Iterator[CaseTemplate[Layer]]:
+def epsilon_templates() -> Iterator[CaseTemplate[Layer]]:
     """Yield a template per value of eps, in training and in evaluation mode."""
     for eps in EPSILONS:
-        yield layer(f"eps-{eps}", (3, 4, 5), eps=eps)
-        yield layer(f"eps-{eps}-evaluation", (3, 4, 5), eps=eps, training=False)
+        yield layer_template(f"eps-{eps}", (3, 4, 5), eps=eps)
+        yield layer_template(f"eps-{eps}-evaluation", (3, 4, 5), eps=eps, training=False)
 
 
 batch_norm(
@@ -112,17 +139,19 @@ batch_norm(
         *FORWARD,
         NO_WEIGHT,
         NO_BIAS,
-        layer("no-running", (3, 4, 5), without=RUNNING, dtypes=(F32, BF16)),
-        *(layer(f"momentum-{name}", (3, 4, 5), momentum=momentum) for name, momentum in MOMENTA.items()),
-        layer("unsaved-evaluation", (4, 3, 2), training=False, without=SAVED),
-        layer("no-elements-saved-evaluation", (4, 3, 2), training=False).replace(results=saved(shape=(0,))),
-        layer("float16-saved", (4, 3, 6), dtypes=(F16,)).replace(results=saved(F16)),
-        layer("float-saved", (4, 3, 6), without=RUNNING, dtypes=(F64,)).replace(results=saved(F32)),
-        *(layer(f"momentum-{momentum}", (3, 4, 5), momentum=momentum) for momentum in FURTHER_MOMENTA),
-        layer("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
-        *of_epsilons(),
+        layer_template("no-running", (3, 4, 5), without=RUNNING, dtypes=(F32, BF16)),
+        *(layer_template(f"momentum-{name}", (3, 4, 5), momentum=momentum) for name, momentum in MOMENTA.items()),
+        layer_template("unsaved-evaluation", (4, 3, 2), training=False, without=SAVED),
+        layer_template("no-elements-saved-evaluation", (4, 3, 2), training=False).replace(
+            results=saved_statistics(shape=(0,))
+        ),
+        layer_template("float16-saved", (4, 3, 6), dtypes=(F16,)).replace(results=saved_statistics(F16)),
+        layer_template("float-saved", (4, 3, 6), without=RUNNING, dtypes=(F64,)).replace(results=saved_statistics(F32)),
+        *(layer_template(f"momentum-{momentum}", (3, 4, 5), momentum=momentum) for momentum in FURTHER_MOMENTA),
+        layer_template("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
+        *epsilon_templates(),
         *LARGE_BATCHES,
-        layer("channels-last", IMAGES, layout=channels_last, large=True),
+        layer_template("channels-last", IMAGES, layout=channels_last, large=True),
         LARGE_EVALUATION,
     ),
     non_discriminating=NO_VARIANCE,
@@ -132,12 +161,12 @@ batch_norm(
     "diopiBatchNormBackward",
     templates=(
         *BATCH_NORM,
-        exact((8, 3, 8), 8),
-        layer("no-running", (3, 4, 5), without=RUNNING),
-        layer("no-saved-evaluation", (3, 4, 5), without=SAVED, training=False),
+        exact_template((8, 3, 8), 8),
+        layer_template("no-running", (3, 4, 5), without=RUNNING),
+        layer_template("no-saved-evaluation", (3, 4, 5), without=SAVED, training=False),
         *GRADIENTS,
-        layer("only-grad_input-evaluation", (3, 4, 5), without=["grad_weight", "grad_bias"], training=False),
-        *of_epsilons(),
+        layer_template("only-grad_input-evaluation", (3, 4, 5), without=["grad_weight", "grad_bias"], training=False),
+        *epsilon_templates(),
         *LARGE_BATCHES,
         LARGE_EVALUATION,
     ),
@@ -148,7 +177,7 @@ batch_norm(
     templates=(
         *STATISTICS,
         *FORWARD,
-        *(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS),
+        *(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS),
         *LARGE_BATCHES,
     ),
     non_discriminating=NO_VARIANCE,
@@ -173,12 +202,14 @@ def _gather_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[st
     }
 
 
-gathering = partial(layers, derive=_gather_arguments)
+gathering = partial(register_layers, derive=_gather_arguments)
 
 
-def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any) -> CaseTemplate[Layer]:
+def _gather_template(
+    label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any
+) -> CaseTemplate[Layer]:
     """Return a template with the statistics of several workers; the means are drawn from `means`."""
-    return layer(label, (workers, channels), **fields).replace(domains={"mean_all": means})
+    return layer_template(label, (workers, channels), **fields).replace(domains={"mean_all": means})
 
 
 MEANS_IN_FLOAT = {
@@ -189,25 +220,25 @@ MEANS_IN_FLOAT = {
 """Statistics in float32 that the function combines in float64."""
 
 GATHERED = (
-    _gathered("plain", 3, 5, dtypes=floating).replace(smoke=True),
-    _gathered("one-worker", 1, 4),
-    _gathered("many-workers", 17, 3, dtypes=floating),
-    _gathered("many-channels", 2, 67, uniform(1, 2)),
-    _gathered("float-running", 3, 4, parameters=F32, dtypes=half),
-    _gathered("no-running", 3, 4, without=RUNNING, dtypes=(F32, F16)),
-    _gathered("strided", 4, 3, layout=strided),
-    _gathered("transposed", 4, 3, layout=transposed).replace(result_layout=contiguous),
-    _gathered("eps", 3, 4, eps=0.25),
-    _gathered("small-eps", 3, 4, eps=1e-5),
-    *(_gathered(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
-    _gathered("float-statistics", 3, 5, dtypes=(F64,)).replace(arguments=MEANS_IN_FLOAT),
-    _gathered("far", 5, 4, FAR),
-    _gathered("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
-    _gathered("nan", 3, 4, with_first(nan)),
-    *(_gathered(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
-    *(_gathered(f"eps-{eps}", 3, 4, eps=eps) for eps in EPSILONS),
-    _gathered("images", 11, 37, large=True).replace(arguments={"input": tensor(*IMAGES)}),
-    _gathered("half-wide", 131, 512, dtypes=(F16,), large=True).replace(arguments={"input": tensor(*WIDE)}),
+    _gather_template("plain", 3, 5, dtypes=floating).replace(smoke=True),
+    _gather_template("one-worker", 1, 4),
+    _gather_template("many-workers", 17, 3, dtypes=floating),
+    _gather_template("many-channels", 2, 67, uniform(1, 2)),
+    _gather_template("float-running", 3, 4, parameters=F32, dtypes=half),
+    _gather_template("no-running", 3, 4, without=RUNNING, dtypes=(F32, F16)),
+    _gather_template("strided", 4, 3, layout=strided),
+    _gather_template("transposed", 4, 3, layout=transposed).replace(result_layout=contiguous),
+    _gather_template("eps", 3, 4, eps=0.25),
+    _gather_template("small-eps", 3, 4, eps=1e-5),
+    *(_gather_template(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
+    _gather_template("float-statistics", 3, 5, dtypes=(F64,)).replace(arguments=MEANS_IN_FLOAT),
+    _gather_template("far", 5, 4, FAR),
+    _gather_template("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
+    _gather_template("nan", 3, 4, with_first(nan)),
+    *(_gather_template(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
+    *(_gather_template(f"eps-{eps}", 3, 4, eps=eps) for eps in EPSILONS),
+    _gather_template("images", 11, 37, large=True).replace(arguments={"input": tensor(*IMAGES)}),
+    _gather_template("half-wide", 131, 512, dtypes=(F16,), large=True).replace(arguments={"input": tensor(*WIDE)}),
 )
 
 gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
@@ -230,20 +261,20 @@ def _synchronised_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapp
     }
 
 
-synchronised = partial(layers, derive=_synchronised_arguments)
+synchronised = partial(register_layers, derive=_synchronised_arguments)
 
 FLAGS = ("input_g", "weight_g", "bias_g")
 OPTIONAL = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
 
 SYNCHRONISED = (
-    layer("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
-    large((4, 3, 43)),
+    layer_template("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
+    large_template((4, 3, 43)),
     *CHANNELS,
-    layer("mixed", (3, 4, 7), parameters=F32, dtypes=half),
-    layer("transposed", (3, 4, 5), layout=transposed),
+    layer_template("mixed", (3, 4, 7), parameters=F32, dtypes=half),
+    layer_template("transposed", (3, 4, 5), layout=transposed),
     NO_WEIGHT.replace(dtypes=(F32, F16)),
-    layer("infinity", (3, 4, 5), with_first(inf)),
-    layer("empty", (0, 3, 2)),
+    layer_template("infinity", (3, 4, 5), with_first(inf)),
+    layer_template("empty", (0, 3, 2)),
 )
 
 
@@ -258,10 +289,13 @@ synchronised(
     "diopiBatchNormBackwardReduce",
     templates=(
         *SYNCHRONISED,
-        layer("exact", (8, 3, 8), dtypes=floating).replace(domains=SIMPLE, exact=True),
-        *(layer(f"only-{w}", (3, 4, 5)).replace(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
-        *(layer(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).replace(arguments={flag: False}) for flag in FLAGS),
-        *(layer(f"without-{name}", (3, 4, 5), without=[name]) for name in OPTIONAL),
+        layer_template("exact", (8, 3, 8), dtypes=floating).replace(domains=SIMPLE, exact=True),
+        *(layer_template(f"only-{w}", (3, 4, 5)).replace(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
+        *(
+            layer_template(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).replace(arguments={flag: False})
+            for flag in FLAGS
+        ),
+        *(layer_template(f"without-{name}", (3, 4, 5), without=[name]) for name in OPTIONAL),
         *LARGE_BATCHES,
     ),
 )
@@ -278,9 +312,9 @@ synchronised(
     "diopiBatchNormBackwardElemt",
     templates=(
         *SYNCHRONISED,
-        layer("float-statistics", (3, 5, 2), dtypes=(F64,)).replace(arguments=SUMS_IN_FLOAT),
-        layer("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=integer_values(5, 20))),
-        layer(
+        layer_template("float-statistics", (3, 5, 2), dtypes=(F64,)).replace(arguments=SUMS_IN_FLOAT),
+        layer_template("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=integer_values(5, 20))),
+        layer_template(
             "strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=integer_values(1, 9), layout=strided)
         ),
         *(batch.replace(arguments={"count": MANY_COUNTS}) for batch in LARGE_BATCHES),
@@ -291,11 +325,11 @@ synchronised(
     "diopiBatchNormElemt",
     templates=(
         *SYNCHRONISED,
-        layer("far", (3, 4, 12), FAR),
+        layer_template("far", (3, 4, 12), FAR),
         NO_BIAS,
         NO_AFFINE.replace(dtypes=(F32,)),
-        layer("large-eps", (3, 4, 5), eps=10.0, dtypes=floating),
-        layer("nan-eps", (3, 4, 5), eps=nan),
+        layer_template("large-eps", (3, 4, 5), eps=10.0, dtypes=floating),
+        layer_template("nan-eps", (3, 4, 5), eps=nan),
         *LARGE_BATCHES,
     ),
 )

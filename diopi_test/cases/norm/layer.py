@@ -15,20 +15,28 @@ from diopi_test.cases.case import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.domains import normal, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
-from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
+from diopi_test.cases.norm.affine import (
+    NO_VARIANCE,
+    Layer,
+    common,
+    forward_statistic,
+    layer_template,
+    register_layers,
+    statistic,
+)
 from diopi_test.cases.norm.usual import (
     COMMON,
     GRADIENTS,
     NO_AFFINE,
     NO_BIAS,
     NO_WEIGHT,
-    exact,
-    large,
-    long,
-    saved,
-    single,
+    exact_template,
+    large_template,
+    long_templates,
+    saved_statistics,
+    single_gradient_templates,
 )
-from diopi_test.cases.norm.values import FAR, SHIFTED, level, two_values, with_first
+from diopi_test.cases.norm.values import FAR, SHIFTED, equal_rows, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -36,9 +44,14 @@ F16, BF16, F32, F64 = floating
 WIDE = (3, 512, 7, 7)
 """The shape of the last layers of a network."""
 
-EPSILONS = tuple(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
+EPSILONS = tuple(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
 
-USUAL = (*COMMON, NO_AFFINE, layer("eps", (3, 4, 5), eps=0.5), layer("small-eps", (3, 4, 5), eps=1e-5))
+USUAL = (
+    *COMMON,
+    NO_AFFINE,
+    layer_template("eps", (3, 4, 5), eps=0.5),
+    layer_template("small-eps", (3, 4, 5), eps=1e-5),
+)
 
 # Layer norm
 
@@ -67,36 +80,39 @@ def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     }
 
 
-layer_norm = partial(layers, derive=_layer_arguments)
+layer_norm = partial(register_layers, derive=_layer_arguments)
 
 LAYER_NORM = (
-    layer("plain", (4, 3, 5), dtypes=floating).replace(smoke=True),
-    layer("last-axis", (3, 4, 7), begin_norm_axis=-1, dtypes=floating),
-    *long((3, 331), (2, 1031)),
-    large((3, 331)),
+    layer_template("plain", (4, 3, 5), dtypes=floating).replace(smoke=True),
+    layer_template("last-axis", (3, 4, 7), begin_norm_axis=-1, dtypes=floating),
+    *long_templates((3, 331), (2, 1031)),
+    large_template((3, 331)),
     *USUAL,
-    layer("many-rows", (131, 3)),
-    layer("mixed", (3, 4, 7), parameters=F32, begin_norm_axis=2, dtypes=half),
-    layer("all-axes", (4, 3, 2), begin_norm_axis=0, dtypes=(F32, BF16)),
-    layer("rank1", (9,), begin_norm_axis=0),
-    layer("rank5", (2, 3, 2, 1, 4), begin_norm_axis=-3),
-    layer("kept-axes", (4, 3, 5)).replace(results=saved(shape=(4, 1, 1)), dtypes=(F32, F16)),
-    layer("kept-all-axes", (3, 5), begin_norm_axis=0).replace(results=saved(shape=(1, 1))),
-    *(layer(f"{narrow.name}-saved", (4, 3, 5), dtypes=(narrow,)).replace(results=saved(narrow)) for narrow in half),
-    layer("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
-    layer("channels-last", (2, 3, 4, 5), layout=channels_last),
-    layer("empty", (0, 3, 5), dtypes=(F32, F16)),
+    layer_template("many-rows", (131, 3)),
+    layer_template("mixed", (3, 4, 7), parameters=F32, begin_norm_axis=2, dtypes=half),
+    layer_template("all-axes", (4, 3, 2), begin_norm_axis=0, dtypes=(F32, BF16)),
+    layer_template("rank1", (9,), begin_norm_axis=0),
+    layer_template("rank5", (2, 3, 2, 1, 4), begin_norm_axis=-3),
+    layer_template("kept-axes", (4, 3, 5)).replace(results=saved_statistics(shape=(4, 1, 1)), dtypes=(F32, F16)),
+    layer_template("kept-all-axes", (3, 5), begin_norm_axis=0).replace(results=saved_statistics(shape=(1, 1))),
+    *(
+        layer_template(f"{narrow.name}-saved", (4, 3, 5), dtypes=(narrow,)).replace(results=saved_statistics(narrow))
+        for narrow in half
+    ),
+    layer_template("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
+    layer_template("channels-last", (2, 3, 4, 5), layout=channels_last),
+    layer_template("empty", (0, 3, 5), dtypes=(F32, F16)),
 )
 
 BEGINNING = tuple(
-    layer(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
+    layer_template(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
 )
 
 LARGE_LAYERS = (
-    layer("many-rows", (4099, 67), large=True),
-    layer("long-rows", (5, 32_003), large=True),
-    layer("half-wide", (131, 1031), dtypes=(F16,), large=True),
-    layer("planes", (17, 61, 67), large=True),
+    layer_template("many-rows", (4099, 67), large=True),
+    layer_template("long-rows", (5, 32_003), large=True),
+    layer_template("half-wide", (131, 1031), dtypes=(F16,), large=True),
+    layer_template("planes", (17, 61, 67), large=True),
 )
 
 layer_norm(
@@ -104,13 +120,13 @@ layer_norm(
     "diopiLayerNormGB",
     templates=(
         *LAYER_NORM,
-        layer("far", (5, 37), FAR),
-        layer("infinite", (3, 4, 5), with_first(inf)),
-        layer("no-elements", (3, 0), dtypes=(F32, F16)),
+        layer_template("far", (5, 37), FAR),
+        layer_template("infinite", (3, 4, 5), with_first(inf)),
+        layer_template("no-elements", (3, 0), dtypes=(F32, F16)),
         NO_WEIGHT,
         NO_BIAS,
-        layer("equal-values", (4, 6), level(6)),
-        layer("one-value", (4, 1)),
+        layer_template("equal-values", (4, 6), equal_rows(6)),
+        layer_template("one-value", (4, 1)),
         *BEGINNING,
         *EPSILONS,
         *LARGE_LAYERS,
@@ -123,9 +139,9 @@ layer_norm(
     "diopiLayerNormGBBackward",
     templates=(
         *LAYER_NORM,
-        layer("equal-gradients", (257, 31), grad_output=tensor(257, 31, domain=SHIFTED, layout=expanded)),
-        exact((64, 4), 4),
-        exact((2, 8, 8), 64, "exact-rows"),
+        layer_template("equal-gradients", (257, 31), grad_output=tensor(257, 31, domain=SHIFTED, layout=expanded)),
+        exact_template((64, 4), 4),
+        exact_template((2, 8, 8), 64, "exact-rows"),
         *GRADIENTS,
         NO_BIAS,
         *BEGINNING,
@@ -154,41 +170,41 @@ def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     }
 
 
-group_norm = partial(layers, derive=_group_arguments)
+group_norm = partial(register_layers, derive=_group_arguments)
 
 GROUP_NORM = (
-    layer("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).replace(smoke=True),
-    *long((2, 4, 83), (2, 4, 519), mean=2),
-    large((2, 4, 83)),
+    layer_template("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).replace(smoke=True),
+    *long_templates((2, 4, 83), (2, 4, 519), mean=2),
+    large_template((2, 4, 83)),
     *USUAL,
-    layer("many-groups", (3, 70, 2), num_groups=35),
-    layer("mixed", (3, 4, 7), parameters=F32, dtypes=half),
-    layer("one-group", (3, 4, 5), num_groups=1, dtypes=(F32, BF16)),
-    layer("group-a-channel", (3, 4, 5), num_groups=4),
-    layer("rank2", (3, 12), num_groups=3),
-    layer("rank5", (2, 4, 2, 1, 3)),
-    layer("channels-last", (2, 6, 3, 5), layout=channels_last, dtypes=(F32, F16)),
-    layer("transposed", (3, 4, 5), layout=transposed),
-    layer("empty", (0, 4, 5)),
+    layer_template("many-groups", (3, 70, 2), num_groups=35),
+    layer_template("mixed", (3, 4, 7), parameters=F32, dtypes=half),
+    layer_template("one-group", (3, 4, 5), num_groups=1, dtypes=(F32, BF16)),
+    layer_template("group-a-channel", (3, 4, 5), num_groups=4),
+    layer_template("rank2", (3, 12), num_groups=3),
+    layer_template("rank5", (2, 4, 2, 1, 3)),
+    layer_template("channels-last", (2, 6, 3, 5), layout=channels_last, dtypes=(F32, F16)),
+    layer_template("transposed", (3, 4, 5), layout=transposed),
+    layer_template("empty", (0, 4, 5)),
 )
 
-GROUPS = tuple(layer(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
+GROUPS = tuple(layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
 
 group_norm(
     "diopiGroupNorm",
     templates=(
         *GROUP_NORM,
-        layer("far", (2, 6, 13), FAR),
-        layer("infinite", (3, 4, 5), with_first(-inf)),
-        layer("no-elements", (2, 4, 0)),
+        layer_template("far", (2, 6, 13), FAR),
+        layer_template("infinite", (3, 4, 5), with_first(-inf)),
+        layer_template("no-elements", (2, 4, 0)),
         NO_WEIGHT,
         NO_BIAS,
-        layer("equal-values", (4, 6, 2), level(6)),
-        layer("float-saved", (3, 4, 5), dtypes=half).replace(results=saved(F32)),
+        layer_template("equal-values", (4, 6, 2), equal_rows(6)),
+        layer_template("float-saved", (3, 4, 5), dtypes=half).replace(results=saved_statistics(F32)),
         *EPSILONS,
         *GROUPS,
-        layer("images", (3, 36, 29, 31), num_groups=12, large=True),
-        layer("half-wide", WIDE, num_groups=32, dtypes=(F16,), large=True),
+        layer_template("images", (3, 36, 29, 31), num_groups=12, large=True),
+        layer_template("half-wide", WIDE, num_groups=32, dtypes=(F16,), large=True),
     ),
     non_discriminating=NO_VARIANCE,
 )
@@ -197,12 +213,12 @@ group_norm(
     "diopiGroupNormBackward",
     templates=(
         *GROUP_NORM,
-        exact((8, 4, 8), 16, "exact-channels"),
-        exact((2, 8, 16), 64, "exact-groups"),
+        exact_template((8, 4, 8), 16, "exact-channels"),
+        exact_template((2, 8, 16), 64, "exact-groups"),
         *GRADIENTS,
         *GROUPS,
-        layer("images", (5, 36, 29, 31), num_groups=3, large=True),
-        layer("half-wide", (3, 513, 7, 7), num_groups=3, dtypes=(F16,), large=True),
+        layer_template("images", (5, 36, 29, 31), num_groups=3, large=True),
+        layer_template("half-wide", (3, 513, 7, 7), num_groups=3, dtypes=(F16,), large=True),
     ),
 )
 
@@ -217,34 +233,34 @@ def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
 
 
-instance_norm = partial(layers, derive=_instance_arguments)
+instance_norm = partial(register_layers, derive=_instance_arguments)
 
 EQUAL_ROWS = tensor(2, 40, 31, domain=SHIFTED, layout=expanded)
 """Equal rows, so that the rounding errors of moments and of sums of gradients are equal and do not average out."""
 
 INSTANCE_NORM = (
-    layer("plain", (3, 4, 3, 2), dtypes=(F32, F64)).replace(smoke=True),
-    layer("plain", (3, 4, 9, 7), normal(1, 8), dtypes=half).replace(smoke=True),
-    *long((2, 3, 157), (1, 3, 1031)),
-    large((2, 3, 157)),
+    layer_template("plain", (3, 4, 3, 2), dtypes=(F32, F64)).replace(smoke=True),
+    layer_template("plain", (3, 4, 9, 7), normal(1, 8), dtypes=half).replace(smoke=True),
+    *long_templates((2, 3, 157), (1, 3, 1031)),
+    large_template((2, 3, 157)),
     *USUAL,
-    layer("many-channels", (2, 67, 3)),
-    layer("mixed", (2, 4, 67), normal(1, 8), parameters=F32, dtypes=half),
-    layer("first-axis", (3, 4, 5), axis=1, dtypes=(F32, BF16)),
-    layer("third-axis", (2, 3, 4, 5), axis=3, dtypes=(F32, F16)),
-    layer("rank2", (4, 7), axis=1),
-    layer("rank5", (2, 3, 2, 2, 3)),
-    layer("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
-    layer("transposed", (3, 4, 5), layout=transposed),
-    layer("zero-eps", (3, 4, 5), eps=0.0),
-    layer("negative-eps", (3, 4, 5), uniform(1, 9), eps=-0.125),
-    layer("empty", (0, 4, 5)),
-    layer("images", (5, 37, 29, 31), large=True),
-    layer("half-wide", WIDE, dtypes=(F16,), large=True),
+    layer_template("many-channels", (2, 67, 3)),
+    layer_template("mixed", (2, 4, 67), normal(1, 8), parameters=F32, dtypes=half),
+    layer_template("first-axis", (3, 4, 5), axis=1, dtypes=(F32, BF16)),
+    layer_template("third-axis", (2, 3, 4, 5), axis=3, dtypes=(F32, F16)),
+    layer_template("rank2", (4, 7), axis=1),
+    layer_template("rank5", (2, 3, 2, 2, 3)),
+    layer_template("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
+    layer_template("transposed", (3, 4, 5), layout=transposed),
+    layer_template("zero-eps", (3, 4, 5), eps=0.0),
+    layer_template("negative-eps", (3, 4, 5), uniform(1, 9), eps=-0.125),
+    layer_template("empty", (0, 4, 5)),
+    layer_template("images", (5, 37, 29, 31), large=True),
+    layer_template("half-wide", WIDE, dtypes=(F16,), large=True),
 )
 
 UNTRIED_AXES = tuple(
-    layer(label, shape, axis=axis) for label, shape, axis in untested_axes() if len(shape) > 1 and axis > 0
+    layer_template(label, shape, axis=axis) for label, shape, axis in untested_axes() if len(shape) > 1 and axis > 0
 )
 """Axes that no template uses; axis 0 counts samples, and negative axes are not supported."""
 
@@ -252,11 +268,11 @@ instance_norm(
     "diopiInstanceNorm",
     templates=(
         *INSTANCE_NORM,
-        layer("far", (3, 4, 31), FAR),
-        layer("no-scale", (3, 4, 5), without=["scale"]),
+        layer_template("far", (3, 4, 31), FAR),
+        layer_template("no-scale", (3, 4, 5), without=["scale"]),
         NO_BIAS,
-        layer("equal-values", (2, 3, 6), level(6)),
-        layer("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
+        layer_template("equal-values", (2, 3, 6), equal_rows(6)),
+        layer_template("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
         *UNTRIED_AXES,
     ),
     non_discriminating=NO_VARIANCE,
@@ -266,12 +282,12 @@ instance_norm(
     "diopiInstanceNormBackward",
     templates=(
         *INSTANCE_NORM,
-        *single(("grad_input", "grad_scale", "grad_bias")),
+        *single_gradient_templates(("grad_input", "grad_scale", "grad_bias")),
         NO_BIAS,
         *UNTRIED_AXES,
-        layer("whole-eps", (3, 4, 5), eps=2.0),
-        layer("far", (3, 4, 31), FAR),
-        layer("equal-rows", EQUAL_ROWS.shape, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
+        layer_template("whole-eps", (3, 4, 5), eps=2.0),
+        layer_template("far", (3, 4, 31), FAR),
+        layer_template("equal-rows", EQUAL_ROWS.shape, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
     ),
 )
 

@@ -36,7 +36,7 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, register, tensor
 
 
-def scaled(
+def scaled_template(
     label: str,
     shape: Shape,
     axis: int = 1,
@@ -78,9 +78,9 @@ def scaled(
     return template.replace(arguments=arguments, result_layout=vector_layout)
 
 
-def large_scaled(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
+def large_template(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
     """Return a template that divides large rows of normal numbers by their norms; the result is contiguous."""
-    template = scaled(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
+    template = scaled_template(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
     return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
 
 
@@ -89,7 +89,7 @@ def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
     return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
 
 
-def _distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw numbers of different absolute values."""
     return np.asarray(rng.permutation(np.arange(1, count + 1)) / 4 * rng.choice([-1.0, 1.0], count))
 
@@ -97,62 +97,62 @@ def _distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 OF_LENGTH_64 = rows(33, _adding_up_to_64)
 
 
-def scaled_by_order(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemplate[Shape]]:
+def order_templates(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemplate[Shape]]:
     """Yield vectors divided by norms of these orders, in float32 and, with long rows, in a half-precision type."""
     for p in orders:
-        yield scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE)
+        yield scaled_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE)
         if has_long_half_rows(p):
-            yield scaled(
+            yield scaled_template(
                 f"order-{p}", (4, half_sums.LONG_ROW), order=p, domain=half_sums.NEARLY_EQUAL, dtypes=(narrow,)
             )
         else:
-            yield scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(narrow,))
+            yield scaled_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(narrow,))
 
 
 SHORT_AND_LONG = (4, 0.125)
 """Factors that put every norm clearly above or below 1."""
 
 SCALED = (
-    scaled("rows", (4, 5), dtypes=(F32, F64), smoke=True),
-    scaled("rows", (4, half_sums.LONG_ROW), domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
-    scaled("columns", (4, 5), 0, dtypes=(F32, F64)),
-    scaled("columns", (half_sums.LONG_ROW, 5), 0, domain=half_sums.NEARLY_EQUAL, dtypes=half),
-    scaled("last-axis", (2, 3, 4), -1),
-    scaled("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
-    scaled("rank1", (9,), -1),
-    scaled("scalar", (), 0, eps=4.0),
-    scaled("scalar-last-axis", (), -1, order=1, eps=4.0),
-    scaled("long", (2, 517), dtypes=floating),
-    scaled("strided", (3, 4, 2), vector_layout=strided),
-    scaled("transposed", (3, 4, 2), 2, vector_layout=transposed),
-    scaled("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
-    scaled("empty", (0, 3)),
-    scaled("length-one-axis", (5, 1), domain=FROM_ONE, order=3),
-    scaled("eps", (6, 5), eps=1.0, factors=SHORT_AND_LONG, dtypes=floating),
-    scaled("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
-    scaled("negative-eps", (4, 5), eps=-3.0, factors=SHORT_AND_LONG),
-    scaled("exact", (5, 33), order=1, domain=OF_LENGTH_64, dtypes=floating, exact=True),
-    scaled("exact-unit", (5, 33), order=1, domain=OF_LENGTH_64, factors=(2.0**-6,), exact=True),
-    scaled("exact-eps", (5, 33), order=1, eps=64.0, domain=OF_LENGTH_64, exact=True),
-    *(scaled(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
-    scaled("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
-    scaled("infinity", (4, 5), order=inf, domain=_distinct_moduli, dtypes=floating),
-    scaled("minus-infinity", (4, 5), order=-inf, domain=_distinct_moduli),
-    *scaled_by_order(ORDERS, BF16),
-    scaled("nan", (3, 4), domain=with_first(nan)),
+    scaled_template("rows", (4, 5), dtypes=(F32, F64), smoke=True),
+    scaled_template("rows", (4, half_sums.LONG_ROW), domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
+    scaled_template("columns", (4, 5), 0, dtypes=(F32, F64)),
+    scaled_template("columns", (half_sums.LONG_ROW, 5), 0, domain=half_sums.NEARLY_EQUAL, dtypes=half),
+    scaled_template("last-axis", (2, 3, 4), -1),
+    scaled_template("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
+    scaled_template("rank1", (9,), -1),
+    scaled_template("scalar", (), 0, eps=4.0),
+    scaled_template("scalar-last-axis", (), -1, order=1, eps=4.0),
+    scaled_template("long", (2, 517), dtypes=floating),
+    scaled_template("strided", (3, 4, 2), vector_layout=strided),
+    scaled_template("transposed", (3, 4, 2), 2, vector_layout=transposed),
+    scaled_template("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
+    scaled_template("empty", (0, 3)),
+    scaled_template("length-one-axis", (5, 1), domain=FROM_ONE, order=3),
+    scaled_template("eps", (6, 5), eps=1.0, factors=SHORT_AND_LONG, dtypes=floating),
+    scaled_template("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
+    scaled_template("negative-eps", (4, 5), eps=-3.0, factors=SHORT_AND_LONG),
+    scaled_template("exact", (5, 33), order=1, domain=OF_LENGTH_64, dtypes=floating, exact=True),
+    scaled_template("exact-unit", (5, 33), order=1, domain=OF_LENGTH_64, factors=(2.0**-6,), exact=True),
+    scaled_template("exact-eps", (5, 33), order=1, eps=64.0, domain=OF_LENGTH_64, exact=True),
+    *(scaled_template(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
+    scaled_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    scaled_template("infinity", (4, 5), order=inf, domain=_draw_distinct_moduli, dtypes=floating),
+    scaled_template("minus-infinity", (4, 5), order=-inf, domain=_draw_distinct_moduli),
+    *order_templates(ORDERS, BF16),
+    scaled_template("nan", (3, 4), domain=with_first(nan)),
 )
 
 SCALED_FURTHER = (
-    *scaled_by_order(FURTHER_ORDERS, F16),
+    *order_templates(FURTHER_ORDERS, F16),
     *(
-        scaled(label, shape, axis, order=2 + axis % 2)
+        scaled_template(label, shape, axis, order=2 + axis % 2)
         for label, shape, axis in untested_axes(
             {(len(template.sizes), template.argument("axis")) for template in SCALED}
         )
     ),
-    large_scaled("long-rows", (5, 65_537)),
-    large_scaled("many-rows", (70_001, 3)),
-    large_scaled("half-far-apart", (263, 517), FAR_APART, F16),
+    large_template("long-rows", (5, 65_537)),
+    large_template("many-rows", (70_001, 3)),
+    large_template("half-far-apart", (263, 517), FAR_APART, F16),
 )
 
 PARALLEL = tensor(
@@ -168,9 +168,9 @@ register(
     "diopiNormalize",
     templates=(
         *SCALED,
-        scaled("zeros", (3, 4), factors=(1, 0)),
-        scaled("zeros-zero-eps", (3, 4), eps=0.0, factors=(1, 0)),
-        scaled("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
+        scaled_template("zeros", (3, 4), factors=(1, 0)),
+        scaled_template("zeros-zero-eps", (3, 4), eps=0.0, factors=(1, 0)),
+        scaled_template("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
         *SCALED_FURTHER,
     ),
     non_discriminating=NOT_BELOW_EPS,
@@ -180,9 +180,9 @@ register(
     "diopiNormalizeBackward",
     templates=(
         *SCALED,
-        scaled("zeros", (3, 4), eps=0.25, factors=(4, 0)),
-        scaled("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
-        scaled("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
+        scaled_template("zeros", (3, 4), eps=0.25, factors=(4, 0)),
+        scaled_template("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
+        scaled_template("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
         *SCALED_FURTHER,
     ),
     non_discriminating={**NOT_BELOW_EPS, **ONE_ELEMENT},

@@ -10,7 +10,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
-from diopi_test.cases.norm.affine import Layer, layer
+from diopi_test.cases.norm.affine import Layer, layer_template
 from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, POSITIVE_INTEGERS, SHIFTED, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
@@ -20,33 +20,35 @@ VIEW = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
 AFFINE = ("weight", "scale", "bias")
 
 COMMON = (
-    layer("expanded", (3, 4, 5), input=VIEW, grad_output=VIEW, grad_out=VIEW),
-    layer("strided", (3, 4, 5), layout=strided),
-    layer("nan", (3, 4, 5), with_first(nan)),
+    layer_template("expanded", (3, 4, 5), input=VIEW, grad_output=VIEW, grad_out=VIEW),
+    layer_template("strided", (3, 4, 5), layout=strided),
+    layer_template("nan", (3, 4, 5), with_first(nan)),
 )
 
-NO_AFFINE = layer(
+NO_AFFINE = layer_template(
     "no-affine", (3, 4, 5), without=(*AFFINE, "grad_weight", "grad_scale", "grad_bias"), dtypes=(F32, F16)
 )
-NO_WEIGHT = layer("no-weight", (3, 4, 5), without=["weight"])
-NO_BIAS = layer("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
+NO_WEIGHT = layer_template("no-weight", (3, 4, 5), without=["weight"])
+NO_BIAS = layer_template("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
 
 
-def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) -> tuple[CaseTemplate[Layer], ...]:
+def long_templates(
+    shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8
+) -> tuple[CaseTemplate[Layer], ...]:
     """Return templates with many elements, in half precision off center, so that half-precision sums are inaccurate."""
     return (
-        layer("long", shape, normal(1, mean), dtypes=half),
-        layer("long", shape, dtypes=(F32, F64)),
-        layer("very-long", very_long, dtypes=(*half, F32)),
+        layer_template("long", shape, normal(1, mean), dtypes=half),
+        layer_template("long", shape, dtypes=(F32, F64)),
+        layer_template("very-long", very_long, dtypes=(*half, F32)),
     )
 
 
-def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Layer]:
+def large_template(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Layer]:
     """Return a template with numbers whose squares overflow in float16."""
-    return layer("large", shape, BEYOND_ITS_SQUARE, parameters=parameters, dtypes=(F16,))
+    return layer_template("large", shape, BEYOND_ITS_SQUARE, parameters=parameters, dtypes=(F16,))
 
 
-def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Layer]:
+def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Layer]:
     """Return a template whose statistics and sums are exact in float32; in half types the sums are not.
 
     It is for functions that receive the statistics: a sound algorithm that computes them, Welford's, rounds.
@@ -64,26 +66,26 @@ def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemp
         "grad_out": POSITIVE_INTEGERS,
         **dict.fromkeys(AFFINE, integer_values(1, 3)),
     }
-    template = layer(label, shape, eps=0.0, dtypes=floating)
+    template = layer_template(label, shape, eps=0.0, dtypes=floating)
     return template.replace(domains={"input": two_values(length), **domains}, exact=True)
 
 
-def single(names: Sequence[str]) -> Iterator[CaseTemplate[Layer]]:
+def single_gradient_templates(names: Sequence[str]) -> Iterator[CaseTemplate[Layer]]:
     """Yield a template per gradient that requests only this gradient."""
     for wanted in names:
-        yield layer(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])
+        yield layer_template(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])
 
 
 GRADIENTS = (
-    *single(("grad_input", "grad_weight", "grad_bias")),
-    layer("bias-only", (3, 4, 5), without=["weight"]).replace(
+    *single_gradient_templates(("grad_input", "grad_weight", "grad_bias")),
+    layer_template("bias-only", (3, 4, 5), without=["weight"]).replace(
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )
 """Templates of each gradient without the others, and of the bias gradient of a layer without weight."""
 
 
-def saved(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:
+def saved_statistics(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:
     """Return overrides for the saved statistics, under all names that layers give them."""
     names = ("save_mean", "save_invstd", "running_mean", "running_var")
     return dict.fromkeys(names, ResultOverride(dtype, shape=shape))

@@ -40,7 +40,7 @@ def with_first(value: float) -> Domain:
     return draw
 
 
-def half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def draw_half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw `SHIFTED` values with zeros in the first half of the elements."""
     values = SHIFTED(rng, count, dtype)
     values[: count // 2] = 0
@@ -62,6 +62,6 @@ def two_values(length: int) -> Domain:
     return rows(length, lambda rng, number: rng.permutation(np.resize(pairs[number % 3], length)))
 
 
-def level(length: int) -> Domain:
+def equal_rows(length: int) -> Domain:
     """Return a domain of rows of equal elements."""
     return rows(length, lambda rng, number: np.full(length, [2.0, -1.5, 0.25][number % 3]))

@@ -27,7 +27,7 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
-from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, with_first
+from diopi_test.cases.norm.values import POSITIVE_INTEGERS, draw_half_zero, with_first
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TemplateFields, register, tensor
 
@@ -64,7 +64,7 @@ ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
 NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
 
 
-def vectors(
+def norm_template(
     label: str,
     shape: Shape,
     dim: Shape = (1,),
@@ -99,7 +99,7 @@ def vectors(
     )
 
 
-def with_half(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> Iterator[CaseTemplate[Axes]]:
+def half_templates(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> Iterator[CaseTemplate[Axes]]:
     """Yield a template without its half-precision types, and the longer one in these types with nearly equal numbers.
 
     The other fields of the longer template are those of the template.
@@ -115,102 +115,110 @@ def has_long_half_rows(order: float) -> bool:
     return 0.75 <= abs(order) < inf
 
 
-def of_order(
+def order_templates(
     orders: Sequence[float], dtypes: Sequence[Dtype], domain_of: Callable[[float], Domain]
 ) -> Iterator[CaseTemplate[Axes]]:
     """Yield norms of these orders, half-precision ones of long rows."""
     for p in orders:
-        template = vectors(f"order-{p}", (4, 6), order=p, domain=domain_of(p), dtypes=dtypes)
+        template = norm_template(f"order-{p}", (4, 6), order=p, domain=domain_of(p), dtypes=dtypes)
         if has_long_half_rows(p):
-            yield from with_half(template, vectors(f"order-{p}", (4, half_sums.LONG_ROW), order=p))
+            yield from half_templates(template, norm_template(f"order-{p}", (4, half_sums.LONG_ROW), order=p))
         else:
             yield template
 
 
 VECTORS = (
-    *with_half(vectors("rows", (4, 5), dtypes=floating, smoke=True), vectors("rows", (4, half_sums.LONG_ROW))),
-    *with_half(vectors("all", (3, 4), (), dtypes=floating), vectors("all", (3, 517), ())),
-    *with_half(vectors("long", (1031,), (), dtypes=floating), vectors("long", (1031,), ())),
-    vectors("columns", (4, 3), (0,)),
-    vectors("kept", (3, 4, 2), keepdim=True, dtypes=(F32, BF16)),
-    vectors("kept-all", (3, 4), (), keepdim=True),
-    vectors("two-axes", (3, 4, 2), (0, 2)),
-    vectors("negative-axes", (3, 4, 2), (-1, -3), keepdim=True),
-    vectors("every-axis", (2, 3), (1, 0)),
-    vectors("scalar", (), ()),
-    vectors("scalar-axis", (), (0,)),
-    vectors("scalar-last-axis", (), (-1,), 3, FROM_ONE, keepdim=True),
-    vectors("scalar-infinity", (), (0,), inf),
-    vectors("strided", (3, 4, 2), layout=strided, result_layout=strided),
-    vectors("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
-    vectors("channels-last", (2, 3, 4, 2), layout=channels_last),
+    *half_templates(
+        norm_template("rows", (4, 5), dtypes=floating, smoke=True), norm_template("rows", (4, half_sums.LONG_ROW))
+    ),
+    *half_templates(norm_template("all", (3, 4), (), dtypes=floating), norm_template("all", (3, 517), ())),
+    *half_templates(norm_template("long", (1031,), (), dtypes=floating), norm_template("long", (1031,), ())),
+    norm_template("columns", (4, 3), (0,)),
+    norm_template("kept", (3, 4, 2), keepdim=True, dtypes=(F32, BF16)),
+    norm_template("kept-all", (3, 4), (), keepdim=True),
+    norm_template("two-axes", (3, 4, 2), (0, 2)),
+    norm_template("negative-axes", (3, 4, 2), (-1, -3), keepdim=True),
+    norm_template("every-axis", (2, 3), (1, 0)),
+    norm_template("scalar", (), ()),
+    norm_template("scalar-axis", (), (0,)),
+    norm_template("scalar-last-axis", (), (-1,), 3, FROM_ONE, keepdim=True),
+    norm_template("scalar-infinity", (), (0,), inf),
+    norm_template("strided", (3, 4, 2), layout=strided, result_layout=strided),
+    norm_template("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
+    norm_template("channels-last", (2, 3, 4, 2), layout=channels_last),
 )
 
 NORMS = (
-    vectors("empty", (0, 3), ()),
-    *(vectors(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
-    vectors("empty-rows", (3, 0), keepdim=True),
-    vectors("zeros", (4, 4), domain=half_zero),
-    *of_order(ORDERS, floating, lambda p: FROM_ONE if p else SOME_ZEROS),
-    vectors("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
-    vectors("zero-in-order--1", (7, 3), order=-1, domain=FEW_ZEROS),
-    vectors("zero-in-order-0.5", (3, 5), order=0.5, domain=SOME_ZEROS),
-    vectors("infinity", (5, 6), order=inf, dtypes=floating, smoke=True),
-    vectors("minus-infinity", (5, 6), (0,), -inf, dtypes=floating),
-    vectors("largest-special", (20, 1), order=inf, domain=special),
-    vectors("smallest-special", (20, 1), order=-inf, domain=special),
-    vectors("largest-subnormal", (3, 9), (1,), inf, ALL_SUBNORMAL),
-    vectors("smallest-subnormal", (3, 9), (1,), -inf, subnormal),
-    vectors("largest-nan", (3, 4), order=inf, domain=with_first(nan)),
-    vectors("smallest-nan", (3, 4), order=-inf, domain=with_first(nan)),
-    vectors("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_OF_MANY, dtypes=floating),
-    vectors("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_OF_MANY, dtypes=floating),
-    vectors("nan", (3, 4), domain=with_first(nan)),
-    vectors("one-infinite", (3, 4), order=3, domain=with_first(-inf)),
-    vectors("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
-    vectors("small", (4, 8), domain=TINY_SQUARES, dtypes=half),
-    vectors("large-cubes", (4, 8), order=3, domain=HUGE_SQUARES, dtypes=half),
-    vectors("exact-sum", (2, 517), order=1, domain=POSITIVE_INTEGERS, dtypes=floating, exact=True),
-    vectors("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
-    vectors("in-float32", (4, 7), wide=F32, dtypes=half),
-    vectors("in-float64", (4, 7), wide=F64),
-    vectors("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), wide=F64, exact=True),
+    norm_template("empty", (0, 3), ()),
+    *(norm_template(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
+    norm_template("empty-rows", (3, 0), keepdim=True),
+    norm_template("zeros", (4, 4), domain=draw_half_zero),
+    *order_templates(ORDERS, floating, lambda p: FROM_ONE if p else SOME_ZEROS),
+    norm_template("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
+    norm_template("zero-in-order--1", (7, 3), order=-1, domain=FEW_ZEROS),
+    norm_template("zero-in-order-0.5", (3, 5), order=0.5, domain=SOME_ZEROS),
+    norm_template("infinity", (5, 6), order=inf, dtypes=floating, smoke=True),
+    norm_template("minus-infinity", (5, 6), (0,), -inf, dtypes=floating),
+    norm_template("largest-special", (20, 1), order=inf, domain=special),
+    norm_template("smallest-special", (20, 1), order=-inf, domain=special),
+    norm_template("largest-subnormal", (3, 9), (1,), inf, ALL_SUBNORMAL),
+    norm_template("smallest-subnormal", (3, 9), (1,), -inf, subnormal),
+    norm_template("largest-nan", (3, 4), order=inf, domain=with_first(nan)),
+    norm_template("smallest-nan", (3, 4), order=-inf, domain=with_first(nan)),
+    norm_template("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_OF_MANY, dtypes=floating),
+    norm_template("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_OF_MANY, dtypes=floating),
+    norm_template("nan", (3, 4), domain=with_first(nan)),
+    norm_template("one-infinite", (3, 4), order=3, domain=with_first(-inf)),
+    norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    norm_template("small", (4, 8), domain=TINY_SQUARES, dtypes=half),
+    norm_template("large-cubes", (4, 8), order=3, domain=HUGE_SQUARES, dtypes=half),
+    norm_template("exact-sum", (2, 517), order=1, domain=POSITIVE_INTEGERS, dtypes=floating, exact=True),
+    norm_template("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
+    norm_template("in-float32", (4, 7), wide=F32, dtypes=half),
+    norm_template("in-float64", (4, 7), wide=F64),
+    norm_template("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), wide=F64, exact=True),
 )
 """The last template is exact in float64 only."""
 
 
-def of_further_orders() -> list[CaseTemplate[Axes]]:
+def further_order_templates() -> list[CaseTemplate[Axes]]:
     """Return a template per further order of the norm."""
-    return list(of_order(FURTHER_ORDERS, (F32, F16), lambda p: FROM_ONE))
+    return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda p: FROM_ONE))
 
 
-def along_untried(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
+def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
     """Return norms over each axis that no template uses as the only axis, alternately of order 2 and 3."""
     tried = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
     }
     return [
-        vectors(label, shape, (axis,), 2 + axis % 2, FROM_ONE, keepdim=axis < 0)
+        norm_template(label, shape, (axis,), 2 + axis % 2, FROM_ONE, keepdim=axis < 0)
         for label, shape, axis in untested_axes(tried)
     ]
 
 
-def _input(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
+def _norm_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a vector norm from a template."""
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
 
 LARGE_VECTORS = (
-    vectors("long-rows", (5, 65_537), large=True),
-    vectors("many-rows", (70_001, 3), large=True),
-    vectors("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
+    norm_template("long-rows", (5, 65_537), large=True),
+    norm_template("many-rows", (70_001, 3), large=True),
+    norm_template("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
 )
 
 register(
     "diopiNorm",
     "diopiLinalgVecNorm",
-    templates=(*VECTORS, *NORMS, *of_further_orders(), *along_untried((*VECTORS, *NORMS)), *LARGE_VECTORS),
-    derive=_input,
+    templates=(
+        *VECTORS,
+        *NORMS,
+        *further_order_templates(),
+        *untested_axis_templates((*VECTORS, *NORMS)),
+        *LARGE_VECTORS,
+    ),
+    derive=_norm_arguments,
 )
 
 # Norms of several tensors
@@ -219,7 +227,7 @@ SEVERAL = ((3, 4), (5,), (2, 1, 3))
 LONG_SEVERAL = ((3, 344), (half_sums.LONG_ROW,), (2, 1, 523))
 
 
-def lengths(
+def list_template(
     label: str,
     shapes: Sequence[Shape] = SEVERAL,
     order: float = 2,
@@ -251,33 +259,33 @@ def lengths(
 
 
 LENGTHS = (
-    lengths("several", dtypes=(F32, F64), smoke=True),
-    lengths("several", LONG_SEVERAL, domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
-    lengths("long", ((517,), (31, 17)), 2.0, dtypes=(F32, F64)),
-    lengths("long", ((half_sums.LONG_ROW,), (31, 37)), 2.0, half_sums.NEARLY_EQUAL, dtypes=half),
-    lengths("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
-    lengths("infinity", order=inf, dtypes=floating),
-    lengths("minus-infinity", order=-inf, dtypes=floating),
-    lengths("large", domain=HUGE_SQUARES, dtypes=half),
-    lengths("small", domain=TINY_SQUARES, dtypes=half),
-    lengths("one", ((4, 3),)),
-    lengths("many", [(n,) for n in range(1, 18)]),
-    lengths("scalars", ((), (1,), ())),
-    lengths("empty", ((3,), (0, 2))),
-    lengths("strided", layouts=[strided]),
-    lengths("transposed", layouts=[transposed]),
-    lengths("nan", order=inf, first=with_first(nan)),
-    lengths("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
-    *(lengths(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
-    *(lengths(f"order-{p}", order=p, domain=FROM_ONE) for p in FURTHER_ORDERS),
+    list_template("several", dtypes=(F32, F64), smoke=True),
+    list_template("several", LONG_SEVERAL, domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
+    list_template("long", ((517,), (31, 17)), 2.0, dtypes=(F32, F64)),
+    list_template("long", ((half_sums.LONG_ROW,), (31, 37)), 2.0, half_sums.NEARLY_EQUAL, dtypes=half),
+    list_template("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
+    list_template("infinity", order=inf, dtypes=floating),
+    list_template("minus-infinity", order=-inf, dtypes=floating),
+    list_template("large", domain=HUGE_SQUARES, dtypes=half),
+    list_template("small", domain=TINY_SQUARES, dtypes=half),
+    list_template("one", ((4, 3),)),
+    list_template("many", [(n,) for n in range(1, 18)]),
+    list_template("scalars", ((), (1,), ())),
+    list_template("empty", ((3,), (0, 2))),
+    list_template("strided", layouts=[strided]),
+    list_template("transposed", layouts=[transposed]),
+    list_template("nan", order=inf, first=with_first(nan)),
+    list_template("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
+    *(list_template(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
+    *(list_template(f"order-{p}", order=p, domain=FROM_ONE) for p in FURTHER_ORDERS),
     *(
-        lengths(f"order-{p}", LONG_SEVERAL, p, half_sums.NEARLY_EQUAL, dtypes=(F16,))
+        list_template(f"order-{p}", LONG_SEVERAL, p, half_sums.NEARLY_EQUAL, dtypes=(F16,))
         if has_long_half_rows(p)
-        else lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F16,))
+        else list_template(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F16,))
         for p in FURTHER_ORDERS
     ),
-    lengths("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
-    lengths("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
+    list_template("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
+    list_template("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
 )
 
 
@@ -287,11 +295,11 @@ register("diopiForeachnormScalar", templates=LENGTHS)
 # The gradient
 
 
-def slope(
+def gradient_template(
     label: str, shape: Shape, order: float, domain: Domain, gradient: Domain, **fields: Any
 ) -> CaseTemplate[Axes]:
     """Return a template of the gradient of norms of rows; the gradient of the result is drawn from `gradient`."""
-    return vectors(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
+    return norm_template(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
 
 
 Rows = Sequence[Sequence[float]]
@@ -305,23 +313,25 @@ POSITIVE = uniform(0.5, 2)
 
 SLOPES = (
     *VECTORS,
-    *(vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=floating) for p in ORDERS if p),
-    slope("order-0", (4, 6), 0, FROM_ONE, uniform(-2, 2), dtypes=floating),
-    vectors("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
-    vectors("empty", (0, 3)),
-    vectors("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
+    *(norm_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=floating) for p in ORDERS if p),
+    gradient_template("order-0", (4, 6), 0, FROM_ONE, uniform(-2, 2), dtypes=floating),
+    norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    norm_template("empty", (0, 3)),
+    norm_template("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
     *(
-        slope(f"zero-in-order-{p}", (7, 3), p, FEW_ZEROS if p > 0 else ZERO_OR_POSITIVE, POSITIVE, keepdim=True)
+        gradient_template(
+            f"zero-in-order-{p}", (7, 3), p, FEW_ZEROS if p > 0 else ZERO_OR_POSITIVE, POSITIVE, keepdim=True
+        )
         for p in ORDERS
     ),
-    *(slope(f"nan-in-order-{p}", (3, 4), p, ONE_NAN, POSITIVE) for p in (2, inf, -inf)),
-    *(slope(f"zeros-in-order-{p}", (4, 4), p, half_zero, POSITIVE) for p in (1, 2, 3, 1.5, inf)),
-    slope("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIED),
-    slope("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIED),
+    *(gradient_template(f"nan-in-order-{p}", (3, 4), p, ONE_NAN, POSITIVE) for p in (2, inf, -inf)),
+    *(gradient_template(f"zeros-in-order-{p}", (4, 4), p, draw_half_zero, POSITIVE) for p in (1, 2, 3, 1.5, inf)),
+    gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIED),
+    gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIED),
 )
 
 
-def _gradient(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
+def _gradient_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the gradient of a vector norm from a template."""
     sizes, layout = template.sizes, template.layout
     norm_layout = layout if not template.large else contiguous
@@ -338,8 +348,8 @@ def _gradient(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
 
 register(
     "diopiNormBackward",
-    templates=(*SLOPES, *of_further_orders(), *along_untried(SLOPES), *LARGE_VECTORS),
-    derive=_gradient,
+    templates=(*SLOPES, *further_order_templates(), *untested_axis_templates(SLOPES), *LARGE_VECTORS),
+    derive=_gradient_arguments,
     non_discriminating={"(zero-in-)?order-0": "the number of nonzero elements has the gradient 0"},
 )
 

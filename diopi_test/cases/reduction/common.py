@@ -60,7 +60,7 @@ SIX_AXES = (7, 3, 11, 5, 13, 17)
 FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), large=True)
 
 
-def reductions(
+def reduction_cases(
     prototype: Prototype,
     templates: Iterable[CaseTemplate[Axes]],
     shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced_shape,
@@ -102,7 +102,7 @@ def reductions(
     return expand(prototype, map(decided, [*listed, *untried]), arguments)
 
 
-def from_domain(
+def with_domain(
     pattern: CaseTemplate[Axes],
     domain: Domain,
     dtypes: DtypeSelection | Sequence[Dtype] = (F32,),
@@ -121,12 +121,12 @@ def patterns_from_domain(
     return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **fields) for pattern in patterns)
 
 
-def by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
+def domain_by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
     """Return a domain that depends on the element type."""
     return lambda rng, count, dtype: domain_of(dtype)(rng, count, dtype)
 
 
-def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
+def result_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
     """Return overrides for a result, or for the position of an extremum, in an element type that the caller chooses."""
     return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))
 

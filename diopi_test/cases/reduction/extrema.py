@@ -42,11 +42,11 @@ from diopi_test.cases.reduction.common import (
     ONE_OR_ALL,
     SEVERAL_AXES,
     SIX_AXES,
-    by_type,
-    from_domain,
+    domain_by_type,
     patterns_from_domain,
-    reductions,
-    to_type,
+    reduction_cases,
+    result_type,
+    with_domain,
 )
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from lib_rt.formats import format_of
@@ -82,12 +82,12 @@ LARGE_AXES = (
 """Calls along one axis; not in float16, which has too few numbers for all to differ."""
 
 
-def _adjacent(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_adjacent(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw different numbers from 1 upwards that no narrower floating type can tell apart."""
     return 1 + rng.permutation(count) * format_of(dtype).epsilon
 
 
-def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw numbers near 0, and a few of either sign far from it."""
     return np.where(
         rng.random(count) < 1 / 512,
@@ -96,48 +96,52 @@ def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     )
 
 
-def positions(prototype: Prototype, patterns: Sequence[CaseTemplate[Axes]]) -> Iterator[CaseTemplate[Axes]]:
+def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axes]]) -> Iterator[CaseTemplate[Axes]]:
     """Yield templates for the positions of extrema; few of them, and all of bool, have equal numbers in a slice."""
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
     yield from patterns_from_domain(
         (*patterns, *LARGE_AXES), distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     )
-    yield from_domain(FAR_ROWS, _peaks, (F16,))
+    yield with_domain(FAR_ROWS, _draw_peaks, (F16,))
     yield from patterns_from_domain(patterns, choice(rarely), (Dtype.bool,))
-    yield from_domain(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
+    yield with_domain(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
     for pattern in (LONG, LONG_COLUMNS):
-        yield from_domain(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
-    yield from_domain(COLUMNS, EXTREMES["infinite"], floating, "infinite")
+        yield with_domain(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
+    yield with_domain(COLUMNS, EXTREMES["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
-        yield from_domain(KEPT_COLUMNS, EXTREMES[label], label=label)
-    yield from_domain(COLUMNS, subnormal, floating, "subnormal")
-    yield from_domain(COLUMNS, _adjacent, floating, "adjacent")
-    yield from_domain(MANY_ROWS, NAN_OF_MANY, floating)
-    yield from_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
-    yield from_domain(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
-    yield from_domain(
-        ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced_shape)
+        yield with_domain(KEPT_COLUMNS, EXTREMES[label], label=label)
+    yield with_domain(COLUMNS, subnormal, floating, "subnormal")
+    yield with_domain(COLUMNS, _draw_adjacent, floating, "adjacent")
+    yield with_domain(MANY_ROWS, NAN_OF_MANY, floating)
+    yield with_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
+    yield with_domain(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
+    yield with_domain(
+        ROWS,
+        distinct,
+        (F32, Dtype.int64),
+        "int32-positions",
+        results=result_type(Dtype.int32, ROWS.sizes.reduced_shape),
     )
 
 
 @cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES)
-def extremum_and_position(prototype: Prototype) -> Iterator[Case]:
-    return reductions(prototype, positions(prototype, (*ONE_AXIS, *KEEPDIM)))
+def extremum_and_position_cases(prototype: Prototype) -> Iterator[Case]:
+    return reduction_cases(prototype, position_templates(prototype, (*ONE_AXIS, *KEEPDIM)))
 
 
 @cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES)
-def position(prototype: Prototype) -> Iterator[Case]:
+def position_cases(prototype: Prototype) -> Iterator[Case]:
     further = (
-        from_domain(
+        with_domain(
             ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}
         ),
-        from_domain(ALL, integer_values(0, 2), label="first-of-all"),
-        from_domain(ALL, EXTREMES["infinite"], label="infinite-of-all"),
+        with_domain(ALL, integer_values(0, 2), label="first-of-all"),
+        with_domain(ALL, EXTREMES["infinite"], label="infinite-of-all"),
     )
-    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *further))
+    return reduction_cases(prototype, (*position_templates(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *further))
 
 
-def extrema(
+def extremum_templates(
     prototype: Prototype, patterns: Iterable[CaseTemplate[Axes]], whole_tensor: CaseTemplate[Axes]
 ) -> Iterator[CaseTemplate[Axes]]:
     """Yield templates for the values of extrema; no slice has zeros of both signs."""
@@ -149,28 +153,28 @@ def extrema(
         "positive": uniform(1, 9),
     }
     for label, domain in {**EXTREMES, **ranges}.items():
-        yield from_domain(whole_tensor, domain, floating, label)
-    yield from_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
+        yield with_domain(whole_tensor, domain, floating, label)
+    yield with_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
 
 
 LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
 
 
 @cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
-def amax(prototype: Prototype) -> Iterator[Case]:
+def amax_cases(prototype: Prototype) -> Iterator[Case]:
     patterns = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
-    further = from_domain(MANY_ROWS, NAN_OF_MANY, floating), from_domain(FAR_ROWS, _peaks, (F16,))
-    return reductions(prototype, (*extrema(prototype, patterns, COLUMNS), *further))
+    further = with_domain(MANY_ROWS, NAN_OF_MANY, floating), with_domain(FAR_ROWS, _draw_peaks, (F16,))
+    return reduction_cases(prototype, (*extremum_templates(prototype, patterns, COLUMNS), *further))
 
 
-def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw different numbers in ascending order: the extrema are the first and the last element."""
     return np.sort(distinct(rng, count, dtype))
 
 
-def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw different numbers in descending order."""
-    return _ascending(rng, count, dtype)[::-1]
+    return _draw_ascending(rng, count, dtype)[::-1]
 
 
 WHOLE_TENSORS = (
@@ -190,19 +194,19 @@ FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), l
     "diopiMinAll",
     non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all elements"},
 )
-def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
+def extremum_of_all_cases(prototype: Prototype) -> Iterator[Case]:
     further = (
-        from_domain(LONG, domain, (F16, F32, Dtype.int32), label)
-        for label, domain in {"ascending": _ascending, "descending": _descending}.items()
+        with_domain(LONG, domain, (F16, F32, Dtype.int32), label)
+        for label, domain in {"ascending": _draw_ascending, "descending": _draw_descending}.items()
     )
-    one_nan = from_domain(Axes.template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
-    return reductions(
+    one_nan = with_domain(Axes.template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
+    return reduction_cases(
         prototype,
         (
-            *extrema(prototype, WHOLE_TENSORS, Axes.template("", (19,), ())),
+            *extremum_templates(prototype, WHOLE_TENSORS, Axes.template("", (19,), ())),
             *further,
             one_nan,
-            from_domain(FAR_APART, full_range, (F16,)),
+            with_domain(FAR_APART, full_range, (F16,)),
         ),
     )
 
@@ -252,28 +256,30 @@ LARGE_TRUTHS = (
 )
 
 
-def _large_truths(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
+def _large_truth_templates(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
     """Yield slices of which few have the element that decides the result."""
     values = (0.25, 0.0) if is_any else (0.0, 0.25)
     for pattern in LARGE_TRUTHS:
-        yield from_domain(pattern, _rarely(*values, pattern.sizes.shape[pattern.sizes.axes[0]]))
-    yield from_domain(FAR_ROWS, _rarely(*values, 4097), (F16,))
+        yield with_domain(pattern, _rarely(*values, pattern.sizes.shape[pattern.sizes.axes[0]]))
+    yield with_domain(FAR_ROWS, _rarely(*values, 4097), (F16,))
 
 
 @cases_for("diopiAny", "diopiAll")
-def truth(prototype: Prototype) -> Iterator[Case]:
+def truth_cases(prototype: Prototype) -> Iterator[Case]:
     is_any = prototype.base == "diopiAny"
     rare, frequent = (_true, _false) if is_any else (_false, _true)
     short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
     templates = (
-        *patterns_from_domain(short, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes),
-        from_domain(LONG_ROWS, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
-        from_domain(ROWS, by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
-        from_domain(ROWS, by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
+        *patterns_from_domain(
+            short, domain_by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes
+        ),
+        with_domain(LONG_ROWS, domain_by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
+        with_domain(ROWS, domain_by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
+        with_domain(ROWS, domain_by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
         *(
-            from_domain(ROWS, choice([high, *[0] * (6 * is_any)]), (dtype,), "high-bits")
+            with_domain(ROWS, choice([high, *[0] * (6 * is_any)]), (dtype,), "high-bits")
             for dtype, high in HIGH_BITS.items()
         ),
-        *_large_truths(is_any),
+        *_large_truth_templates(is_any),
     )
-    return reductions(prototype, templates)
+    return reduction_cases(prototype, templates)

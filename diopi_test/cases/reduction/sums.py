@@ -46,11 +46,11 @@ from diopi_test.cases.reduction.common import (
     ORDERED,
     SIX_AXES,
     SUMMABLE,
-    by_type,
-    from_domain,
+    domain_by_type,
     patterns_from_domain,
-    reductions,
-    to_type,
+    reduction_cases,
+    result_type,
+    with_domain,
 )
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
@@ -62,7 +62,7 @@ WIDER = {F16: F32, BF16: F32, F32: F64}
 INFINITE = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
 
 
-def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
     large = [32768.0] * 7 + [-32768.0] * 7
     columns = [[*large, 3.0, 13.0 - 2 * number] for number in range(count // 16)]
@@ -85,10 +85,10 @@ LARGE_AXES = (
 """Calls with long rows, many rows or long columns, and along three of six axes."""
 
 
-def large_sums(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
+def large_templates(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
     """Yield sums of many numbers from `domain`."""
     yield from patterns_from_domain(LARGE_AXES, domain, INEXACT, **fields)
-    yield from_domain(FAR_ROWS, domain, (F16,), **fields)
+    yield with_domain(FAR_ROWS, domain, (F16,), **fields)
 
 
 ALL_OF_PLANE = Axes.template("all", (263, 257), (), large=True)
@@ -97,15 +97,15 @@ HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), l
 
 SUMS = (
     *patterns_from_domain(SUMMABLE, normal(mean=0.5), INEXACT),
-    from_domain(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
-    from_domain(COLUMNS_OF_16, _cancelling, INEXACT, "exact-cancelling", exact=True),
-    from_domain(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
+    with_domain(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
+    with_domain(COLUMNS_OF_16, _draw_cancelling, INEXACT, "exact-cancelling", exact=True),
+    with_domain(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
     *(
-        from_domain(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=to_type(wide, (2,)), exact=True)
+        with_domain(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=result_type(wide, (2,)), exact=True)
         for narrow, wide in WIDER.items()
     ),
-    from_domain(COLUMNS, INFINITE, floating, "infinite"),
-    *large_sums(normal(mean=0.5)),
+    with_domain(COLUMNS, INFINITE, floating, "infinite"),
+    *large_templates(normal(mean=0.5)),
     *patterns_from_domain((ALL_OF_PLANE, HUGE_ROWS), normal(mean=0.5), INEXACT),
 )
 """Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
@@ -119,9 +119,9 @@ def _rounded(dtype: Dtype) -> Domain:
 
 VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), large=True)
 LARGE_SUMMANDS = (
-    from_domain(ROWS, summands(5), WIDE_INTEGERS, "without-overflow"),
-    from_domain(LONG, uniform(2**14, 2**15 - 1), (Dtype.int16,), "without-overflow"),
-    from_domain(VERY_LONG_ROWS, uniform(120, 127), (Dtype.uint8, Dtype.int8), "very-long-without-overflow"),
+    with_domain(ROWS, summands(5), WIDE_INTEGERS, "without-overflow"),
+    with_domain(LONG, uniform(2**14, 2**15 - 1), (Dtype.int16,), "without-overflow"),
+    with_domain(VERY_LONG_ROWS, uniform(120, 127), (Dtype.uint8, Dtype.int8), "very-long-without-overflow"),
 )
 """Integers whose sums a floating type can't represent, although they do not overflow."""
 
@@ -150,7 +150,7 @@ MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
 """Factors of products, by the types of input and requested result; some are infinite in the type of the result."""
 
 
-def ordered(
+def result_type_templates(
     prototype: Prototype,
     numbers: Mapping[tuple[Dtype, Dtype], Domain],
     shape: tuple[int, ...] = ORDERED.sizes.reduced_shape,
@@ -158,9 +158,9 @@ def ordered(
     """Yield templates whose result has an element type that the caller chooses."""
     for (source, target), domain in numbers.items():
         if target in prototype.selectable_dtypes:
-            template = from_domain(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
+            template = with_domain(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
             exact = numbers is not MULTIPLIED and domain is not PARTS
-            yield template.replace(results=to_type(target, shape), exact=exact)
+            yield template.replace(results=result_type(target, shape), exact=exact)
 
 
 def _count_terms(case: Case) -> int:
@@ -170,22 +170,22 @@ def _count_terms(case: Case) -> int:
 
 
 @cases_for("diopiSum")
-def sum_(prototype: Prototype) -> Iterator[Case]:
+def sum_cases(prototype: Prototype) -> Iterator[Case]:
     integers = (
-        *(from_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
-        from_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
+        *(with_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
+        with_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
-    cases = reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers, *LARGE_SUMMANDS))
+    cases = reduction_cases(prototype, (*SUMS, *result_type_templates(prototype, ADDED), *integers, *LARGE_SUMMANDS))
     return half_sums.reveal_half_sums(cases, _count_terms, domain_of=half_sums.integer_factors(1))
 
 
 @cases_for("diopiMean")
-def mean(prototype: Prototype) -> Iterator[Case]:
+def mean_cases(prototype: Prototype) -> Iterator[Case]:
     # PyTorch computes means in half precision after it has converted an input of any type to float32
     added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
-    large = from_domain(ROWS, uniform(50000, 65000), (F16,), "large")
-    cases = reductions(prototype, (*SUMS, *ordered(prototype, added), large))
+    large = with_domain(ROWS, uniform(50000, 65000), (F16,), "large")
+    cases = reduction_cases(prototype, (*SUMS, *result_type_templates(prototype, added), large))
     return half_sums.reveal_half_sums(cases, _count_terms, domain_of=half_sums.integer_multiples)
 
 
@@ -197,30 +197,32 @@ NO_DEVIATION = {
 }
 
 
-def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_widening(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw normal numbers whose deviation grows eightfold from the beginning to the end."""
     return rng.normal(0, 1, count) * np.linspace(0.5, 4, count)
 
 
-def deviation(
+def deviation_template(
     label: str, pattern: CaseTemplate[Axes], correction: float | None, domain: Domain = STANDARD, **fields: Any
 ) -> CaseTemplate[Axes]:
     """Return a template of a standard deviation with this correction."""
-    return from_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
+    return with_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
 
 ROW = Axes.template("", (7, 5), (1,))
 DEVIATIONS = (
     *patterns_from_domain(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
-    *(deviation(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
-    *(deviation(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
-    deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
-    deviation("one-element", Axes.template("", (3, 1), (1,)), None),
-    deviation("one-element-correction-0", Axes.template("", (1, 3), (0,)), 0),
-    deviation("very-long-rows", Axes.template("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
-    deviation("large", ROW, 0, uniform(300, 3000), dtypes=(F16,)),  # their squares are beyond the range of the type
-    deviation("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
-    *large_sums(STANDARD, arguments={"correction": None}),
+    *(deviation_template(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
+    *(deviation_template(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
+    deviation_template("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
+    deviation_template("one-element", Axes.template("", (3, 1), (1,)), None),
+    deviation_template("one-element-correction-0", Axes.template("", (1, 3), (0,)), 0),
+    deviation_template("very-long-rows", Axes.template("", (20, 400), (1,)), None, _draw_widening, dtypes=half),
+    deviation_template(
+        "large", ROW, 0, uniform(300, 3000), dtypes=(F16,)
+    ),  # their squares are beyond the range of the type
+    deviation_template("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
+    *large_templates(STANDARD, arguments={"correction": None}),
 )
 
 
@@ -235,13 +237,13 @@ def _lengthen(sizes: Axes) -> Axes | None:
 
 
 @cases_for("diopiStd", non_discriminating=NO_DEVIATION)
-def std(prototype: Prototype) -> Iterator[Case]:
+def std_cases(prototype: Prototype) -> Iterator[Case]:
     infinite = [template for template in DEVIATIONS if template.label == "infinite"]  # a long row has only NaN
     finite = [template for template in DEVIATIONS if template.label != "infinite"]
-    return reductions(prototype, (*half_sums.with_long_half_rows(finite, _lengthen), *infinite))
+    return reduction_cases(prototype, (*half_sums.templates_with_long_half_rows(finite, _lengthen), *infinite))
 
 
-def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw rows of 18 factors with a small product; partial products leave the range of float16, not of float32."""
     rows = [[16.0] * 8 + [1 / 16] * 8 + [3.0, 1.0 - 2 * number] for number in range(count // 18)]
     return rng.permuted(np.array(rows), axis=1)
@@ -257,19 +259,19 @@ PRODUCTS = (
     *patterns_from_domain(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
     *patterns_from_domain(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
     *patterns_from_domain(ONE_OR_ALL, full_range, integer),
-    from_domain(ROWS, factors(5), WIDE_INTEGERS, "without-overflow"),
-    from_domain(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
-    from_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
-    from_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
-    from_domain(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
-    from_domain(Axes.template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
+    with_domain(ROWS, factors(5), WIDE_INTEGERS, "without-overflow"),
+    with_domain(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
+    with_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
+    with_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
+    with_domain(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
+    with_domain(Axes.template("", (5, 18), (1,)), _draw_balanced, (F16,), "partial-overflow", exact=True),
     *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT),
 )
 
 
 @cases_for("diopiProd")
-def prod(prototype: Prototype) -> Iterator[Case]:
-    return reductions(prototype, (*ordered(prototype, MULTIPLIED), *PRODUCTS))
+def prod_cases(prototype: Prototype) -> Iterator[Case]:
+    return reduction_cases(prototype, (*result_type_templates(prototype, MULTIPLIED), *PRODUCTS))
 
 
 LARGE_RUNNING = (
@@ -287,15 +289,15 @@ def _count_steps(case: Case) -> int:
 
 
 @cases_for("diopiCumsum", "diopiCumsumBackward")
-def cumsum(prototype: Prototype) -> Iterator[Case]:
-    domain = by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
+def cumsum_cases(prototype: Prototype) -> Iterator[Case]:
+    domain = domain_by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
     templates = (
-        *ordered(prototype, ADDED, ORDERED.sizes.shape),
+        *result_type_templates(prototype, ADDED, ORDERED.sizes.shape),
         *patterns_from_domain((*RUNNING, *LARGE_RUNNING), domain, prototype.dtypes),
-        from_domain(Axes.template("half", (67, 1031), (1,), large=True), domain, (F16,)),
-        from_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
-        from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
+        with_domain(Axes.template("half", (67, 1031), (1,), large=True), domain, (F16,)),
+        with_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
+        with_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
         *LARGE_SUMMANDS,
     )
-    cases = reductions(prototype, templates, lambda sizes: sizes.shape)
+    cases = reduction_cases(prototype, templates, lambda sizes: sizes.shape)
     return half_sums.reveal_half_sums(cases, _count_steps, domain_of=half_sums.integer_factors(1))

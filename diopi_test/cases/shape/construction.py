@@ -33,7 +33,7 @@ TRUTHS: Mapping[str, Any] = {
 """One element type of each category, for attributes that are bool."""
 
 
-def constructed(
+def fill_template(
     label: str,
     shape: Shape,
     layout: Layout = contiguous,
@@ -48,16 +48,16 @@ def constructed(
 
 
 FILLED = (
-    constructed("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
-    constructed("strided", (2, 3, 2), strided, **IN_ALL_DTYPES),
-    constructed("transposed", (4, 3, 2), transposed),
-    constructed("channels-last", (2, 3, 2, 2), channels_last),
-    constructed("scalar", ()),
-    constructed("empty", (0, 3)),
-    constructed("one", (1,), strided),
-    constructed("long", (1031,), dtypes=DtypeSelection.one_per_size),
-    constructed("plane", PLANE, large=True),
-    constructed("half-line", LINE, dtypes=HALF, large=True),
+    fill_template("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
+    fill_template("strided", (2, 3, 2), strided, **IN_ALL_DTYPES),
+    fill_template("transposed", (4, 3, 2), transposed),
+    fill_template("channels-last", (2, 3, 2, 2), channels_last),
+    fill_template("scalar", ()),
+    fill_template("empty", (0, 3)),
+    fill_template("one", (1,), strided),
+    fill_template("long", (1031,), dtypes=DtypeSelection.one_per_size),
+    fill_template("plane", PLANE, large=True),
+    fill_template("half-line", LINE, dtypes=HALF, large=True),
 )
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
@@ -81,7 +81,7 @@ EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
 FILL = (
     *FILLED,
     *(
-        constructed(
+        fill_template(
             label,
             (2, 3),
             arguments={"value": value},
@@ -91,26 +91,26 @@ FILL = (
         for label, value in values.items()
     ),
     *(
-        constructed(f"value{value}", (2, 3), arguments={"value": value}, dtypes=(dtype,))
+        fill_template(f"value{value}", (2, 3), arguments={"value": value}, dtypes=(dtype,))
         for dtype, extremes in EXTREME_FILLINGS.items()
         for value in extremes
     ),
-    constructed("truth", (2, 3), arguments={"value": True}, **TRUTHS),
+    fill_template("truth", (2, 3), arguments={"value": True}, **TRUTHS),
 )
 
 ALIKE = {".*": "the function returns equal elements"}
 
 
-def size_and_value(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def fill_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of functions that fill a tensor of a size with a value."""
     return {"size": template.sizes, "value": 1}
 
 
-register("diopiOnes", "diopiZeros", "diopiZeroInp", templates=FILLED, derive=size_and_value, non_discriminating=ALIKE)
-register("diopiFill", templates=FILL, derive=size_and_value, non_discriminating=ALIKE)
+register("diopiOnes", "diopiZeros", "diopiZeroInp", templates=FILLED, derive=fill_arguments, non_discriminating=ALIKE)
+register("diopiFill", templates=FILL, derive=fill_arguments, non_discriminating=ALIKE)
 
 
-def counted(
+def range_template(
     label: str,
     start: float,
     end: float,
@@ -121,32 +121,32 @@ def counted(
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
     """Return a template of `length` numbers from `start` to `end`, which is excluded."""
-    return constructed(label, (length,), layout, {"start": start, "end": end, "step": step}, **fields)
+    return fill_template(label, (length,), layout, {"start": start, "end": end, "step": step}, **fields)
 
 
 ARANGE = (
-    counted("up", 0, 7, 1, 7, exact=True, **SMOKE_IN_ALL_DTYPES),
-    counted("third", 2, 20, 3, 6, strided, exact=True, **IN_ALL_DTYPES),
-    counted("not-reaching", 1, 12, 4, 3, exact=True, **IN_ALL_DTYPES),
-    counted("down", 9, 1, -2, 4, exact=True, **IN_ALL_DTYPES),
-    counted("one", 3, 4, 5, 1, exact=True, **IN_ALL_DTYPES),
-    counted("none", 4, 4, 1, 0, exact=True, **IN_ALL_DTYPES),
-    counted("quarters", -1.0, 1.5, 0.25, 10, dtypes=floating),
-    counted("tenths", 0.0, 1.05, 0.1, 11, dtypes=floating),
-    counted("down-across-zero", 2.3, -3.2, -0.7, 8, dtypes=floating),
-    counted("mixed-payloads", 1, 3.4, 0.5, 5, dtypes=floating),
-    counted("long", -3.73, 48.0, 0.05, 1035, dtypes=(Dtype.float32, Dtype.float64)),
-    counted("long", 0, 1031, 1, 1031, dtypes=half),
-    counted("long", -500, 2593, 3, 1031, dtypes=(Dtype.int32,)),
-    counted("beyond-double", 2**53 + 1, 2**53 + 6, 1, 5, dtypes=(Dtype.int64,)),
-    counted("truncated", 1.9, 7.9, 2.2, 3, dtypes=(Dtype.int32, Dtype.int64, Dtype.uint8)),
-    counted("truncated-negative", -1.9, -7.9, -2.2, 3, dtypes=(Dtype.int32,)),
-    counted("to-zero", -2.6, 0.0, 0.4, 7, dtypes=(Dtype.float32,)),
-    counted("from-truth", True, 6, 1, 5, exact=True, **TRUTHS),
-    counted("to-truth", -4, True, 1, 5, exact=True, **TRUTHS),
-    counted("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
-    counted("line", 0, 70_001, 1, 70_001, exact=True, large=True),
-    counted("int32-steps", -7, 210_000, 3, 70_003, exact=True, dtypes=(Dtype.int32,), large=True),
+    range_template("up", 0, 7, 1, 7, exact=True, **SMOKE_IN_ALL_DTYPES),
+    range_template("third", 2, 20, 3, 6, strided, exact=True, **IN_ALL_DTYPES),
+    range_template("not-reaching", 1, 12, 4, 3, exact=True, **IN_ALL_DTYPES),
+    range_template("down", 9, 1, -2, 4, exact=True, **IN_ALL_DTYPES),
+    range_template("one", 3, 4, 5, 1, exact=True, **IN_ALL_DTYPES),
+    range_template("none", 4, 4, 1, 0, exact=True, **IN_ALL_DTYPES),
+    range_template("quarters", -1.0, 1.5, 0.25, 10, dtypes=floating),
+    range_template("tenths", 0.0, 1.05, 0.1, 11, dtypes=floating),
+    range_template("down-across-zero", 2.3, -3.2, -0.7, 8, dtypes=floating),
+    range_template("mixed-payloads", 1, 3.4, 0.5, 5, dtypes=floating),
+    range_template("long", -3.73, 48.0, 0.05, 1035, dtypes=(Dtype.float32, Dtype.float64)),
+    range_template("long", 0, 1031, 1, 1031, dtypes=half),
+    range_template("long", -500, 2593, 3, 1031, dtypes=(Dtype.int32,)),
+    range_template("beyond-double", 2**53 + 1, 2**53 + 6, 1, 5, dtypes=(Dtype.int64,)),
+    range_template("truncated", 1.9, 7.9, 2.2, 3, dtypes=(Dtype.int32, Dtype.int64, Dtype.uint8)),
+    range_template("truncated-negative", -1.9, -7.9, -2.2, 3, dtypes=(Dtype.int32,)),
+    range_template("to-zero", -2.6, 0.0, 0.4, 7, dtypes=(Dtype.float32,)),
+    range_template("from-truth", True, 6, 1, 5, exact=True, **TRUTHS),
+    range_template("to-truth", -4, True, 1, 5, exact=True, **TRUTHS),
+    range_template("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
+    range_template("line", 0, 70_001, 1, 70_001, exact=True, large=True),
+    range_template("int32-steps", -7, 210_000, 3, 70_003, exact=True, dtypes=(Dtype.int32,), large=True),
 )
 
 register(
@@ -156,7 +156,7 @@ register(
 )
 
 
-def spaced(
+def linspace_template(
     label: str,
     start: float,
     end: float,
@@ -166,35 +166,35 @@ def spaced(
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
     """Return a template of so many numbers from `start` to `end`, which is included."""
-    return constructed(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **fields)
+    return fill_template(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **fields)
 
 
 LINSPACE = (
-    spaced("up", 0, 8, 5, exact=True, **SMOKE_IN_ALL_DTYPES),
-    spaced("down", 9, 1, 9, exact=True, **IN_ALL_DTYPES),
-    spaced("one", 3, 7, 1, exact=True, **IN_ALL_DTYPES),
-    spaced("two", 3, 7, 2, exact=True, **IN_ALL_DTYPES),
-    spaced("constant", 5, 5, 4, exact=True, **IN_ALL_DTYPES),
-    spaced("thirds", 1, 12, 4, strided, **IN_ALL_DTYPES),
-    spaced("across-zero", -3.7, 7.9, 9, dtypes=floating),
-    spaced("symmetric", -1.0, 1.0, 8, dtypes=floating),
-    spaced("backwards", 0.3, -0.55, 7, dtypes=floating),
-    spaced("mixed-payloads", -1, 2.5, 6, dtypes=floating),
+    linspace_template("up", 0, 8, 5, exact=True, **SMOKE_IN_ALL_DTYPES),
+    linspace_template("down", 9, 1, 9, exact=True, **IN_ALL_DTYPES),
+    linspace_template("one", 3, 7, 1, exact=True, **IN_ALL_DTYPES),
+    linspace_template("two", 3, 7, 2, exact=True, **IN_ALL_DTYPES),
+    linspace_template("constant", 5, 5, 4, exact=True, **IN_ALL_DTYPES),
+    linspace_template("thirds", 1, 12, 4, strided, **IN_ALL_DTYPES),
+    linspace_template("across-zero", -3.7, 7.9, 9, dtypes=floating),
+    linspace_template("symmetric", -1.0, 1.0, 8, dtypes=floating),
+    linspace_template("backwards", 0.3, -0.55, 7, dtypes=floating),
+    linspace_template("mixed-payloads", -1, 2.5, 6, dtypes=floating),
     # integers that an implementation misses if it adds up an inexact step
-    spaced("counted", 0, 49, 50, dtypes=integer),
-    spaced("counted-down", 52, 3, 50, dtypes=integer),
-    spaced("sevenths", 0, 7, 50, dtypes=integer),
-    spaced("elevenths", 100, 3, 12, dtypes=integer),
-    spaced("counted-wide", -(2**40), 2**41, 8, dtypes=(Dtype.int64,)),
-    spaced("none", 0, 1, 0),
-    spaced("long", -10.5, 99.25, 1031, dtypes=(Dtype.float32, *half)),
-    spaced("truncated", 2.9, 10.9, 4, dtypes=(Dtype.int32,)),
-    spaced("towards-zero", -9, 7, 6, dtypes=(Dtype.int32, Dtype.int64)),
-    spaced("to-zero", -1.3, 0.0, 6, dtypes=(Dtype.float32,)),
-    spaced("from-truth", True, 9, 5, exact=True, **TRUTHS),
-    spaced("to-truth", -7, True, 5, exact=True, **TRUTHS),
-    spaced("line", -11, 37, 70_001, large=True),
-    spaced("half", -11, 37, 70_001, dtypes=HALF, large=True),
+    linspace_template("counted", 0, 49, 50, dtypes=integer),
+    linspace_template("counted-down", 52, 3, 50, dtypes=integer),
+    linspace_template("sevenths", 0, 7, 50, dtypes=integer),
+    linspace_template("elevenths", 100, 3, 12, dtypes=integer),
+    linspace_template("counted-wide", -(2**40), 2**41, 8, dtypes=(Dtype.int64,)),
+    linspace_template("none", 0, 1, 0),
+    linspace_template("long", -10.5, 99.25, 1031, dtypes=(Dtype.float32, *half)),
+    linspace_template("truncated", 2.9, 10.9, 4, dtypes=(Dtype.int32,)),
+    linspace_template("towards-zero", -9, 7, 6, dtypes=(Dtype.int32, Dtype.int64)),
+    linspace_template("to-zero", -1.3, 0.0, 6, dtypes=(Dtype.float32,)),
+    linspace_template("from-truth", True, 9, 5, exact=True, **TRUTHS),
+    linspace_template("to-truth", -7, True, 5, exact=True, **TRUTHS),
+    linspace_template("line", -11, 37, 70_001, large=True),
+    linspace_template("half", -11, 37, 70_001, dtypes=HALF, large=True),
 )
 
 register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start equals the end"})

@@ -57,7 +57,7 @@ def truncated_to_ends(target: Dtype) -> Domain:
     return draw
 
 
-def conversion(
+def conversion_template(
     source: Dtype,
     target: Dtype,
     label: str,
@@ -102,29 +102,29 @@ SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
 EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
 
 
-def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate]:
+def basic_templates(all_pairs: bool) -> Iterator[CaseTemplate]:
     """Yield conversions of all pairs of element types; or of each type to the next, and of float32 to every type."""
     for number, source in enumerate(all_dtypes):
         for target in all_dtypes:
             follows = target is all_dtypes[(number + 1) % len(all_dtypes)]  # every type once on each side
             if all_pairs or follows or source is F32:
-                yield conversion(source, target, "", (3, 4), convertible(source, target), smoke=follows)
+                yield conversion_template(source, target, "", (3, 4), convertible(source, target), smoke=follows)
 
 
 CONVERSIONS = (
     *(
-        conversion(source, target, label, shape, layouts=layouts)
+        conversion_template(source, target, label, shape, layouts=layouts)
         for source, target in ((F32, Dtype.float16), (Dtype.int64, F32))
         for label, (shape, layouts) in PLACES.items()
     ),
-    *(conversion(s, t, "-special", (36,), special) for s in (*floating, *complexes) for t in SPECIAL_TARGETS),
-    *(conversion(s, t, "-halfway", (20,), halfway(t)) for s, targets in ROUNDED.items() for t in targets),
-    *(conversion(s, t, "-ends", (5,), truncated_to_ends(t)) for s in (F32, F64) for t in integer),
-    *(conversion(Dtype.int64, target, "-extreme", (8,), special) for target in EXTREME_TARGETS),
+    *(conversion_template(s, t, "-special", (36,), special) for s in (*floating, *complexes) for t in SPECIAL_TARGETS),
+    *(conversion_template(s, t, "-halfway", (20,), halfway(t)) for s, targets in ROUNDED.items() for t in targets),
+    *(conversion_template(s, t, "-ends", (5,), truncated_to_ends(t)) for s in (F32, F64) for t in integer),
+    *(conversion_template(Dtype.int64, target, "-extreme", (8,), special) for target in EXTREME_TARGETS),
 )
 
 STRETCHED = tuple(
-    conversion(source, target, label, shape, any_value if shape else normal(9), layouts, to)
+    conversion_template(source, target, label, shape, any_value if shape else normal(9), layouts, to)
     for label, shape, to, layouts in (
         ("-row", (3,), (2, 3), (contiguous, contiguous)),
         ("-column", (4, 1), (4, 3), (strided, transposed)),
@@ -137,28 +137,28 @@ STRETCHED = tuple(
 """Copies to tensors along which the source is broadcast."""
 
 LARGE_CASTS = (
-    conversion(F32, Dtype.float16, "", PLANE, convertible(F32, Dtype.float16)),
-    conversion(Dtype.int64, F32, "", EIGHT_AXES, layouts=(FAR_AXES, contiguous)),
+    conversion_template(F32, Dtype.float16, "", PLANE, convertible(F32, Dtype.float16)),
+    conversion_template(Dtype.int64, F32, "", EIGHT_AXES, layouts=(FAR_AXES, contiguous)),
 )
 FAR_ROWS = strides(7_703, 1)
 """Places rows of three numbers so far apart that 70,001 rows of float32 span more than 2^31 bytes."""
 
 LARGE_COPIES = (
     LARGE_CASTS[0],
-    conversion(F32, Dtype.float16, "", (70_001, 3), convertible(F32, Dtype.float16), (FAR_ROWS, contiguous)).replace(
-        "huge"
-    ),
-    conversion(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)),
+    conversion_template(
+        F32, Dtype.float16, "", (70_001, 3), convertible(F32, Dtype.float16), (FAR_ROWS, contiguous)
+    ).replace("huge"),
+    conversion_template(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)),
 )
 
 register(
     "diopiCastDtype",
-    templates=(*basic_conversions(all_pairs=True), *CONVERSIONS, *(cast.replace(large=True) for cast in LARGE_CASTS)),
+    templates=(*basic_templates(all_pairs=True), *CONVERSIONS, *(cast.replace(large=True) for cast in LARGE_CASTS)),
 )
 register(
     "diopiCopyInp",
     templates=(
-        *basic_conversions(all_pairs=False),
+        *basic_templates(all_pairs=False),
         *CONVERSIONS,
         *STRETCHED,
         *(copy.replace(large=True) for copy in LARGE_COPIES),
@@ -236,7 +236,7 @@ register(
 
 
 @cases_for("diopiTensorDestructionHook")
-def tensor_destruction_hook(prototype: Prototype) -> Iterator[Case]:
+def tensor_destruction_hook_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield cases for each element type of the tensors; the function itself has no element types."""
     for plain in (*PLAIN, LARGE_PLANE):
         for dtype in (F32, Dtype.int64) if plain.smoke else (F32,):

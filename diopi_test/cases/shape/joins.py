@@ -30,7 +30,7 @@ PLANE = (263, 257)
 SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
 
 
-def join(
+def join_template(
     label: str,
     shapes: Sequence[Shape],
     arguments: Arguments | None = None,
@@ -44,9 +44,9 @@ def join(
     return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **fields)
 
 
-def mixed(label: str, shapes: Sequence[Shape], dim: int, *kinds: Dtype) -> CaseTemplate:
+def mixed_template(label: str, shapes: Sequence[Shape], dim: int, *kinds: Dtype) -> CaseTemplate:
     """Return a template that joins tensors of several element types."""
-    return join(f"mixed-{label}", shapes, {"dim": dim}, kinds=kinds, dtypes=kinds[:1])
+    return join_template(f"mixed-{label}", shapes, {"dim": dim}, kinds=kinds, dtypes=kinds[:1])
 
 
 MIXED = {
@@ -62,8 +62,8 @@ MIXED = {
 }
 
 CAT = (
-    join("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
-    join(
+    join_template("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
+    join_template(
         "columns",
         [(2, 1), (2, 3)],
         {"dim": -1},
@@ -71,71 +71,71 @@ CAT = (
         result_layout=strided,
         **SMOKE_IN_ALL_DTYPES,
     ),
-    join(
+    join_template(
         "middle",
         [(2, 3, 4), (2, 1, 4), (2, 2, 4)],
         {"dim": 1},
         layouts=(transposed, contiguous),
         result_layout=transposed,
     ),
-    join(
+    join_template(
         "first-of-4",
         [(1, 2, 3, 2), (3, 2, 3, 2)],
         {"dim": -4},
         layouts=(channels_last, strided),
         result_layout=channels_last,
     ),
-    join("one", [(3, 4)], {"dim": 1}),
-    join("vectors", [(3,), (1,), (4,)], {"dim": 0}, layouts=(strided,)),
-    join("with-none", [(2, 3), (0, 3), (1, 3)], {"dim": 0}),
-    join("skipped", [(0,), (2, 3), (0,), (2, 2)], {"dim": 1}),
-    join("all-none", [(0,), (0,)], {"dim": 0}),
-    join("empty", [(0, 2), (0, 3)], {"dim": 1}),
-    join("expanded", [(3, 2), (3, 4)], {"dim": 1}, layouts=(expanded,)),
-    join("special", [(19, 1), (19, 2)], {"dim": 1}, domains=SPECIAL),
-    join("many", [(i % 4 + 1, 5) for i in range(13)], {"dim": 0}),
-    join("very-many", [(1, 3)] * 131, {"dim": 0}),
-    join("cube", [(3, 3, 3)] * 2, {"dim": 1}),
-    join("cube-first", [(3, 3, 3)] * 2, {"dim": -3}),
-    join("rank-5", [(2, 1, 3, 2, 2), (2, 1, 3, 1, 2)], {"dim": 3}),
-    join("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=DtypeSelection.one_per_size),
-    *(mixed(label, [(2, 2), (1, 2), (3, 2)][: len(kinds)], 0, *kinds) for label, kinds in MIXED.items()),
-    mixed("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
+    join_template("one", [(3, 4)], {"dim": 1}),
+    join_template("vectors", [(3,), (1,), (4,)], {"dim": 0}, layouts=(strided,)),
+    join_template("with-none", [(2, 3), (0, 3), (1, 3)], {"dim": 0}),
+    join_template("skipped", [(0,), (2, 3), (0,), (2, 2)], {"dim": 1}),
+    join_template("all-none", [(0,), (0,)], {"dim": 0}),
+    join_template("empty", [(0, 2), (0, 3)], {"dim": 1}),
+    join_template("expanded", [(3, 2), (3, 4)], {"dim": 1}, layouts=(expanded,)),
+    join_template("special", [(19, 1), (19, 2)], {"dim": 1}, domains=SPECIAL),
+    join_template("many", [(i % 4 + 1, 5) for i in range(13)], {"dim": 0}),
+    join_template("very-many", [(1, 3)] * 131, {"dim": 0}),
+    join_template("cube", [(3, 3, 3)] * 2, {"dim": 1}),
+    join_template("cube-first", [(3, 3, 3)] * 2, {"dim": -3}),
+    join_template("rank-5", [(2, 1, 3, 2, 2), (2, 1, 3, 1, 2)], {"dim": 3}),
+    join_template("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=DtypeSelection.one_per_size),
+    *(mixed_template(label, [(2, 2), (1, 2), (3, 2)][: len(kinds)], 0, *kinds) for label, kinds in MIXED.items()),
+    mixed_template("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
 )
 
 STACK = (
-    join("front", [(2, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
-    join(
+    join_template("front", [(2, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
+    join_template(
         "back", [(2, 2)] * 3, {"dim": -1}, layouts=(strided, transposed), result_layout=strided, **SMOKE_IN_ALL_DTYPES
     ),
-    join("middle", [(2, 3, 4)] * 3, {"dim": 1}, layouts=(transposed, contiguous), result_layout=transposed),
-    join("last-but-one", [(2, 3)] * 4, {"dim": -2}),
-    join("front-negative", [(2, 3)] * 3, {"dim": -3}),
-    join("rank-4", [(2, 3, 2)] * 2, {"dim": 3}, layouts=(strided,), result_layout=channels_last),
-    join("one", [(3, 4)], {"dim": 2}),
-    join("scalars", [()] * 5, {"dim": 0}),
-    join("vectors", [(3,)] * 4, {"dim": 1}, layouts=(strided,)),
-    join("empty", [(0, 2)] * 3, {"dim": 1}),
-    join("expanded", [(3, 2)] * 2, {"dim": 1}, layouts=(expanded, contiguous)),
-    join("special", [(19,)] * 2, {"dim": 1}, domains=SPECIAL),
-    join("many", [(2, 5)] * 13, {"dim": 1}),
-    join("cube", [(3, 3)] * 3, {"dim": 1}),
-    join("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
-    join("long", [(5, 103)] * 2, {"dim": -1}, dtypes=DtypeSelection.one_per_size),
-    *(mixed(label, [(3,)] * len(kinds), 1, *kinds) for label, kinds in MIXED.items()),
+    join_template("middle", [(2, 3, 4)] * 3, {"dim": 1}, layouts=(transposed, contiguous), result_layout=transposed),
+    join_template("last-but-one", [(2, 3)] * 4, {"dim": -2}),
+    join_template("front-negative", [(2, 3)] * 3, {"dim": -3}),
+    join_template("rank-4", [(2, 3, 2)] * 2, {"dim": 3}, layouts=(strided,), result_layout=channels_last),
+    join_template("one", [(3, 4)], {"dim": 2}),
+    join_template("scalars", [()] * 5, {"dim": 0}),
+    join_template("vectors", [(3,)] * 4, {"dim": 1}, layouts=(strided,)),
+    join_template("empty", [(0, 2)] * 3, {"dim": 1}),
+    join_template("expanded", [(3, 2)] * 2, {"dim": 1}, layouts=(expanded, contiguous)),
+    join_template("special", [(19,)] * 2, {"dim": 1}, domains=SPECIAL),
+    join_template("many", [(2, 5)] * 13, {"dim": 1}),
+    join_template("cube", [(3, 3)] * 3, {"dim": 1}),
+    join_template("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
+    join_template("long", [(5, 103)] * 2, {"dim": -1}, dtypes=DtypeSelection.one_per_size),
+    *(mixed_template(label, [(3,)] * len(kinds), 1, *kinds) for label, kinds in MIXED.items()),
 )
 
 MESH_GRID = (
-    join("two", [(3,), (4,)], **SMOKE_IN_ALL_DTYPES),
-    join("three", [(2,), (1,), (3,)], layouts=(strided,), result_layout=strided, **SMOKE_IN_ALL_DTYPES),
-    join("one", [(5,)], result_layout=strided),
-    join("scalar", [(3,), (), (2,)]),
-    join("scalars", [(), ()], domains={"inputs": normal()}),
-    join("five", [(2,), (3,), (1,), (4,), (2,)]),
-    join("four", [(2,), (3,), (1,), (4,)], layouts=(strided, contiguous), result_layout=transposed),
-    join("empty", [(2,), (0,), (3,)]),
-    join("special", [(19,), (2,)], domains=SPECIAL),
-    join("long", [(41,), (29,)], dtypes=DtypeSelection.one_per_size),
+    join_template("two", [(3,), (4,)], **SMOKE_IN_ALL_DTYPES),
+    join_template("three", [(2,), (1,), (3,)], layouts=(strided,), result_layout=strided, **SMOKE_IN_ALL_DTYPES),
+    join_template("one", [(5,)], result_layout=strided),
+    join_template("scalar", [(3,), (), (2,)]),
+    join_template("scalars", [(), ()], domains={"inputs": normal()}),
+    join_template("five", [(2,), (3,), (1,), (4,), (2,)]),
+    join_template("four", [(2,), (3,), (1,), (4,)], layouts=(strided, contiguous), result_layout=transposed),
+    join_template("empty", [(2,), (0,), (3,)]),
+    join_template("special", [(19,), (2,)], domains=SPECIAL),
+    join_template("long", [(41,), (29,)], dtypes=DtypeSelection.one_per_size),
 )
 
 
@@ -151,31 +151,31 @@ def with_axis(shape: Shape, dim: int, length: int | None) -> Shape:
 
 
 CAT_ALONG = tuple(
-    join(label, [shape, with_axis(shape, dim, 1)], {"dim": dim})
+    join_template(label, [shape, with_axis(shape, dim, 1)], {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(CAT))
 )
 STACK_ALONG = tuple(
-    join(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
+    join_template(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(STACK, 1))
 )
 
 LARGE_CAT = (
-    join(
+    join_template(
         "rows",
         [(32_003, 3), (1, 3), (4097, 3)],
         {"dim": 0},
         layouts=(contiguous, contiguous, strides(7, 2)),
         large=True,
     ),
-    join("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, large=True),
+    join_template("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, large=True),
 )
 LARGE_STACK = (
-    join("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), large=True),
-    join("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, large=True),
+    join_template("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), large=True),
+    join_template("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, large=True),
 )
 LARGE_MESH_GRID = (
-    join("plane", [(263,), (257,)], large=True),
-    join("half-space", [(41,), (37,), (43,)], dtypes=HALF, large=True),
+    join_template("plane", [(263,), (257,)], large=True),
+    join_template("half-space", [(41,), (37,), (43,)], dtypes=HALF, large=True),
 )
 
 register("diopiCat", templates=(*CAT, *CAT_ALONG, *LARGE_CAT))
@@ -183,34 +183,36 @@ register("diopiStack", templates=(*STACK, *STACK_ALONG, *LARGE_STACK))
 register("diopiMeshGrid", templates=(*MESH_GRID, *LARGE_MESH_GRID))
 
 
-def split(sizes: Shape, dim: int) -> dict[str, Any]:
+def split_arguments(sizes: Shape, dim: int) -> dict[str, Any]:
     """Return the arguments that split axis `dim` into parts of these sizes."""
     return {"splitSizes": sizes, "dim": dim}
 
 
 SPLIT = (
-    CaseTemplate("rows", (5, 3), split((2, 3), 0), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("strided", (2, 6), split((1, 3, 2), -1), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("middle", (2, 7, 3), split((4, 1, 2), 1), **same_layout(transposed)),
-    CaseTemplate("rank-4", (2, 5, 3, 2), split((3, 2), -3), **same_layout(channels_last)),
-    CaseTemplate("with-nothing", (4, 3), split((0, 1, 0, 3, 0), 0)),
-    CaseTemplate("whole", (3, 4), split((4,), 1)),
-    CaseTemplate("ones", (6,), split((1,) * 6, 0), layout=strided),
-    CaseTemplate("of-nothing", (0, 3), split((0, 0), 0)),
-    CaseTemplate("empty", (0, 5), split((2, 3), 1)),
-    CaseTemplate("expanded", (4, 3), split((1, 3), 0), layout=expanded),
-    CaseTemplate("special", (19, 2), split((7, 12), 0), domains=SPECIAL),
-    CaseTemplate("long", (3, 343), split((100, 43, 200), 1), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("rows", (5, 3), split_arguments((2, 3), 0), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 6), split_arguments((1, 3, 2), -1), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("middle", (2, 7, 3), split_arguments((4, 1, 2), 1), **same_layout(transposed)),
+    CaseTemplate("rank-4", (2, 5, 3, 2), split_arguments((3, 2), -3), **same_layout(channels_last)),
+    CaseTemplate("with-nothing", (4, 3), split_arguments((0, 1, 0, 3, 0), 0)),
+    CaseTemplate("whole", (3, 4), split_arguments((4,), 1)),
+    CaseTemplate("ones", (6,), split_arguments((1,) * 6, 0), layout=strided),
+    CaseTemplate("of-nothing", (0, 3), split_arguments((0, 0), 0)),
+    CaseTemplate("empty", (0, 5), split_arguments((2, 3), 1)),
+    CaseTemplate("expanded", (4, 3), split_arguments((1, 3), 0), layout=expanded),
+    CaseTemplate("special", (19, 2), split_arguments((7, 12), 0), domains=SPECIAL),
+    CaseTemplate("long", (3, 343), split_arguments((100, 43, 200), 1), dtypes=DtypeSelection.one_per_size),
 )
 
 SPLIT_ALONG = tuple(
-    CaseTemplate(label, shape, split((1, shape[dim] - 1), dim))
+    CaseTemplate(label, shape, split_arguments((1, shape[dim] - 1), dim))
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in SPLIT})
 )
 
 LARGE_SPLIT = (
-    CaseTemplate("rows", (70_001, 3), split((65_537, 1, 4463), 0), large=True),
-    CaseTemplate("half-columns", PLANE, split((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, large=True),
+    CaseTemplate("rows", (70_001, 3), split_arguments((65_537, 1, 4463), 0), large=True),
+    CaseTemplate(
+        "half-columns", PLANE, split_arguments((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, large=True
+    ),
 )
 
 register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG, *LARGE_SPLIT), derive=derive_single_tensor())

@@ -173,7 +173,7 @@ UNFOLD = (
 )
 
 
-def stretched(
+def expand_template(
     label: str, shape: Shape, target: Shape, layout: Layout = contiguous, /, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate[Shape]:
     """Return a template that expands a tensor to the shape `target`; input and result have the same layout."""
@@ -182,40 +182,40 @@ def stretched(
 
 
 EXPAND = (
-    stretched("columns", (9, 1), (9, 4), **SMOKE_IN_ALL_DTYPES),
-    stretched("strided", (1, 3), (2, 2, 3), strided, **SMOKE_IN_ALL_DTYPES),
-    stretched("leading", (3,), (2, 4, 3)),
-    stretched("middle", (2, 1, 3), (2, 4, 3), transposed),
-    stretched("both-ends", (1, 3, 1), (2, 3, 4)),
-    stretched("scalar", (), (2, 3), domains={"input": normal()}),
-    stretched("rank-5", (3, 1, 2), (2, 1, 3, 4, 2)),
-    stretched("rank-7", (1, 3, 1, 2, 1, 2), (2, 3, 3, 2, 2, 3, 2)),
-    stretched("scalar-to-scalar", (), ()),
-    stretched("same-shape", (4, 3), (4, 3)),
-    stretched("to-none", (1, 3), (0, 3)),
-    stretched("special", (19, 1), (19, 3), domains=SPECIAL),
-    stretched("long", (1, 37), (33, 37), dtypes=DtypeSelection.one_per_size),
-    stretched("rows", (70_001, 1), (70_001, 3), large=True),
-    stretched("half-plane", (263, 1), PLANE, **LARGE_HALF).replace(layout=strides(31, 1)),
+    expand_template("columns", (9, 1), (9, 4), **SMOKE_IN_ALL_DTYPES),
+    expand_template("strided", (1, 3), (2, 2, 3), strided, **SMOKE_IN_ALL_DTYPES),
+    expand_template("leading", (3,), (2, 4, 3)),
+    expand_template("middle", (2, 1, 3), (2, 4, 3), transposed),
+    expand_template("both-ends", (1, 3, 1), (2, 3, 4)),
+    expand_template("scalar", (), (2, 3), domains={"input": normal()}),
+    expand_template("rank-5", (3, 1, 2), (2, 1, 3, 4, 2)),
+    expand_template("rank-7", (1, 3, 1, 2, 1, 2), (2, 3, 3, 2, 2, 3, 2)),
+    expand_template("scalar-to-scalar", (), ()),
+    expand_template("same-shape", (4, 3), (4, 3)),
+    expand_template("to-none", (1, 3), (0, 3)),
+    expand_template("special", (19, 1), (19, 3), domains=SPECIAL),
+    expand_template("long", (1, 37), (33, 37), dtypes=DtypeSelection.one_per_size),
+    expand_template("rows", (70_001, 1), (70_001, 3), large=True),
+    expand_template("half-plane", (263, 1), PLANE, **LARGE_HALF).replace(layout=strides(31, 1)),
 )
 
 
-def neighbour(axis: int, rank: int) -> int:
+def next_axis(axis: int, rank: int) -> int:
     """Return the next axis, or the first after the last, counted from the other end of the shape."""
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
-def reorder_from(axis: int, rank: int) -> tuple[int, ...]:
+def cyclic_axes(axis: int, rank: int) -> tuple[int, ...]:
     """Return all axes in cyclic order from `axis` on; the others count from the other end of the shape."""
     return tuple((axis + i) % rank - (rank if (axis < 0) == (i == 0) else 0) for i in range(rank))
 
 
 TRANSPOSE_ALONG = tuple(
-    CaseTemplate(label, shape, {"dim0": axis, "dim1": neighbour(axis, len(shape))})
+    CaseTemplate(label, shape, {"dim0": axis, "dim1": next_axis(axis, len(shape))})
     for label, shape, axis in untested_axes()
 )
 PERMUTE_ALONG = tuple(
-    CaseTemplate(label.replace("axis", "from"), shape, {"dims": reorder_from(axis, len(shape))})
+    CaseTemplate(label.replace("axis", "from"), shape, {"dims": cyclic_axes(axis, len(shape))})
     for label, shape, axis in untested_axes()
 )
 FLIP_ALONG = tuple(CaseTemplate(label, shape, {"dims": (axis,)}) for label, shape, axis in untested_axes())
@@ -270,15 +270,15 @@ for name, templates in MOVEMENTS.items():
     register(name, templates=templates, derive=derive_single_tensor(), non_discriminating=ALIKE)
 
 
-def windows(sizes: Shape, dim: int, size: int, step: int) -> Shape:
+def unfolded_shape(sizes: Shape, dim: int, size: int, step: int) -> Shape:
     """Return the shape of the result of unfolding a tensor of these sizes."""
     axis = dim % max(len(sizes), 1)
     return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
 
 
-def backward(unfold: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
+def unfold_backward_template(unfold: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """Return a template of the gradient of a call of unfold."""
-    shape = windows(unfold.sizes, *(unfold.argument(name) for name in ("dim", "size", "step")))
+    shape = unfolded_shape(unfold.sizes, *(unfold.argument(name) for name in ("dim", "size", "step")))
     return replace(unfold, sizes=shape, arguments={"input_sizes": unfold.sizes, **unfold.arguments}, domains={})
 
 
@@ -286,11 +286,11 @@ MANY_WINDOWS = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, 
 OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=DtypeSelection.all)
 
 UNFOLD_BACKWARD = (
-    *(backward(unfold) for unfold in UNFOLD),
-    backward(MANY_WINDOWS).replace(domains={"grad_output": integer_values(-9, 9)}, exact=True),
-    backward(OVERLAPPING).replace(domains={"grad_output": choice([1, -2, 3, inf, nan])}),
-    *(backward(unfold) for unfold in UNFOLD_ALONG),
-    *(backward(unfold).replace(layout=contiguous) for unfold in LARGE_UNFOLD),
+    *(unfold_backward_template(unfold) for unfold in UNFOLD),
+    unfold_backward_template(MANY_WINDOWS).replace(domains={"grad_output": integer_values(-9, 9)}, exact=True),
+    unfold_backward_template(OVERLAPPING).replace(domains={"grad_output": choice([1, -2, 3, inf, nan])}),
+    *(unfold_backward_template(unfold) for unfold in UNFOLD_ALONG),
+    *(unfold_backward_template(unfold).replace(layout=contiguous) for unfold in LARGE_UNFOLD),
 )
 
 register(
@@ -301,12 +301,12 @@ register(
 )
 
 
-def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> Arguments:
+def padding_arguments(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> Arguments:
     """Return the arguments of padding."""
     return {"pad": pad, "mode": mode, "value": value}
 
 
-fill = partial(margins, value=0.0)
+fill = partial(padding_arguments, value=0.0)
 
 
 MIRRORED = ("reflect", "replicate", "circular")
@@ -338,43 +338,57 @@ CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
 PADDED = (
     CaseTemplate("constant", (3, 2), fill((1, 2)), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
-        "constant-strided", (2, 3, 2), margins((1, 0, 0, 2), value=1), **same_layout(strided), **SMOKE_IN_ALL_DTYPES
+        "constant-strided",
+        (2, 3, 2),
+        padding_arguments((1, 0, 0, 2), value=1),
+        **same_layout(strided),
+        **SMOKE_IN_ALL_DTYPES,
     ),
-    CaseTemplate("constant-every-axis", (2, 3, 4), margins((1, 2, 3, 0, 0, 1), value=-0.3), **same_layout(transposed)),
-    CaseTemplate("constant-cut", (4, 5), margins((-1, 2, 3, -2), value=2.5)),
+    CaseTemplate(
+        "constant-every-axis", (2, 3, 4), padding_arguments((1, 2, 3, 0, 0, 1), value=-0.3), **same_layout(transposed)
+    ),
+    CaseTemplate("constant-cut", (4, 5), padding_arguments((-1, 2, 3, -2), value=2.5)),
     CaseTemplate("constant-cut-all", (4, 3), fill((-2, -1))),
-    CaseTemplate("constant-nan", (3, 4), margins((0, 1, 1, 0), value=nan)),
-    CaseTemplate("constant-infinite", (3, 4), margins((1, 1), value=-inf)),
-    CaseTemplate("constant-negative-zero", (2, 3), margins((1, 1), value=-0.0)),
-    CaseTemplate("constant-rank-5", (3, 2, 3, 2, 3), margins((1, 0, 0, 1, -1, 1, 0, 1, 1, 0), value=7.5)),
-    CaseTemplate("constant-no-margins", (3, 4), margins((), value=5.0)),
-    CaseTemplate("constant-from-none", (0, 3), margins((1, 1, 2, 0), value=0.1)),
-    CaseTemplate("reflect", (2, 5), margins((3, 1), "reflect"), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("reflect-strided", (1, 3, 4), margins((2, 3), "reflect"), **same_layout(strided)),
-    CaseTemplate("reflect-two-axes", (2, 2, 4, 5), margins((2, 1, 0, 3), "reflect"), **same_layout(channels_last)),
-    CaseTemplate("reflect-three-axes", (1, 2, 3, 4, 2), margins((1, 0, 2, 3, 2, 1), "reflect")),
-    CaseTemplate("reflect-cut", (2, 6), margins((-3, 5), "reflect")),
-    CaseTemplate("replicate", (2, 3), margins((4, 1), "replicate"), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("replicate-two-axes", (2, 4, 3), margins((0, 2, 5, 1), "replicate"), **same_layout(transposed)),
-    CaseTemplate("replicate-three-axes", (2, 3, 2, 4), margins((1, 0, 2, 3, 0, 1), "replicate")),
-    CaseTemplate("replicate-cut", (2, 6), margins((-2, 3), "replicate")),
-    CaseTemplate("circular", (2, 4), margins((3, 1), "circular"), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("circular-once-around", (2, 3), margins((3, 3), "circular"), **same_layout(strided)),
-    CaseTemplate("circular-two-axes", (1, 2, 4, 3), margins((2, 1, 0, 3), "circular"), **same_layout(channels_last)),
-    CaseTemplate("circular-three-axes", (1, 2, 3, 2, 4), margins((1, 2, 1, 0, 0, 2), "circular")),
-    CaseTemplate("circular-cut", (2, 6), margins((2, -1), "circular")),
-    CaseTemplate("circular-cut-front", (2, 6), margins((-1, 2), "circular")),
+    CaseTemplate("constant-nan", (3, 4), padding_arguments((0, 1, 1, 0), value=nan)),
+    CaseTemplate("constant-infinite", (3, 4), padding_arguments((1, 1), value=-inf)),
+    CaseTemplate("constant-negative-zero", (2, 3), padding_arguments((1, 1), value=-0.0)),
+    CaseTemplate("constant-rank-5", (3, 2, 3, 2, 3), padding_arguments((1, 0, 0, 1, -1, 1, 0, 1, 1, 0), value=7.5)),
+    CaseTemplate("constant-no-margins", (3, 4), padding_arguments((), value=5.0)),
+    CaseTemplate("constant-from-none", (0, 3), padding_arguments((1, 1, 2, 0), value=0.1)),
+    CaseTemplate("reflect", (2, 5), padding_arguments((3, 1), "reflect"), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("reflect-strided", (1, 3, 4), padding_arguments((2, 3), "reflect"), **same_layout(strided)),
+    CaseTemplate(
+        "reflect-two-axes", (2, 2, 4, 5), padding_arguments((2, 1, 0, 3), "reflect"), **same_layout(channels_last)
+    ),
+    CaseTemplate("reflect-three-axes", (1, 2, 3, 4, 2), padding_arguments((1, 0, 2, 3, 2, 1), "reflect")),
+    CaseTemplate("reflect-cut", (2, 6), padding_arguments((-3, 5), "reflect")),
+    CaseTemplate("replicate", (2, 3), padding_arguments((4, 1), "replicate"), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate(
+        "replicate-two-axes", (2, 4, 3), padding_arguments((0, 2, 5, 1), "replicate"), **same_layout(transposed)
+    ),
+    CaseTemplate("replicate-three-axes", (2, 3, 2, 4), padding_arguments((1, 0, 2, 3, 0, 1), "replicate")),
+    CaseTemplate("replicate-cut", (2, 6), padding_arguments((-2, 3), "replicate")),
+    CaseTemplate("circular", (2, 4), padding_arguments((3, 1), "circular"), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("circular-once-around", (2, 3), padding_arguments((3, 3), "circular"), **same_layout(strided)),
+    CaseTemplate(
+        "circular-two-axes", (1, 2, 4, 3), padding_arguments((2, 1, 0, 3), "circular"), **same_layout(channels_last)
+    ),
+    CaseTemplate("circular-three-axes", (1, 2, 3, 2, 4), padding_arguments((1, 2, 1, 0, 0, 2), "circular")),
+    CaseTemplate("circular-cut", (2, 6), padding_arguments((2, -1), "circular")),
+    CaseTemplate("circular-cut-front", (2, 6), padding_arguments((-1, 2), "circular")),
     CaseTemplate("constant-special", (19,), fill((2, 1)), domains=SPECIAL),
-    CaseTemplate("reflect-as-far-as-can-be", (1, 2, 4, 3), margins((2, 2, 3, 3), "reflect")),
-    CaseTemplate("replicate-long", (3, 331), margins((2, 40), "replicate"), dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("constant-long", (3, 331), margins((5, 3), value=3.0), dtypes=DtypeSelection.one_per_size),
-    *(CaseTemplate(f"{mode}-no-batch", (0, 3, 3), margins((1, 2), mode)) for mode in MIRRORED),
-    *(CaseTemplate(f"{mode}-no-samples", (0, 2, 4, 3), margins((2, 1, 0, 3), mode)) for mode in MIRRORED),
-    CaseTemplate("reflect-long", (3, 331), margins((7, 4), "reflect"), dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("constant-no-value", (3, 2), margins((2, 1)), dtypes=DtypeSelection.one_per_size),
-    CaseTemplate("constant-converted", (2, 3), margins((1, 1, 0, 1), value=2.7), dtypes=DtypeSelection.all),
+    CaseTemplate("reflect-as-far-as-can-be", (1, 2, 4, 3), padding_arguments((2, 2, 3, 3), "reflect")),
+    CaseTemplate(
+        "replicate-long", (3, 331), padding_arguments((2, 40), "replicate"), dtypes=DtypeSelection.one_per_size
+    ),
+    CaseTemplate("constant-long", (3, 331), padding_arguments((5, 3), value=3.0), dtypes=DtypeSelection.one_per_size),
+    *(CaseTemplate(f"{mode}-no-batch", (0, 3, 3), padding_arguments((1, 2), mode)) for mode in MIRRORED),
+    *(CaseTemplate(f"{mode}-no-samples", (0, 2, 4, 3), padding_arguments((2, 1, 0, 3), mode)) for mode in MIRRORED),
+    CaseTemplate("reflect-long", (3, 331), padding_arguments((7, 4), "reflect"), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("constant-no-value", (3, 2), padding_arguments((2, 1)), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("constant-converted", (2, 3), padding_arguments((1, 1, 0, 1), value=2.7), dtypes=DtypeSelection.all),
     *(
-        CaseTemplate(f"{mode}-cut-{number}", shape, margins(pad, mode, 1.5 if mode == "constant" else None))
+        CaseTemplate(f"{mode}-cut-{number}", shape, padding_arguments(pad, mode, 1.5 if mode == "constant" else None))
         for mode, cuts in CUTS.items()
         for number, (shape, pad) in enumerate(cuts)
     ),

@@ -7,7 +7,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import normal, special_values
-from diopi_test.cases.elementwise import BROADCAST, ROW, UNIFORM, Elementwise, pattern, vary_argument
+from diopi_test.cases.elementwise import BROADCAST, ROW, UNIFORM, Elementwise, pattern_template, vary_argument
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import CaseTemplate, tensor
 
@@ -20,7 +20,7 @@ def cases(function: str, *templates: CaseTemplate) -> list[Case]:
 
 
 def test_the_last_operand_repeats() -> None:
-    shapes = pattern("three", (4, 3), (3,), layouts=[transposed, strided])
+    shapes = pattern_template("three", (4, 3), (3,), layouts=[transposed, strided])
     (case,) = cases(
         "diopiAddcmul", shapes.with_domains(dict.fromkeys(("input", "tensor1", "tensor2"), normal()), "", {"value": 1})
     )
@@ -50,7 +50,7 @@ def test_equal_numbers_of_different_kinds_are_different() -> None:
 @pytest.mark.parametrize(("function", "count"), [("diopiMul", 2), ("diopiMulInp", 1)])
 def test_an_in_place_form_keeps_its_shape(function: str, count: int) -> None:
     templates = [
-        pattern(label, *shapes).with_domains(NORMAL_INPUTS)
+        pattern_template(label, *shapes).with_domains(NORMAL_INPUTS)
         for label, shapes in (("down", [(3, 4), (4,)]), ("up", [(4,), (3, 4)]))
     ]
     assert len(cases(function, *templates)) == count

@@ -12,7 +12,7 @@ from diopi_test.baseline.dependencies import dependencies
 from diopi_test.cases.axes import Axes
 from diopi_test.cases.case import ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.norm.affine import layer, layers
+from diopi_test.cases.norm.affine import layer_template, register_layers
 from diopi_test.cases.reduction.common import restrict_dtypes
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, register, tensor
@@ -61,8 +61,8 @@ def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_layer_template_sets_the_layout_of_tensors_and_first_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.cases.case._makers", {})
-    template = layer("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
-    layers(
+    template = layer_template("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
+    register_layers(
         "diopiGroupNorm", templates=[template], derive=lambda t, dtype: {"input": tensor(*t.sizes.shape), "eps": 0.0}
     )
     (case,) = registered_cases(lookup("diopiGroupNorm"))
