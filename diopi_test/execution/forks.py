@@ -34,10 +34,13 @@ class ForkWatch:
         return bool(self._returned[0] or list_children() - self._known)
 
     def has_returned(self) -> bool:
-        """Return whether a copy has returned since the last query."""
+        """Return whether a copy has returned since the last query.
+
+        All new copies are waited for: one that returns later would count against the next case.
+        """
         new = list_children() - self._known
         end = time.monotonic() + MAX_COPY_SECONDS
-        while not self._returned[0] and new & list_children() and time.monotonic() < end:
+        while new & list_children() and time.monotonic() < end:
             time.sleep(0.001)
         self._known |= new
         returned = bool(self._returned[0])
