@@ -39,7 +39,8 @@ from diopi_test.fuzz.search import deterministic_hypothesis
 from diopi_test.fuzz.trial import TrialRunner
 from diopi_test.oracle.records import BaselineCase
 
-MMCV, OURS = "mmcv_vendor:vendor", "jax_cpu"
+MMCV_VENDOR, JAX_VENDOR = "mmcv_vendor:vendor", "jax_cpu"
+"""The names of the vendors that are compared with the reference."""
 
 TIMEOUT = 60.0
 """The maximum number of seconds for a call."""
@@ -82,7 +83,7 @@ class Score:
 
     agreed: int = 0
     differed: int = 0
-    absent: int = 0
+    unsupported: int = 0
     largest: float = 0.0
     differences: list[str] = field(default_factory=list)
 
@@ -93,7 +94,7 @@ class Score:
             self.agreed += 1
             self.largest = max(self.largest, *ratios, 0.0)
         elif outcome.verdict in (Verdict.unsupported, Verdict.not_implemented):
-            self.absent += 1
+            self.unsupported += 1
         else:
             self.differed += 1
             self.differences.append(f"{call.id}: {outcome.verdict}: {outcome.message}")
@@ -101,7 +102,7 @@ class Score:
     @property
     def cells(self) -> Sequence[str]:
         """Return the cells of the table."""
-        return str(self.agreed), str(self.differed), str(self.absent), f"{self.largest:.3f}"
+        return str(self.agreed), str(self.differed), str(self.unsupported), f"{self.largest:.3f}"
 
 
 def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:
@@ -113,7 +114,7 @@ def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:
 
 
 def functions(patterns: Sequence[str]) -> Sequence[str]:
-    """Return the functions that MMCV has and a pattern matches; exit with the reason if MMCV is not installed."""
+    """Return the functions of MMCV whose names match a pattern; exit with the reason if MMCV is not installed."""
     try:
         from mmcv_vendor import OPERATORS
     except VendorError as error:
@@ -139,10 +140,10 @@ def main(patterns: Sequence[str], sample: int, seed: int, level: str, data: Path
     for column in ("function", "cases", "", "", "", "fuzzed", "", "", "", "jax_cpu", "", "", ""):
         table.add_column(column)
     differences: list[str] = []
-    with TrialRunner(MMCV, TIMEOUT) as mmcv, TrialRunner(OURS, TIMEOUT) as ours:
+    with TrialRunner(MMCV_VENDOR, TIMEOUT) as mmcv, TrialRunner(JAX_VENDOR, TIMEOUT) as jax_cpu:
         for function in functions(patterns):
             calls = fuzzed_calls(function, sample, seed)
-            scores = score(mmcv, stored_calls(function, level, data)), score(mmcv, calls), score(ours, calls)
+            scores = score(mmcv, stored_calls(function, level, data)), score(mmcv, calls), score(jax_cpu, calls)
             table.add_row(function.removeprefix("diopi"), *(cell for comparison in scores for cell in comparison.cells))
             for name, comparison in zip(("mmcv", "mmcv", "jax_cpu"), scores, strict=True):
                 differences += [f"{name}: {text}" for text in comparison.differences]

@@ -36,7 +36,7 @@ def find_vendor(name: str) -> BaseVendor:
     if name.endswith(".so"):
         return NativeVendor(Path(name))
     if ":" in name:
-        return _require_vendor(name, _attribute(name))
+        return _require_vendor(name, _import_attribute(name))
     known = known_vendors()
     if name not in known:
         unknown = describe_unknown(name, sorted(known), "registered vendors")
@@ -50,7 +50,7 @@ def importable_name(name: str) -> str:
     return known[name].value if name in known else name
 
 
-def _attribute(path: str) -> object:
+def _import_attribute(path: str) -> object:
     """Return the object at `module:attribute`; raise VendorNotFoundError or VendorError if that fails."""
     module_name, _, attribute = path.partition(":")
     try:

@@ -19,7 +19,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 
-GUARANTEES: Mapping[str, str] = {
+GUARANTEE_SENTENCES: Mapping[str, str] = {
     "exact": "Every result is the one representable value, bit for bit.",
     "rounded": "Floating-point results lie within the error budget; integer and bool results are exact.",
     "any_of": "Several results are valid, for example because elements are equal; each of them conforms.",
@@ -159,7 +159,7 @@ def _join(names: Sequence[str] | Iterator[str]) -> str:
 
 def describe_results(prototype: Prototype) -> list[str]:
     """Return sentences about what the standard guarantees of the results."""
-    sentences = [GUARANTEES[prototype.guarantee]]
+    sentences = [GUARANTEE_SENTENCES[prototype.guarantee]]
     if prototype.guarantee in ("exact", "rounded"):
         sentences.append(
             "Equal calls return equal bits."

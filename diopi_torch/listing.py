@@ -16,6 +16,7 @@ from diopi_torch.operators import EXCLUDED_OPERATORS, decompositions, has_kernel
 from diopi_torch.registration import operator_names
 
 SERVED, FALLBACK, UNSUPPORTED = "served", "fallback", "unsupported"
+"""The values of `OperatorSupport.status`."""
 
 _COMPOSED = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 """Dispatch keys of kernels that call other operators below autograd."""
@@ -39,15 +40,15 @@ class OperatorSupport:
 
 def list_operators(vendor: BaseVendor) -> Iterator[OperatorSupport]:
     """Yield the support for every operator that PyTorch does not compose of others, in alphabetical order."""
-    functions_by_operator = _functions_by_operator()
+    implementations = _implementing_functions()
     for name in sorted(operator_names()):
         if name in KERNELS and name not in EXCLUDED_OPERATORS:
             yield OperatorSupport(name, "-", SERVED)
-        elif name in functions_by_operator:
-            functions = functions_by_operator[name]
-            has = any(vendor.has(form) for function in functions for form in _related_forms(function))
+        elif name in implementations:
+            functions = implementations[name]
+            is_served = any(vendor.has(form) for function in functions for form in _related_forms(function))
             yield OperatorSupport(
-                name, ",".join(functions), SERVED if has else _status_without_function(overload(name))
+                name, ",".join(functions), SERVED if is_served else _status_without_function(overload(name))
             )
         elif name not in decompositions() and not _is_composite(overload(name)):
             only_inspects = any(name in names for names in sparse.STRUCTURE_OPERATORS.values())
@@ -55,7 +56,7 @@ def list_operators(vendor: BaseVendor) -> Iterator[OperatorSupport]:
             yield OperatorSupport(name, "-" if only_inspects else "", status)
 
 
-def _functions_by_operator() -> Mapping[str, tuple[str, ...]]:
+def _implementing_functions() -> Mapping[str, tuple[str, ...]]:
     """Return the functions that implement each operator."""
     return {name: RULE_FUNCTIONS.get(kernel.row.function, (kernel.row.function,)) for name, kernel in kernels().items()}
 

@@ -29,6 +29,7 @@ def attention(module: nn.Module) -> Any:
 
 
 def ddpm() -> Network:
+    """Return a U-Net that removes noise from pictures (Ho et al. 2020)."""
     from diffusers import UNet2DModel
 
     blocks = {"down_block_types": ("DownBlock2D", "AttnDownBlock2D"), "up_block_types": ("AttnUpBlock2D", "UpBlock2D")}
@@ -37,6 +38,7 @@ def ddpm() -> Network:
 
 
 def stable_diffusion() -> Network:
+    """Return the U-Net of Stable Diffusion, which a text conditions by cross-attention (Rombach et al. 2022)."""
     from diffusers import UNet2DConditionModel
 
     down, up = ("CrossAttnDownBlock2D", "DownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
@@ -47,6 +49,7 @@ def stable_diffusion() -> Network:
 
 
 def autoencoder() -> Network:
+    """Return the variational autoencoder of Stable Diffusion (Rombach et al. 2022)."""
     from diffusers import AutoencoderKL
 
     blocks = {"down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2}
@@ -54,6 +57,7 @@ def autoencoder() -> Network:
 
 
 def vq_autoencoder() -> Network:
+    """Return an autoencoder whose latent vectors are entries of a codebook (van den Oord et al. 2017)."""
     from diffusers import VQModel
 
     blocks = {"down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2}
@@ -62,6 +66,7 @@ def vq_autoencoder() -> Network:
 
 
 def dit() -> Network:
+    """Return a diffusion transformer that a class conditions (Peebles and Xie 2023)."""
     from diffusers import DiTTransformer2DModel
 
     module = DiTTransformer2DModel(num_attention_heads=6, attention_head_dim=64, num_layers=1, sample_size=16)
@@ -70,6 +75,7 @@ def dit() -> Network:
 
 
 def pixart() -> Network:
+    """Return a diffusion transformer that a text conditions (Chen et al. 2023)."""
     from diffusers import PixArtTransformer2DModel
 
     sizes = {
@@ -87,6 +93,7 @@ def pixart() -> Network:
 
 
 def sd3() -> Network:
+    """Return the transformer of Stable Diffusion 3, which attends to picture and text together (Esser et al. 2024)."""
     from diffusers import SD3Transformer2DModel
 
     sizes = {

@@ -33,6 +33,7 @@ def categories(fields: int = FIELDS) -> Tensor:
 
 
 def dlrm() -> Network:
+    """Return a recommender with products of embeddings (Naumov et al. 2019)."""
     return clicks(zoo.Dlrm(ROWS, FIELDS, 64, (512, 256)), torch.randn(BATCH, 13), categories(), optimizer="sgd")
 
 
@@ -50,6 +51,7 @@ class DeepFm(nn.Module):
 
 
 def deepfm() -> Network:
+    """Return a recommender with a factorization machine and a perceptron (Guo et al. 2017)."""
     return clicks(DeepFm(), categories())
 
 
@@ -65,6 +67,7 @@ class WideAndDeep(nn.Module):
 
 
 def wide_and_deep() -> Network:
+    """Return a recommender with a linear model and a perceptron (Cheng et al. 2016)."""
     return clicks(WideAndDeep(), torch.randn(BATCH, 13), categories(), optimizer="fused")
 
 
@@ -85,6 +88,7 @@ class CrossNetwork(nn.Module):
 
 
 def dcn() -> Network:
+    """Return a recommender with a cross network (Wang et al. 2021)."""
     return clicks(CrossNetwork(), categories(), optimizer="foreach")
 
 
@@ -103,6 +107,7 @@ class TwoTowers(nn.Module):
 
 
 def two_towers() -> Network:
+    """Return a network that embeds users and items separately; the other items of the batch are negative examples."""
     module, users, items = TwoTowers(), categories(4), categories(4)
     return Network(module, lambda: nn.functional.cross_entropy(module(users, items), torch.arange(BATCH)), "adam")
 
@@ -127,6 +132,7 @@ class Interest(nn.Module):
 
 
 def din() -> Network:
+    """Return a recommender that attends to the items that a user chose before (Zhou et al. 2018)."""
     history = torch.randint(ROWS, (BATCH, 20))
     history[:, 15:] = 0
     return clicks(Interest(), history, torch.randint(1, ROWS, (BATCH,)))
@@ -151,6 +157,7 @@ class NeuralFactors(nn.Module):
 
 
 def ncf() -> Network:
+    """Return a recommender that combines matrix factorization and a perceptron (He et al. 2017)."""
     return clicks(NeuralFactors(), *torch.randint(ROWS, (2, BATCH)))
 
 

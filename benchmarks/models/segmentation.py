@@ -28,6 +28,7 @@ def segmenter(module: nn.Module, pixels: Tensor, classes: int = CLASSES) -> Netw
 
 
 def fcn() -> Network:
+    """Return a fully convolutional network with the features of a ResNet (Long et al. 2015)."""
     head = (conv_norm(2048, 512), nn.Dropout(0.1), nn.Conv2d(512, CLASSES, 1))
     return segmenter(AtSize(nn.Sequential(resnet_features(), *head)), images(96))
 
@@ -48,6 +49,7 @@ class Atrous(nn.Module):
 
 
 def deeplab() -> Network:
+    """Return a network with dilated convolutions of several dilations (Chen et al. 2017)."""
     return segmenter(AtSize(nn.Sequential(resnet_features()[:6], Atrous(1024), nn.Conv2d(256, CLASSES, 1))), images(96))
 
 
@@ -74,6 +76,7 @@ class UNet(nn.Module):
 
 
 def unet() -> Network:
+    """Return a U-Net for pictures (Ronneberger et al. 2015)."""
     return segmenter(UNet(), images(64), 2)
 
 
@@ -101,6 +104,8 @@ def unet3d() -> Network:
 
 
 def pspnet() -> Network:
+    """Return a network with means over grids of several sizes (Zhao et al. 2017)."""
+
     class Pyramid(nn.Module):
         """Means over grids of several sizes (Zhao et al. 2017)."""
 
@@ -145,6 +150,7 @@ def pointnet() -> Network:
 
 
 def segformer() -> Network:
+    """Return a transformer that learns the class of each pixel (Xie et al. 2021)."""
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     config = SegformerConfig(depths=[1, 1, 1, 1], num_labels=150)
@@ -154,6 +160,7 @@ def segformer() -> Network:
 
 
 def sam() -> Network:
+    """Return the picture encoder of Segment Anything (Kirillov et al. 2023)."""
     from transformers import SamVisionConfig, SamVisionModel
 
     config = SamVisionConfig(num_hidden_layers=2, image_size=128, global_attn_indexes=[1], window_size=7)

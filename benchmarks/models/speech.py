@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 
 def wav2vec2() -> Network:
+    """Return wav2vec 2.0, which aligns sound and text by the CTC loss (Baevski et al. 2020)."""
     from transformers import Wav2Vec2Config, Wav2Vec2ForCTC
 
     config = Wav2Vec2Config(num_hidden_layers=1, mask_time_prob=0.0, layerdrop=0.0, ctc_loss_reduction="mean")
@@ -15,6 +16,7 @@ def wav2vec2() -> Network:
 
 
 def hubert() -> Network:
+    """Return HuBERT, which classifies sounds (Hsu et al. 2021)."""
     from transformers import HubertConfig, HubertForSequenceClassification
 
     config = HubertConfig(
@@ -26,6 +28,7 @@ def hubert() -> Network:
 
 
 def whisper() -> Network:
+    """Return Whisper, an encoder and a decoder that transcribe speech (Radford et al. 2023)."""
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
     sizes = {
@@ -43,6 +46,7 @@ def whisper() -> Network:
 
 
 def audio_transformer() -> Network:
+    """Return a transformer that classifies spectrograms (Gong et al. 2021)."""
     from transformers import ASTConfig, ASTForAudioClassification
 
     config = ASTConfig(num_hidden_layers=1, max_length=128, num_labels=527)

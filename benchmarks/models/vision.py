@@ -43,19 +43,23 @@ def resnet_features(groups: int = 1) -> nn.Sequential:
 
 
 def resnet50() -> Network:
+    """Return a ResNet with bottleneck blocks (He et al. 2016)."""
     return classifier(nn.Sequential(resnet_features(), *head(2048)), images(112), CLASSES)
 
 
 def resnext() -> Network:
+    """Return a ResNeXt, whose bottleneck blocks have grouped convolutions (Xie et al. 2017)."""
     return classifier(nn.Sequential(resnet_features(32), *head(2048)), images(64), CLASSES)
 
 
 def resnet18() -> Network:
+    """Return a ResNet with plain blocks, for pictures and weights in channels-last order (He et al. 2016)."""
     module = resnet(64, 4, 1, CLASSES).to(memory_format=torch.channels_last)
     return classifier(module, images(96).to(memory_format=torch.channels_last), CLASSES)
 
 
 def vgg16() -> Network:
+    """Return a VGG network of 3 × 3 convolutions (Simonyan and Zisserman 2015)."""
     layers: list[nn.Module] = []
     for inputs, outputs in ((3, 64), (64, 128), (128, 256), (256, 512), (512, 512)):
         layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
@@ -64,6 +68,7 @@ def vgg16() -> Network:
 
 
 def alexnet() -> Network:
+    """Return an AlexNet (Krizhevsky et al. 2012)."""
     features = [nn.Conv2d(3, 64, 11, 4, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2)]
     features += [nn.Conv2d(64, 192, 5, padding=2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2)]
     features += [nn.Conv2d(192, 384, 3, padding=1), nn.ReLU(inplace=True), nn.Conv2d(384, 256, 3, padding=1)]
@@ -80,6 +85,7 @@ def inverted(inputs: int, outputs: int, stride: int, act: type[nn.Module], expan
 
 
 def mobilenet_v2() -> Network:
+    """Return a MobileNetV2 with inverted residual blocks (Sandler et al. 2018)."""
     widths = ((32, 24, 2), (24, 24, 1), (24, 32, 2), (32, 64, 2), (64, 96, 1), (96, 160, 2), (160, 320, 1))
     blocks = [inverted(*width, nn.ReLU6) for width in widths]
     stem, last = conv_norm(3, 32, 3, 2, act=nn.ReLU6), conv_norm(320, 1280, 1, act=nn.ReLU6)
@@ -99,6 +105,8 @@ class Excitation(nn.Module):
 
 
 def mobilenet_v3() -> Network:
+    """Return a MobileNetV3 with hard activations and scaled channels (Howard et al. 2019)."""
+
     def block(inputs: int, outputs: int, stride: int) -> nn.Sequential:
         inner = 4 * inputs
         depthwise = conv_norm(inner, inner, 5, stride, inner, nn.Hardswish)
@@ -113,6 +121,8 @@ def mobilenet_v3() -> Network:
 
 
 def efficientnet() -> Network:
+    """Return an EfficientNet (Tan and Le 2019)."""
+
     def block(inputs: int, outputs: int, kernel: int, stride: int) -> nn.Sequential:
         inner = 6 * inputs
         depthwise = conv_norm(inner, inner, kernel, stride, inner, nn.SiLU)
@@ -151,6 +161,8 @@ class Dense(nn.Module):
 
 
 def densenet() -> Network:
+    """Return a DenseNet, whose layers read the results of all earlier layers of a block (Huang et al. 2017)."""
+
     def transition(channels: int) -> nn.Sequential:
         reduce = nn.Conv2d(channels, channels // 2, 1, bias=False)
         return nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(inplace=True), reduce, nn.AvgPool2d(2))
@@ -162,6 +174,8 @@ def densenet() -> Network:
 
 
 def squeezenet() -> Network:
+    """Return a SqueezeNet (Iandola et al. 2016)."""
+
     def fire(inputs: int, squeeze: int, expand: int) -> nn.Sequential:
         squeezed = (nn.Conv2d(inputs, squeeze, 1), nn.ReLU(inplace=True))
         wide = ConcatenatedBranches(nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1))
@@ -174,6 +188,8 @@ def squeezenet() -> Network:
 
 
 def inception() -> Network:
+    """Return a GoogLeNet with branches of several kernel sizes (Szegedy et al. 2015)."""
+
     def block(inputs: int, widths: tuple[int, ...]) -> ConcatenatedBranches:
         width1, reduce3, three, reduce5, five, pooled = widths
         return ConcatenatedBranches(
@@ -208,12 +224,15 @@ class Shuffled(nn.Module):
 
 
 def shufflenet() -> Network:
+    """Return a ShuffleNetV2 with shuffled channels (Ma et al. 2018)."""
     stem = (conv_norm(3, 24, 3, 2), nn.MaxPool2d(3, 2, 1), conv_norm(24, 116, 1))
     stages = (Shuffled(116), conv_norm(116, 232, 3, 2), Shuffled(232), conv_norm(232, 464, 3, 2), Shuffled(464))
     return classifier(nn.Sequential(*stem, *stages, conv_norm(464, 1024, 1), *head(1024)), images(96), CLASSES)
 
 
 def dcgan() -> Network:
+    """Return the generator and the discriminator of a DCGAN, trained together (Radford et al. 2016)."""
+
     def up(inputs: int, outputs: int) -> tuple[nn.Module, ...]:
         return nn.ConvTranspose2d(inputs, outputs, 4, 2, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
 
@@ -244,6 +263,7 @@ def c3d() -> Network:
 
 
 def vit() -> Network:
+    """Return a vision transformer (Dosovitskiy et al. 2021)."""
     from transformers import ViTConfig, ViTForImageClassification
 
     config = ViTConfig(num_hidden_layers=2, image_size=96, num_labels=CLASSES)
@@ -252,6 +272,7 @@ def vit() -> Network:
 
 
 def swin() -> Network:
+    """Return a Swin transformer, which attends within shifted windows (Liu et al. 2021)."""
     from transformers import SwinConfig, SwinForImageClassification
 
     config = SwinConfig(image_size=112, depths=[2, 2], num_heads=[3, 6], num_labels=CLASSES)
@@ -259,6 +280,7 @@ def swin() -> Network:
 
 
 def convnext() -> Network:
+    """Return a ConvNeXt (Liu et al. 2022)."""
     from transformers import ConvNextConfig, ConvNextForImageClassification
 
     config = ConvNextConfig(depths=[1, 1, 1, 1], num_labels=CLASSES)
@@ -268,6 +290,7 @@ def convnext() -> Network:
 
 
 def mobilevit() -> Network:
+    """Return a MobileViT of convolutions and transformers (Mehta and Rastegari 2022)."""
     from transformers import MobileViTConfig, MobileViTForImageClassification
 
     config = MobileViTConfig(image_size=64, num_labels=CLASSES)
@@ -277,6 +300,7 @@ def mobilevit() -> Network:
 
 
 def clip() -> Network:
+    """Return CLIP, which compares pictures and texts (Radford et al. 2021)."""
     from transformers import CLIPConfig, CLIPModel
 
     text = {"vocab_size": 2001, "num_hidden_layers": 1, "eos_token_id": 2000, "max_position_embeddings": 32}

@@ -22,9 +22,9 @@ def to_ranks(x: Array) -> Array:
     return keys + (keys < 0).astype(keys.dtype)  # only the key of −0 is −1
 
 
-def nan_rank(order: Array) -> Any:
-    """Return the rank of NaN among the ranks of floating numbers."""
-    return jnp.iinfo(order.dtype).max
+def nan_rank(ranks: Array) -> Any:
+    """Return the rank that `to_ranks` gives to NaN: the largest integer of the type of the ranks."""
+    return jnp.iinfo(ranks.dtype).max
 
 
 def to_keys(x: Array, *, nan_first: bool = False) -> Array:

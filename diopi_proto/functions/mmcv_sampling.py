@@ -161,6 +161,7 @@ def diopiCorrelationBackwardMmcv(
 
 
 PLANES_BY_CALLERS = (CallForm(name="mmcv", caller="MMCV's upfirdn2d", shapes={"input": ("N·C", "H", "W", 1)}),)
+"""The form of the calls that MMCV makes: every plane of a batch is a separate entry of the first axis."""
 
 
 @prototype(dtypes=floating, argument_dtypes={"kernel": single}, call_forms=PLANES_BY_CALLERS)

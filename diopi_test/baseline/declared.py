@@ -1,4 +1,4 @@
-"""Cases for the arithmetic that a vendor declares, and the cache of what was computed for them.
+"""Error budgets of cases for the arithmetic that a vendor declares, and a cache of these budgets on disk.
 
 The stored budgets are those of IEEE 754 arithmetic. The changes that a declared arithmetic causes are derived when a
 case runs. They are cached in one file per case, in a folder per declaration and baseline file. A file starts with the
@@ -27,8 +27,8 @@ from diopi_test.oracle.arithmetic.change import Change
 from diopi_test.oracle.arithmetic.declared_case import apply_changes, declare_checks, find_deviations, measure_case
 from diopi_test.oracle.records import BaselineCase
 
-LIMIT = 512 * 2**20
-"""The maximum number of bytes of a file."""
+MAX_FILE_BYTES = 512 * 2**20
+"""The maximum number of bytes of a file of the cache."""
 
 DIGEST_BYTES = 32
 """The number of bytes of the digest at the start of a file."""
@@ -36,7 +36,7 @@ DIGEST_BYTES = 32
 
 @final
 class DeclaredCases:
-    """Derives the cases of a declared arithmetic, with a cache on disk."""
+    """Derives cases whose error budgets permit a declared arithmetic, with a cache on disk."""
 
     def __init__(self, numerics: Numerics, folder: Path | None = None) -> None:
         """Prepare the derivation.
@@ -98,7 +98,7 @@ def _write_changes(path: Path, changes: Sequence[Change]) -> None:
 def _read_changes(path: Path) -> Sequence[Change] | None:
     """Return the changes in a file; None if the file is missing or damaged."""
     try:
-        content = read_regular_file(path, LIMIT)
+        content = read_regular_file(path, MAX_FILE_BYTES)
     except BaselineError:
         return None
     digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]

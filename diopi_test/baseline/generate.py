@@ -91,7 +91,8 @@ def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
         raise
 
 
-Progress = Callable[[str, int], None]
+FileCallback = Callable[[str, int], None]
+"""A function that is called with each function and the number of its cases that were computed."""
 
 
 def generate(
@@ -99,7 +100,7 @@ def generate(
     level: str,
     folder: Path,
     parallel_map: ParallelMap,
-    progress: Progress,
+    progress: FileCallback,
     list_cases: CaseLister,
     seed: int | None = None,
 ) -> int:
@@ -135,7 +136,7 @@ def generate(
 
 
 def _keep_current_files(
-    functions: Sequence[str], level: str, manifest: ManifestWriter, progress: Progress
+    functions: Sequence[str], level: str, manifest: ManifestWriter, progress: FileCallback
 ) -> Sequence[str]:
     """Enter the files that are up to date in the manifest, and return the functions of the others."""
     up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}

@@ -21,10 +21,12 @@ class IndexView(BaselineFile):
     """
 
     def _read_array(self, span: Mapping[str, Any]) -> NDArray[Any]:
+        """Return zeros in the shape of an array, without reading the array."""
         shape = self._shape(span) if "offset" in span else tuple(span["shape"])
         return np.broadcast_to(np.zeros((), bool), shape)
 
     def _arguments(self, label: str, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a case, whose tensors have zeros as elements."""
         return {name: self._decode_argument(value) for name, value in record["arguments"].items()}
 
     def cases(self, first: Dtype) -> Iterator[BaselineCase]:

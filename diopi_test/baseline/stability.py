@@ -113,13 +113,18 @@ def _move(plain: Any, step: Any, part: float) -> Any:
         return plain if step is None else plain + part * step
 
 
+def _convert_like(values: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in the type of `values`; if that is real, return only the real parts of complex numbers."""
+    return (array if np.iscomplexobj(values) else array.real).astype(values.dtype)
+
+
 def _second_difference(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
     """Return the second difference of a result: 0 where it is smooth, infinite where an integer or infinity changes."""
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
-            same = (values == halfway.astype(values.dtype)) & (values == end.astype(values.dtype))
+            same = (values == _convert_like(values, halfway)) & (values == _convert_like(values, end))
             return np.where(same, 0.0, np.inf)
-        halfway, end = halfway.astype(values.dtype), end.astype(values.dtype)  # truth values in a tensor of numbers
+        halfway, end = (_convert_like(values, array) for array in (halfway, end))  # they may be truth values
         jump = np.abs((end - halfway) - (halfway - values))
         finite = np.isfinite([values, halfway, end])
     return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))

@@ -90,13 +90,19 @@ The values are small integers, and each channel has a power of two elements, so 
 
 EXACT_BATCHES = (*BATCHES, batch_template("exact", (4, 5, 8), **EXACT))
 
-SPREADS = {
+NON_DISCRIMINATING_SPREADS = {
     "infinite": "the distance of an infinity from any mean is infinite",
     "undefined": "the sum of a channel with NaN is NaN",
 }
+"""The cases of variances and of parameter gradients that accept any implementation, and the reasons."""
 
 register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=EXACT_BATCHES)
-register("diopiSyncBnVarMmcv", "diopiSyncBnBackwardParamMmcv", templates=EXACT_BATCHES, non_discriminating=SPREADS)
+register(
+    "diopiSyncBnVarMmcv",
+    "diopiSyncBnBackwardParamMmcv",
+    templates=EXACT_BATCHES,
+    non_discriminating=NON_DISCRIMINATING_SPREADS,
+)
 
 
 # The normalized input

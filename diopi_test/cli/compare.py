@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
-LISTED = 20
+MAX_LISTED = 20
 """The number of cases per kind of change that the terminal shows."""
 
 
@@ -72,14 +72,14 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
     yield from (f"note: {warning}" for warning in comparison.warnings)
     for change in OutcomeChange:
         cases = comparison.cases_with(change)
-        for case in cases[:LISTED]:
+        for case in cases[:MAX_LISTED]:
             was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))
             yield f"{change}: {case.id}: {was} → {now} {case.message}".rstrip()
         yield from _more(len(cases))
-    for accuracy in comparison.less_accurate[:LISTED]:
+    for accuracy in comparison.less_accurate[:MAX_LISTED]:
         yield f"less accurate: {accuracy.id}: {accuracy.before:.3g} → {accuracy.after:.3g} of its budget"
     yield from _more(len(comparison.less_accurate))
-    for time in comparison.slower[:LISTED]:
+    for time in comparison.slower[:MAX_LISTED]:
         yield f"slower: {time.function}: {' → '.join(time.in_words)}"
     yield from _more(len(comparison.slower))
     yield ", ".join(f"{number:,} {name}" for name, number in comparison.counts.items() if number) or "no cases"
@@ -87,5 +87,5 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
 
 def _more(number: int) -> Iterator[str]:
     """Yield a line that states how many entries the list omits."""
-    if number > LISTED:
-        yield f"  … and {number - LISTED:,} more; --json FILE lists them all"
+    if number > MAX_LISTED:
+        yield f"  … and {number - MAX_LISTED:,} more; --json FILE lists them all"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LISTED = 20
+MAX_LISTED = 20
 """Rows per kind of trend that the terminal shows."""
 
 
@@ -170,12 +170,12 @@ def _run_lines(data: RunData) -> Iterator[str]:
             yield f"  {name}: {value}"
     counts = ", ".join(f"{number:,} {verdict.replace('_', ' ')}" for verdict, number in data.verdicts.items())
     yield f"  {counts or 'no cases'} in {entry.seconds:.1f} s, exit status {entry.exit_status}"
-    for cause in list(data.causes.values())[:LISTED]:
+    for cause in list(data.causes.values())[:MAX_LISTED]:
         yield f"  {cause.cause}: {cause.severity}: {cause.sentence} ({pluralize(cause.cases, 'case')})"
     closest = sorted((f for f in data.functions.values() if f.ratio), key=lambda f: -(f.ratio or 0))
-    for function in closest[:LISTED]:
+    for function in closest[:MAX_LISTED]:
         yield f"  {function.ratio:.3g} of the budget: {function.ratio_case}"
-    yield from (f"  flaky: {case}" for case in sorted(data.flaky)[:LISTED])
+    yield from (f"  flaky: {case}" for case in sorted(data.flaky)[:MAX_LISTED])
 
 
 def _trend_lines(series: Series) -> Iterator[str]:
@@ -183,18 +183,18 @@ def _trend_lines(series: Series) -> Iterator[str]:
     from diopi_test.reporting.history import trends
 
     yield f"{series.vendor}, level {series.level}, numerics {series.numerics}: {pluralize(len(series.runs), 'run')}"
-    for trend in trends.cause_trends(series)[:LISTED]:
+    for trend in trends.cause_trends(series)[:MAX_LISTED]:
         numbers = " → ".join(map(str, trend.cases[-5:]))
         yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} cases: {trend.cause.sentence}"
-    for drift in trends.accuracy_drifts(series)[:LISTED]:
+    for drift in trends.accuracy_drifts(series)[:MAX_LISTED]:
         yield f"  less accurate: {drift.function}: {drift.before:.3g} → {drift.after:.3g} of its budget, {drift.case}"
-    for flaky in trends.rank_flaky_cases(series)[:LISTED]:
+    for flaky in trends.rank_flaky_cases(series)[:MAX_LISTED]:
         yield f"  flaky in {flaky.flaky} of {pluralize(flaky.runs, 'run')}: {flaky.case}, last on {flaky.last[:10]}"
     places = list(trends.latest_by_place(series))
-    for difference in trends.place_differences(series)[:LISTED]:
+    for difference in trends.place_differences(series)[:MAX_LISTED]:
         results = zip(places, difference.ratios, difference.unsuccessful, strict=True)
         yield f"  differs: {difference.function}: {'; '.join(_describe_place(*result) for result in results)}"
-    for change in trends.speed_changes(series)[:LISTED]:
+    for change in trends.speed_changes(series)[:MAX_LISTED]:
         times = f"{change.before * 1e6:.1f} µs → {change.after * 1e6:.1f} µs"
         yield f"  slower: {change.function}: {times} on {change.place}"
     durations = " → ".join(f"{run.entry.seconds:.0f}" for run in series.runs[-5:])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from diopi_test.original.folder import ImportSummary
 
-LISTED = 20
+MAX_LISTED = 20
 """The number of lines per heading that the terminal shows."""
 
 PARTS = 10
@@ -104,10 +104,10 @@ def _summarize(imported: ImportSummary, output: Path) -> None:
 
 def _print_lines(heading: str, lines: list[str]) -> None:
     """Print the first lines, each with the heading, and the number of omitted lines."""
-    for line in lines[:LISTED]:
+    for line in lines[:MAX_LISTED]:
         _print_line(f"{heading}: {line}")
-    if len(lines) > LISTED:
-        _print_line(f"  … and {len(lines) - LISTED} more")
+    if len(lines) > MAX_LISTED:
+        _print_line(f"  … and {len(lines) - MAX_LISTED} more")
 
 
 def _print_line(line: str) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from diopi_test.run.recorder import LogContent
 
 
-LISTED = 8
+MAX_LISTED = 8
 """The number of affected functions that a message names."""
 
 
@@ -223,7 +223,7 @@ def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Pat
     affected = find_affected(options.vendor, options.source, start, names, since, numerics)
     selected = affected.functions if affected.ids is None else {name.partition("[")[0] for name in affected.ids}
     if selected:
-        listed = ", ".join(sorted(selected)[:LISTED]) + (", …" if len(selected) > LISTED else "")
+        listed = ", ".join(sorted(selected)[:MAX_LISTED]) + (", …" if len(selected) > MAX_LISTED else "")
         text = f"affected by {affected.reason}: {pluralize(len(selected), 'function')}: {listed}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     return replace(options, selection=replace(options.selection, affected=affected))

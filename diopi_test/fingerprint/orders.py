@@ -1,4 +1,4 @@
-"""Names for the orders of summation: a tree in words."""
+"""Describe an order of summation, which is a tree of additions, in words."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def pairwise(terms: Sequence[Tree]) -> Tree:
     return (pairwise(terms[:half]), pairwise(terms[half:])) if half else terms[0]
 
 
-def folded(terms: Sequence[Tree]) -> Tree:
+def folded_in_halves(terms: Sequence[Tree]) -> Tree:
     """Return the tree that adds the second half to the first half, element by element, until one sum is left."""
-    return (folded(terms[::2]), folded(terms[1::2])) if len(terms) > 1 else terms[0]
+    return (folded_in_halves(terms[::2]), folded_in_halves(terms[1::2])) if len(terms) > 1 else terms[0]
 
 
-def crosswise(terms: Sequence[Tree]) -> Tree:
+def in_swapped_pairs(terms: Sequence[Tree]) -> Tree:
     """Return the tree that adds one term after the other, with the terms of each pair swapped."""
     return sequential([terms[min(number ^ 1, len(terms) - 1)] for number in range(len(terms))])
 
@@ -44,9 +44,9 @@ _ORDERS: dict[str, Callable[[Sequence[Tree]], Tree]] = {
     "sequential": sequential,
     "backwards": backwards,
     "pairwise": pairwise,
-    "folded in halves": folded,
+    "folded in halves": folded_in_halves,
     "all at once": at_once,
-    "sequential in swapped pairs": crosswise,
+    "sequential in swapped pairs": in_swapped_pairs,
 }
 
 
@@ -61,26 +61,28 @@ def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
 
 def describe(tree: Tree) -> str:
     """Return the order in words, the innermost sums first; the depth and a digest if the order has no name."""
-    return _words(normalize(tree)) or _irregular(normalize(tree))
+    return _describe_normalized(normalize(tree)) or _describe_irregular(normalize(tree))
 
 
-def _irregular(tree: Tree) -> str:
+def _describe_irregular(tree: Tree) -> str:
+    """Return the depth of a tree and a digest that identifies it."""
     digest = hashlib.sha256(repr(tree).encode()).hexdigest()[:8]
     return f"irregular, at most {depth(tree)} additions a term (tree {digest})"
 
 
 @cache
-def _words(tree: Tree) -> str | None:
+def _describe_normalized(tree: Tree) -> str | None:
     """Return the name of the order of a normalized tree over the terms 0, 1, …; None if it has no name."""
     if isinstance(tree, int):
         return "alone"
-    known = _known(tree)
+    known = _find_named_order(tree)
     if known is not None:
         return known
     return min(_composites(tree), key=len, default=None)
 
 
-def _known(tree: Tree) -> str | None:
+def _find_named_order(tree: Tree) -> str | None:
+    """Return the name of a normalized tree among `_ORDERS` or `_stepwise` orders; None if it has none."""
     terms = range(len(leaves(tree)))
     for name, order in _ORDERS.items():
         if normalize(order(terms)) == tree:
@@ -98,18 +100,20 @@ def _composites(tree: Tree) -> Iterator[str]:
         for run in (run for run in range(1, terms // parts + 1) if terms % (parts * run) == 0):
             split = _split(tree, parts, run)
             if split is not None:
-                inner, outer = _words(split[0]), _known(split[1])
+                inner, outer = _describe_normalized(split[0]), _find_named_order(split[1])
                 if inner is not None and outer is not None:
-                    yield f"{inner} in {_form(terms, parts, run)}, then {outer}"
+                    yield f"{inner} in {_describe_partition(terms, parts, run)}, then {outer}"
 
 
-def _form(terms: int, parts: int, run: int) -> str:
+def _describe_partition(terms: int, parts: int, run: int) -> str:
+    """Return how terms are distributed to `parts` sums, of which each takes `run` neighbors in turn."""
     if parts * run == terms:
         return f"{parts} blocks of {run}"
     return f"{parts} interleaved sums" + (f" of {run} neighbours" if run > 1 else "")
 
 
 def _divisors(number: int) -> list[int]:
+    """Return the divisors of a number, without 1 and the number itself."""
     return [divisor for divisor in range(2, number // 2 + 1) if number % divisor == 0]
 
 
@@ -125,6 +129,7 @@ def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
     found: dict[int, Tree] = {}
 
     def place(term: int) -> int:
+        """Return the number of a term within its partial sum."""
         return term // (parts * run) * run + term % run
 
     def contracted(node: Tree) -> Tree:

@@ -52,7 +52,7 @@ def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
     Raises:
         ValueError: The function has no reference, or the reference returns a wrong number of results.
     """
-    return _build_case(prototype, case, Evaluation.expected)
+    return _build_case(prototype, case, Evaluation.expected_results)
 
 
 def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
@@ -128,8 +128,8 @@ def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
         else values[wanted.argument_names.get(p.name, p.name)]
         for p in prototype.arguments
     }
-    undecided = (ResultOverride(),) * len(prototype.results)
-    keywords = {"out": undecided[0] if len(undecided) == 1 else undecided} if takes_out(reference) else {}
+    defaults = (ResultOverride(),) * len(prototype.results)
+    keywords = {"out": defaults[0] if len(defaults) == 1 else defaults} if takes_out(reference) else {}
     with np.errstate(all="ignore"):
         returned = reference(**arguments, **keywords)
     result = _results_by_name(prototype, returned)[wanted.result]
@@ -159,23 +159,29 @@ class Evaluation:
     def zero_results(self, values: Mapping[str, Any]) -> ExpectedByName:
         """Return results of zeros by name, with the shapes and element types of the reference's results."""
         outputs = self._call_reference(plain_values(values))
-        return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _result_arrays(outputs)])
+        return _unflatten(
+            outputs, [self._zero_result(slot, self._result_dtype(slot, values)) for slot in _result_arrays(outputs)]
+        )
 
-    def _zeros(self, slot: _ResultArray, dtype: Dtype) -> Expected:
+    def _zero_result(self, slot: _ResultArray, dtype: Dtype) -> Expected:
         """Return the expected value of a result array with all elements 0, in the layout that the case chooses."""
         override = self.case.results.get(slot.name) or ResultOverride()
         return Expected(
             values=np.zeros(slot.array.shape, to_numpy(dtype)), dtype=dtype, layout=override.layout.__name__
         )
 
-    def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
+    def expected_results(self, values: Mapping[str, Any]) -> ExpectedByName:
         """Return the expected results by name, with error budgets and marks for unspecified elements."""
-        dtypes = [self._dtype(slot, values) for slot in _result_arrays(self._call_reference(plain_values(values)))]
+        dtypes = [
+            self._result_dtype(slot, values) for slot in _result_arrays(self._call_reference(plain_values(values)))
+        ]
         values = self._convert_arguments(values, dtypes)
         outputs = self._call_reference(plain_values(values))
         slots = _result_arrays(outputs)
         arrays = [slot.array for slot in slots]
-        amplified = measure_amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
+        amplified = measure_amplification(
+            self.arrays, values, arrays, dtypes, self.case.dtype, self._perturbation_generator
+        )
         flushed = self._flushed_arrays(values) or [None for _ in slots]
         expected_arrays = [
             self._expected_array(slot, dtype, amplify, flushed_array)
@@ -219,10 +225,10 @@ class Evaluation:
         is_absent = self.case.arguments.get(result.name, override) is None  # an in-place result that the case omits
         if override is None or override.dtype is not None or is_absent or not result.is_tensor:
             return override
-        usual = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
-        return replace(override, dtype=usual)
+        inferred = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
+        return replace(override, dtype=inferred)
 
-    def _seed(self) -> Generator:
+    def _perturbation_generator(self) -> Generator:
         """Return a new generator for the perturbations; it has the same seed at every call."""
         return random_generator(self.prototype.base, self.case.label, "perturbation")
 
@@ -241,7 +247,7 @@ class Evaluation:
             return None
         return self.arrays({name: flush_subnormals(value, number_dtype) for name, value in values.items()})
 
-    def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
+    def _result_dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
         """Return the element type of a result tensor: the type the caller chooses, or the type the standard infers."""
         override = self.case.results.get(slot.name)
         if override and override.dtype is not None:

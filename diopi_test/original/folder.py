@@ -123,11 +123,11 @@ class ImportSummary:
     already_translated: int = 0
 
 
-Progress = Callable[[int, int, str], None]
+EntryCallback = Callable[[int, int, str], None]
 """A callback that receives the number of finished entries, of all entries, and the name of the next entry."""
 
 
-def import_files(paths: Sequence[Path], folder: Path, progress: Progress, pattern: str = "*") -> ImportSummary:
+def import_files(paths: Sequence[Path], folder: Path, progress: EntryCallback, pattern: str = "*") -> ImportSummary:
     """Translate the entries of configuration files into a folder, and continue where an earlier import stopped.
 
     Args:

@@ -93,11 +93,11 @@ def replacements(name: str, called: Collection[str]) -> Sequence[str]:
     """
     if name in model_names():
         return (name,)
-    return REPLACEMENTS.get(name) or tuple(_covering(called))
+    return REPLACEMENTS.get(name) or tuple(_networks_that_cover(called))
 
 
-def _covering(called: Collection[str]) -> Iterator[str]:
-    """Yield networks until they call all functions that some network calls, those that add most functions first."""
+def _networks_that_cover(called: Collection[str]) -> Iterator[str]:
+    """Yield networks that together call these functions, as far as any network calls them; at most `MAX_NETWORKS`."""
     missing = set(called)
     for _ in range(MAX_NETWORKS):
         best = max(model_names(), key=lambda name: len(missing & _bases_called_by([name])))

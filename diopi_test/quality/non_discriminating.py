@@ -374,11 +374,12 @@ def _has_effect(case: ExaminedCase, name: str) -> bool:
 # All rules
 
 
-Progress = Callable[[str, object], None]
+Callback = Callable[[str, object], None]
+"""A function that is called with the name of each examined function and the cases found in it."""
 
 
 def find_non_discriminating_cases(
-    functions: Sequence[str], level: str, folder: Path, spread: ParallelMap, progress: Progress, seed: int | None = None
+    functions: Sequence[str], level: str, folder: Path, spread: ParallelMap, progress: Callback, seed: int | None = None
 ) -> list[NonDiscriminatingCase]:
     """Return the non-discriminating cases of several functions, without cases that state a reason.
 

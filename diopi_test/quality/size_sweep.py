@@ -49,7 +49,7 @@ MAX_CASES = 12
 MAX_RANK = 4
 """The maximum number of axes of the first tensor of a case."""
 
-SEVERAL = 2
+MIN_SIZE = 2
 """The smallest size that can be replaced."""
 
 
@@ -88,7 +88,7 @@ def _tensors_of(case: Case) -> list[TensorSpec]:
 
 
 def _is_plain(spec: TensorSpec) -> bool:
-    """Return whether a tensor is contiguous."""
+    """Return whether a tensor is contiguous, so that its sizes can be replaced."""
     return spec.layout is contiguous
 
 
@@ -109,7 +109,7 @@ def _candidates(case: Case) -> Iterator[sweep.SweepSize]:
     for name, value in case.arguments.items():
         for spec in TensorSpec.all_in(value):
             for axis, size in enumerate(spec.shape):
-                if size >= SEVERAL:
+                if size >= MIN_SIZE:
                     places.setdefault(size, []).append(f"{name.lstrip('_')} axis {axis}")
     for size, axes in places.items():
         is_listed = any(sweep.repeats_sizes(value, case) and size in value for value in case.arguments.values())
@@ -187,7 +187,7 @@ def _select_derivations(found: Sequence[sweep.SweepSize]) -> list[sweep.SweepSiz
     return list(selected.values())
 
 
-HEAD = """\
+PAGE_HEAD = """\
 # Sizes
 
 This page is for people who want to know with which sizes the suite tests a function. Afterwards you know which axes
@@ -208,7 +208,7 @@ of a function again and writes this page.
 | --- | --- | --- |
 """
 
-MISSING_FUNCTIONS = """
+FUNCTIONS_WITHOUT_SWEEP = """
 ## Functions without size sweep
 
 {count} functions have no cases of the size sweep. Either no axis of a small case can be long at a linear cost, or the
@@ -220,11 +220,11 @@ cases have not been derived yet. [Level large](baseline.md#level-large) has othe
 
 def render_page() -> str:
     """Return the page of the documentation about the size sweep."""
-    known = {function: entries for function, entries in sweep.derivations().items() if entries}
-    lines = [_table_row(function, entries) for function, entries in sorted(known.items())]
-    missing = [name for name in prototypes() if name not in known]
-    note = MISSING_FUNCTIONS.format(count=len(missing), names=", ".join(f"`{name}`" for name in missing))
-    return HEAD.format(long=sweep.LONG, period=sweep.PERIOD) + "\n".join(lines) + "\n" + note
+    swept = {function: entries for function, entries in sweep.derivations().items() if entries}
+    lines = [_table_row(function, entries) for function, entries in sorted(swept.items())]
+    missing = [name for name in prototypes() if name not in swept]
+    note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(missing), names=", ".join(f"`{name}`" for name in missing))
+    return PAGE_HEAD.format(long=sweep.LONG, period=sweep.PERIOD) + "\n".join(lines) + "\n" + note
 
 
 def _table_row(function: str, entries: Sequence[sweep.SweepSize]) -> str:

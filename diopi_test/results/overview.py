@@ -13,8 +13,8 @@ from diopi_proto.messages import pluralize
 from diopi_test.results.declaration_check import describe_check
 from diopi_test.results.records import FamilyConformance, Report, RunOrigin
 
-LISTED = 4
-"""Functions of a family that the terminal names."""
+MAX_NAMES = 4
+"""The maximum number of functions of a family that the terminal names."""
 
 
 def describe_run(report: Report) -> Iterator[tuple[str, str]]:
@@ -45,12 +45,12 @@ def describe_options(report: Report) -> str:
         words = shlex.split(report.command)[2:]
     except ValueError:  # a report that another program has written
         return ""
-    left = list(words)
+    options = list(words)
     for option in ("--vendor", "--level", "-n"):
-        if option in left:
-            place = left.index(option)
-            del left[place : place + 2]
-    return shlex.join(left) or ("default" if words else "")
+        if option in options:
+            position = options.index(option)
+            del options[position : position + 2]
+    return shlex.join(options) or ("default" if words else "")
 
 
 def describe_device(origin: RunOrigin) -> str:
@@ -116,5 +116,5 @@ def _show_families(families: list[FamilyConformance], console: Console) -> None:
 
 def _first_names(names: tuple[str, ...]) -> str:
     """Join the first names, and state how many more there are."""
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more

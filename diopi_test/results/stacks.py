@@ -1,4 +1,4 @@
-"""The stack that a crashed or hanging worker printed, apart from the message of its case."""
+"""Separate the stack that a crashed or hanging worker printed from the reason in the message of its case."""
 
 from __future__ import annotations
 

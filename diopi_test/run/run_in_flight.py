@@ -47,7 +47,7 @@ def run_in_flight(
         observe: Receives the records of the calls, by the name of the call.
 
     Returns:
-        The outcome of the chain.
+        The outcome, as `evaluate_chain` returns it.
     """
     return evaluate_chain(LocalTarget(vendor, device), chain, enabled_checks, observe)
 
@@ -70,8 +70,8 @@ def evaluate_chain(
         observe: Receives the records of the calls, by the name of the call.
 
     Returns:
-        The outcome of the chain. If fewer than two calls pass on their own, it is the reason why the first call can't
-        be made, or passed with a message.
+        The outcome of the chain. If fewer than two of its calls pass on their own, the calls are not made at the same
+        time: the outcome is then the reason why the first call can't be made, or `passed` with a message.
     """
     codes: list[Error] = []
     calls: list[_SerialCall] = []

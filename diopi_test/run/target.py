@@ -1,4 +1,4 @@
-"""`Target`: a vendor on its open device, as the evaluation of cases sees it. `LocalTarget` is one in this process."""
+"""The interface through which the evaluation of cases calls a vendor, and its implementation for this process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ from lib_rt.errors import GuardError
 
 
 class TargetCall(Protocol):
-    """A call on a target. Its tensors may exist until the `with` statement ends; see `execution.call.Call`."""
+    """A call on a target, as a context manager that releases the tensors at its end; see `execution.call.Call`.
+
+    Attributes:
+        damage: The damaged guard zones that were found when the tensors were released.
+    """
 
     damage: list[GuardError]
 
@@ -45,7 +49,7 @@ class TargetCall(Protocol):
         """Return the names of results whose memory changed after it was read, although the stream had finished."""
 
     def count_unreleased(self) -> tuple[int, int]:
-        """Return the tensors and blocks of device memory that were allocated since the call began; call it last."""
+        """Return how many tensors and how many memory blocks exist that did not exist before the call; call it last."""
 
 
 class Target(Protocol):
@@ -66,7 +70,7 @@ class Target(Protocol):
         """Return the vendor's last error."""
 
     def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> TargetCall:
-        """Return a call of a case. It can be asked for late results only if it stays open after the call."""
+        """Return a call of a case; `find_late_results` requires `stays_open`."""
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
         """Make the calls of a chain; see `in_flight.run_chain`."""
@@ -131,7 +135,7 @@ class LocalTarget(Target):
 
     @cached_property
     def _bandwidth(self) -> float | None:
-        """The copy bandwidth of the device in bytes per second, measured at first use."""
+        """Return the copy bandwidth of the device in bytes per second, which is measured once."""
         return measure_copy_bandwidth(self._device)
 
     def run_runtime_case(self, name: str) -> Outcome:

@@ -31,7 +31,7 @@ Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Found:
+class DetectedObject:
     """An object: the index of its picture, its corners relative to the picture, the detector's score, and its class."""
 
     picture: int
@@ -71,12 +71,12 @@ def engines() -> list[Engine]:
         return (rng.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:] or shape))).astype(np.float32)
 
     kernels = [random_weights(8, 3, 3, 3), random_weights(16, 8, 3, 3), random_weights(32, 16, 3, 3)]
-    of_detector = {
+    detector_weights = {
         "kernels": kernels,
         "boxes": random_weights(32, 4),
         "scores": np.float32(0.3) * random_weights(32, 1),
     }
-    of_classifier = {
+    classifier_weights = {
         "kernels": [random_weights(8, 3, 3, 3), random_weights(16, 8, 3, 3)],
         "classes": random_weights(16, CLASSES),
     }
@@ -89,8 +89,8 @@ def engines() -> list[Engine]:
         )
 
     pair = [
-        compile_part(detector, SIZE, of_detector, ["boxes", "scores"]),
-        compile_part(classifier, CROP, of_classifier, ["logits"]),
+        compile_part(detector, SIZE, detector_weights, ["boxes", "scores"]),
+        compile_part(classifier, CROP, classifier_weights, ["logits"]),
     ]
     return diopi_engine.link(pair, cores=1)
 
@@ -100,19 +100,19 @@ def pictures() -> Array:
     return np.random.default_rng(1).standard_normal((PICTURES, 3, SIZE, SIZE)).astype(np.float32)
 
 
-def is_same(actual: Array, expected: Array) -> bool:
+def is_same_object(first: Array, second: Array) -> bool:
     """Return whether two boxes are the same object."""
-    width, height = np.minimum(actual[2:], expected[2:]) - np.maximum(actual[:2], expected[:2])
+    width, height = np.minimum(first[2:], second[2:]) - np.maximum(first[:2], second[:2])
     common = max(width, np.float32(0)) * max(height, np.float32(0))
-    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (actual, expected))
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
     return bool(common > OVERLAP * (areas - common))
 
 
-def chosen(boxes: Array, scores: Array, threshold: float) -> Iterator[tuple[Array, float]]:
+def select_objects(boxes: Array, scores: Array, threshold: float) -> Iterator[tuple[Array, float]]:
     """Yield the boxes and scores of the objects in a picture, the highest score first."""
     candidates: list[Array] = []
     for cell in np.argsort(-scores, kind="stable"):
-        if scores[cell] > threshold and not any(is_same(boxes[cell], candidate) for candidate in candidates):
+        if scores[cell] > threshold and not any(is_same_object(boxes[cell], candidate) for candidate in candidates):
             candidates.append(boxes[cell])
             yield boxes[cell], float(scores[cell])
 
@@ -127,15 +127,15 @@ def crop(picture: Array, box: Array) -> Array:
     return picture[:, rows][:, :, columns]
 
 
-def found(group: Sequence[Engine], boxes_given: Array, threshold: float) -> list[Found]:
-    """Return the objects that `pipeline.c` prints."""
+def detect_objects(group: Sequence[Engine], images: Array, threshold: float) -> list[DetectedObject]:
+    """Return the objects in pictures: the detector finds them, and the classifier determines their classes."""
     detector_engine, classifier_engine = group
-    pairs = zip(*detector_engine(boxes_given), strict=True)
-    objects = [(n, *box) for n, pair in enumerate(pairs) for box in chosen(*pair, threshold)]
+    pairs = zip(*detector_engine(images), strict=True)
+    objects = [(n, *box) for n, pair in enumerate(pairs) for box in select_objects(*pair, threshold)]
     if not objects:
         return []
-    (logits,) = classifier_engine(np.stack([crop(boxes_given[n], box) for n, box, _ in objects]))
-    return [Found(*box, int(label)) for box, label in zip(objects, logits.argmax(-1), strict=True)]
+    (logits,) = classifier_engine(np.stack([crop(images[n], box) for n, box, _ in objects]))
+    return [DetectedObject(*box, int(label)) for box, label in zip(objects, logits.argmax(-1), strict=True)]
 
 
 def main(folder: Path) -> None:

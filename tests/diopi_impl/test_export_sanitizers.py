@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sanitizers
 def framework(folder: Path, vendor: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Build the framework in C and the library of `vendor` with `flags`; return the linked program."""
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        pytest.skip("this Python has no shared library, without which no program can run it")
+        pytest.skip("the program needs a shared library of Python, which this Python does not have")
     sanitizers.require(flags)
     monkeypatch.setenv("CC", " ".join(("cc", *flags, *WARNINGS)))
     library = export(vendor, folder / "exported")

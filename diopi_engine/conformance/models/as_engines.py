@@ -14,7 +14,10 @@ from diopi_engine.conformance.models.names import AS_ENGINES
 from diopi_engine.conformance.models.stored import ReferenceSamples
 
 BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
-"""The samples of each execution: two patches and a part; a part of a patch; samples at other positions."""
+"""The samples of each execution: two patches and a partial one, a partial one, and one that begins elsewhere.
+
+A patch is the number of samples that a core computes at once (`making.PATCH`).
+"""
 
 
 def run_engines(names: Sequence[str], bench: EngineBench) -> None:

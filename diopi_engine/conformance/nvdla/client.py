@@ -1,7 +1,7 @@
-"""A client of a library of NVDLA's driver that uses the C functions and the C++ class.
+"""A client that calls a library with NVDLA's driver, through the C functions and through the C++ class.
 
-It calls methods through the table of virtual functions at the beginning of an object. In the Itanium C++ ABI (GCC and
-Clang) the table has the order of the header, so the client needs no compiled code.
+The client calls methods through the table of virtual functions at the beginning of an object. In the Itanium C++ ABI
+(GCC and Clang) the table has the order of the header, so the client needs no compiled code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _FunctionCaller:
             raise FailedCallError(result, name if result else f"{name} returned {value}, which is not an NvError")
 
     def get(self, name: str, *arguments: Any) -> Any:
-        """Return the value that a function writes through the pointer parameter after the arguments."""
+        """Call a function with these arguments and a pointer as the last one; return what it writes to the pointer."""
         output = ffi.new(self._prototypes[name].parameters[len(arguments)].type)
         self.call(name, *arguments, output)
         return output[0]
@@ -82,12 +82,12 @@ class RuntimeClient(_FunctionCaller):
         super().__init__(METHODS)
         self._client = client
         self._pointer = pointer
-        self._places = {method.name: place for place, method in enumerate(METHODS)}
+        self._indices = {method.name: index for index, method in enumerate(METHODS)}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
         """Call a method by name and return its result."""
         types = ", ".join(["void*", *(parameter.type for parameter in self._prototypes[name].parameters)])
-        function = ffi.cast("void***", self._pointer)[0][self._places[name]]
+        function = ffi.cast("void***", self._pointer)[0][self._indices[name]]
         return ffi.cast(f"{self._prototypes[name].returns}(*)({types})", function)(self._pointer, *arguments)
 
     def destroy(self) -> None:
@@ -95,7 +95,7 @@ class RuntimeClient(_FunctionCaller):
         self._client.invoke(DESTROY, self._pointer)
 
     def load(self, data: bytes, instance: int = 0) -> None:
-        """Load a loadable."""
+        """Load a compiled network, which NVDLA calls a loadable."""
         self.call("load", ffi.from_buffer("NvU8[]", data), instance)
 
     def allocate(self, size: int) -> Any:

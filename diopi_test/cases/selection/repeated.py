@@ -1,6 +1,7 @@
-"""Cases that differ from another case in one respect, which reveals state that the other call leaves behind.
+"""Cases that differ in one respect from a case that runs before them.
 
-They follow the function's own cases, whose calls come earlier in every run.
+They reveal state that the earlier call leaves behind. They follow the function's own cases, whose calls come earlier in
+every run.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from diopi_test.cases.selection.numbers import untested_number_cases
 
 def repeated_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
     """Yield the cases that follow a function's own `cases`."""
-    for maker in MAKERS:
+    for maker in CASE_MAKERS:
         yield from maker(prototype, cases)
 
 
-def change_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield a smoke case with other data, and with another layout of what it updates in place."""
+def changed_data_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield a copy of a smoke case with other data, in which tensors that are updated in place have another layout."""
     if prototype.guarantee == "random":
         return  # two calls with equal arguments already draw different numbers
     basic = [case for case in cases if case.smoke and _has_elements(case)]
@@ -52,7 +53,7 @@ def _change_layout(value: Any) -> Any:
     return replace(value, layout=layout_named(different_layout(value.layout.__name__, value.shape)))
 
 
-def change_attributes(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+def changed_attribute_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
     """Yield cases with other attributes and the same tensors (`CaseFacts.attribute_changes`)."""
     for label, changes in CaseFacts.declared_for(prototype).attribute_changes.items():
         case = next(case for case in cases if case.label == label)
@@ -62,9 +63,9 @@ def change_attributes(prototype: Prototype, cases: Sequence[Case]) -> Iterator[C
 
 
 def _further_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield the cases of the makers that the family declares."""
+    """Yield the cases of the makers that the family declares (`CaseFacts.further_cases`)."""
     for maker in CaseFacts.declared_for(prototype).further_cases:
         yield from maker(prototype, cases)
 
 
-MAKERS = (change_data, _further_cases, change_attributes, untested_number_cases, caller_cases)
+CASE_MAKERS = (changed_data_cases, _further_cases, changed_attribute_cases, untested_number_cases, caller_cases)

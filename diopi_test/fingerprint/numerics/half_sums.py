@@ -82,5 +82,6 @@ def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
 
 
 def _measure_width(sums: Sums) -> int | None:
+    """Return the number of significant bits of partial sums; None if the probe finds no limit."""
     top = find_top(sums)
     return None if top is None else width(sums, top)

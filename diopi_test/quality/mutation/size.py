@@ -30,9 +30,9 @@ COLUMNS = 65_536
 MATRIX_ROWS = 8_192
 """The number of rows, along all axes but the last one, after which some kernels change their algorithm."""
 
-Places = Callable[[tuple[int, ...]], Array | None]
-"""A function that returns the indices of the wrong elements in row-major order for the shape of a result; None if no
-element can be wrong."""
+FindIndices = Callable[[tuple[int, ...]], Array | None]
+"""A function that returns the row-major indices of the wrong elements of a result with this shape; None if a result of
+this shape has none."""
 
 
 def size_mutants(function: str) -> Iterator[Mutant]:
@@ -44,11 +44,11 @@ def size_mutants(function: str) -> Iterator[Mutant]:
     Yields:
         The mutants.
     """
-    for name, places in PARTS.items():
+    for name, places in OMITTED_PARTS.items():
         yield Mutant(name=f"{name} not written", corrupt=_leave_unwritten(places))
     if is_random(function):
         return  # any element of a random result may differ
-    for name, places in PARTS.items():
+    for name, places in OMITTED_PARTS.items():
         yield Mutant(name=f"{name} zero", corrupt=_replace_elements(places, np.zeros_like))
     for period, last in ((2000, -1), (4096, -1), (65_536, 0)):
         named = f"k · {period}" + (" − 1" if last else "")
@@ -87,7 +87,7 @@ def many_element_mutants(function: str) -> Iterator[Mutant]:
         )
 
 
-# Places in a result
+# Elements of a result
 
 
 def _last_periodic_element(period: int, last: int, shape: tuple[int, ...]) -> Array | None:
@@ -127,13 +127,13 @@ def _late_matrix_row_indices(shape: tuple[int, ...]) -> Array | None:
     return np.arange(MATRIX_ROWS * shape[-1], int(np.prod(shape)))
 
 
-PARTS: Mapping[str, Places] = {
+OMITTED_PARTS: Mapping[str, FindIndices] = {
     "last partial tile": _last_tile_indices,
     f"rows from {ROWS} on": _late_row_indices,
     f"columns from {COLUMNS} on": _late_column_indices,
     f"matrix rows from {MATRIX_ROWS} on": _late_matrix_row_indices,
 }
-"""Parts of a result that a kernel may leave out."""
+"""Parts of a result that a faulty kernel does not compute, by name."""
 
 
 def _change_results(
@@ -153,12 +153,12 @@ def _change_results(
     return corrupt
 
 
-def _replace_elements(find_places: Places, values: Callable[[Array], Array]) -> Callable[[SimulatedCall], Effect]:
+def _replace_elements(find_indices: FindIndices, values: Callable[[Array], Array]) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that replaces the elements at some places."""
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         """Return the array with the selected elements replaced."""
-        if (places := find_places(array.shape)) is None:
+        if (places := find_indices(array.shape)) is None:
             return None
         flat = array.flatten()
         with np.errstate(all="ignore"):
@@ -168,12 +168,12 @@ def _replace_elements(find_places: Places, values: Callable[[Array], Array]) -> 
     return _change_results(change)
 
 
-def _leave_unwritten(find_places: Places) -> Callable[[SimulatedCall], Effect]:
+def _leave_unwritten(find_indices: FindIndices) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that leaves elements as they were before the call: poison, or the old state."""
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         """Return the array with the selected elements as they were before the call."""
-        if (places := find_places(array.shape)) is None:
+        if (places := find_indices(array.shape)) is None:
             return None
         flat, before = array.flatten(), values_before_call(call, name, call.results[name])[number]
         flat[places] = before.reshape(-1)[places]
@@ -182,7 +182,7 @@ def _leave_unwritten(find_places: Places) -> Callable[[SimulatedCall], Effect]:
     return _change_results(change)
 
 
-def _change_elements(find_places: Places) -> Callable[[SimulatedCall], Effect]:
+def _change_elements(find_indices: FindIndices) -> Callable[[SimulatedCall], Effect]:
     """Return a corruption that changes elements: by an eighth and 1, by their lowest bit, or by negation."""
 
     def change_values(values: Array) -> Array:
@@ -191,10 +191,10 @@ def _change_elements(find_places: Places) -> Callable[[SimulatedCall], Effect]:
             return ~values
         if values.dtype.kind in "iu":
             return np.asarray(values ^ 1)
-        off = values * values.dtype.type(1.125) + values.dtype.type(1)
-        return np.where(np.isfinite(values), off, np.ones_like(values))
+        increased = values * values.dtype.type(1.125) + values.dtype.type(1)
+        return np.where(np.isfinite(values), increased, np.ones_like(values))
 
-    return _replace_elements(find_places, change_values)
+    return _replace_elements(find_indices, change_values)
 
 
 # Offsets

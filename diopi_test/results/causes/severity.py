@@ -66,7 +66,11 @@ def severity_of_case(verdict: Verdict, checks: Sequence[CheckResult], message: s
 
 
 def severity_of_check(result: CheckResult) -> Severity:
-    """Return the severity of a failed check."""
+    """Return the severity of a failed check.
+
+    The names of the check and of its problems decide. Otherwise, the worst deviation of a decisive tensor decides. A
+    check with neither is major.
+    """
     if result.check in _CRITICAL_CHECKS or not _CRITICAL_PROBLEMS.isdisjoint(result.problems):
         return Severity.critical
     if result.problems and _MINOR_PROBLEMS.issuperset(result.problems):

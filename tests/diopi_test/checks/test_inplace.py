@@ -17,7 +17,7 @@ from lib_rt import Context
 Array = np.ndarray[Any, Any]
 
 
-class Apart(StubVendor):
+class DisagreeingFormsVendor(StubVendor):
     """A vendor with one wrong element: above the expected one in place, below it out of place.
 
     Args:
@@ -25,32 +25,31 @@ class Apart(StubVendor):
     """
 
     def __init__(self, share: float) -> None:
-        super().__init__("apart", "1", HostRuntime().functions(), host_addressable=True)
+        super().__init__("disagreeing forms", "1", HostRuntime().functions(), host_addressable=True)
         self._share = share
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         code = super().call(name, context, *arguments)
-        expected = baseline_case("diopiSqrtInp", "float32-matrix").expected["input"]
-        margin = expected.budget.limit
+        limit = baseline_case("diopiSqrtInp", "float32-matrix").expected["input"].budget.limit
         view = arguments[0].view()
         sign = 1 if name.endswith("Inp") else -1
-        view.flat[0] += sign * self._share * margin.flat[0]
+        view.flat[0] += sign * self._share * limit.flat[0]
         return code
 
 
 def test_results_that_differ_by_less_than_the_budget_agree() -> None:
-    outcome = outcome_of(Apart(0.4), "diopiSqrtInp", "float32-matrix")
+    outcome = outcome_of(DisagreeingFormsVendor(0.4), "diopiSqrtInp", "float32-matrix")
     assert outcome.verdict is Verdict.passed
     assert "inplace" in [finding.check for finding in outcome.check_results]
 
 
 def test_results_that_differ_by_more_than_the_budget_fail() -> None:
-    outcome = outcome_of(Apart(0.6), "diopiSqrtInp", "float32-matrix")
+    outcome = outcome_of(DisagreeingFormsVendor(0.6), "diopiSqrtInp", "float32-matrix")
     assert failed_checks(outcome) == ["inplace"]
     assert "input: 1 of 35 elements differ, the first at (0, 0)" in outcome.message
     assert "out of place" in outcome.message
-    (place,) = next(finding.differences for finding in outcome.check_results if not finding.passed)
-    assert (place.tensor, place.index, place.problem) == ("input", (0, 0), "differ")
+    (difference,) = next(finding.differences for finding in outcome.check_results if not finding.passed)
+    assert (difference.tensor, difference.index, difference.problem) == ("input", (0, 0), "differ")
 
 
 def test_exact_results_must_be_equal() -> None:
@@ -85,7 +84,7 @@ def test_a_vendor_without_the_out_of_place_form_is_not_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "plain"),
+    ("function", "out_of_place"),
     [
         ("diopiAddInp", "diopiAdd"),
         ("diopiAddInpScalar", "diopiAddScalar"),
@@ -94,28 +93,29 @@ def test_a_vendor_without_the_out_of_place_form_is_not_checked() -> None:
         ("diopiScatterInpScalar", "diopiScatterScalar"),
     ],
 )
-def test_the_counterpart_is_the_out_of_place_form(function: str, plain: str) -> None:
-    found = derive_out_of_place_case(first_case(function))
-    assert found is not None
-    assert found.function == plain
-    assert not found.smoke
+def test_out_of_place_case_calls_the_out_of_place_form(function: str, out_of_place: str) -> None:
+    case = derive_out_of_place_case(first_case(function))
+    assert case is not None
+    assert case.function == out_of_place
+    assert not case.smoke
 
 
-def test_the_counterpart_has_the_result_type_of_the_standard() -> None:
-    found = derive_out_of_place_case(first_case("diopiEqInp"))
-    assert found is not None
-    result = found.expected["out"]
+def test_out_of_place_case_has_the_result_type_of_the_standard() -> None:
+    case = derive_out_of_place_case(first_case("diopiEqInp"))
+    assert case is not None
+    result = case.expected["out"]
     assert not isinstance(result, list)
     assert result is not None
     assert result.dtype is Dtype.bool
 
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiAddScalar", "diopiSort"])
-def test_functions_that_are_not_in_place_have_no_counterpart(function: str) -> None:
+def test_functions_that_are_not_in_place_have_no_out_of_place_case(function: str) -> None:
     assert derive_out_of_place_case(first_case(function)) is None
 
 
 def first_case(function: str) -> Any:
+    """Return the first smoke case of a function."""
     from diopi_test.cases.selection import select_cases
 
     return baseline_case(function, select_cases(function, "smoke")[0].label)

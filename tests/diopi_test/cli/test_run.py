@@ -1,4 +1,4 @@
-"""`diopi-test run` apart from the run itself: lists, resumed logs, one case in this process, plans."""
+"""The options of `diopi-test run` that do more than run cases: lists, resumed logs, `--debug`, plans, dumps."""
 
 import json
 import os
@@ -22,16 +22,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_temporary_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "200")
 
 
 def invoke(data: Path, *words: object) -> Result:
+    """Run `diopi-test run` on the stub vendor with further words of the command line."""
     return CliRunner().invoke(main, ["run", "--vendor", STUB_VENDOR, "--data", str(data), "-n", "1", *map(str, words)])
 
 
 def resume(log: Path, *words: str) -> Result:
+    """Resume the run of a log, and return to the current folder."""
     folder = os.getcwd()
     try:
         return CliRunner().invoke(main, ["run", "--resume", str(log), "-n", "1", *words])
@@ -63,11 +65,11 @@ def test_resume_continues_an_interrupted_run(data: Path, tmp_path: Path) -> None
     assert invoke(data, "--log", log).exit_code == 0
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:12]) + lines[12][:20])  # killed in the middle of a line
-    output = sum(entry.kind == "case" for entry in read_log(log))
+    finished = sum(entry.kind == "case" for entry in read_log(log))
     done = resume(log, "--json", str(report))
     summary = json.loads(report.read_text())["summary"]
     assert done.exit_code == 0, done.output
-    assert summary["total"] == summary["passed"] == summary["collected"] > output > 0
+    assert summary["total"] == summary["passed"] == summary["collected"] > finished > 0
     kinds = [entry.kind for entry in read_log(log)]
     assert kinds.count("case") == summary["total"]
     assert kinds.count("resumed") == 1
@@ -159,9 +161,7 @@ def test_run_measures_calls_with_perf(data: Path, tmp_path: Path) -> None:
     cases = json.loads(report.read_text())["cases"]
     assert {case["verdict"] for case in cases} == {"passed"}
     timed = [case["timing"] for case in cases if case["class"] != "negative" and not case["base"]]
-    assert timed and all(
-        planned["seconds"] > 0 and planned["bytes"] > 0 and planned["bandwidth"] > 0 for planned in timed
-    )
+    assert timed and all(timing["seconds"] > 0 and timing["bytes"] > 0 and timing["bandwidth"] > 0 for timing in timed)
     assert {"--perf" in case["command"] for case in cases} == {True}
 
 
@@ -203,7 +203,7 @@ def test_run_performs_the_runs_of_a_plan_in_order(data: Path, tmp_path: Path) ->
     done = invoke(data, "--plan", plan, "--json", report)
     assert done.exit_code == 3, done.output
     found = json.loads(report.read_text())["runs"]
-    assert [planned["name"] for planned in found] == ["good", "bad", "none"]
+    assert [run["name"] for run in found] == ["good", "bad", "none"]
     assert found[0]["report"]["summary"]["passed"] > 0
     assert found[1]["report"]["summary"]["failed"] > 0
     assert "'nobody' is not one of" in found[2]["report"]["errors"][0]

@@ -21,7 +21,7 @@ from direct_calls import outcomes, unmet_demands  # noqa: E402 - needs PyTorch
 
 from diopi_impl.aten_cpu import vendor  # noqa: E402 - needs PyTorch
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's warnings are no refusals
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch warns about calls that it accepts
 
 
 @pytest.mark.parametrize("function", sampled(filter(vendor.has, OPERATORS), 12))
@@ -82,7 +82,7 @@ F16, F32, F64, I32, I64, BOOL = (
 )
 def test_call_is_open_if_pytorch_promotes_a_zero_dim_tensor_otherwise(first: TensorSpec, second: TensorSpec) -> None:
     """`torch.result_type` provides PyTorch's common type."""
-    tensors = [torch.empty(spec.shape, dtype=getattr(torch, spec.dtype.name)) for spec in (first, second)]
+    tensors = [torch.empty(tensor.shape, dtype=getattr(torch, tensor.dtype.name)) for tensor in (first, second)]
     in_pytorch = str(torch.result_type(*tensors)).removeprefix("torch.")
     case = case_of("diopiMul", input=first, other=second)
     standard = lookup("diopiMul").infer("out", case.arguments)
@@ -134,13 +134,20 @@ def test_prototypes_state_the_index_types_that_pytorch_rejects() -> None:
     assert not lookup("diopiIndexFill").is_beyond_pytorch("index", I64)
     assert not lookup("diopiGather").is_beyond_pytorch("index", I32)
     assert lookup("diopiSort").is_beyond_pytorch("indices", I32)
-    assert not lookup("diopiRandperm").is_beyond_pytorch("out", I32), "the caller orders its type"
+    assert not lookup("diopiRandperm").is_beyond_pytorch("out", I32), "the caller chooses its type"
 
 
-WITH_INDICES = ("diopiSort", "diopiGather", "diopiIndexSelect", "diopiOneHot", "diopiNLLLoss", "diopiEmbedding")
+FUNCTIONS_WITH_INDICES = (
+    "diopiSort",
+    "diopiGather",
+    "diopiIndexSelect",
+    "diopiOneHot",
+    "diopiNLLLoss",
+    "diopiEmbedding",
+)
 
 
-@pytest.mark.parametrize("function", WITH_INDICES)
+@pytest.mark.parametrize("function", FUNCTIONS_WITH_INDICES)
 def test_int32_indices_are_open_exactly_if_pytorch_rejects_them(function: str) -> None:
     prototype = lookup(function)
     names = [*prototype.argument_dtypes, *(p.name for p in prototype.arguments), *(p.name for p in prototype.results)]
