@@ -37,6 +37,7 @@ class Conditions:
     Attributes:
         symptom, relation, pattern, state, trait: the alternatives for these fields of the signature. `none` stands for
             an empty field, and the trait `floating_type` for any floating-point type.
+        not_trait: the traits that the signature must not have.
         dtype: the alternatives for the element type of most cases.
         family: the alternatives for the family of the function of most cases.
         not_family: the families that the function must not belong to in most cases.
@@ -56,10 +57,15 @@ class Conditions:
             show whether the size matters. 0 stands for no limit.
         first_wrong: limits of an index. In most cases, the first wrong element has one of these numbers, or comes fewer
             than `NEAR` elements after it. If some cases have only row-major tensors, only these cases decide.
+        first_wrong_row: limits of an index of the first axis. In most of these cases, the first wrong element comes at
+            most `NEAR` elements after the start of one of these rows.
+        min_first_wrong: the least number of the first wrong element in most of these cases.
         period: the alternatives for the distance between the runs of wrong elements of most of these cases.
         max_wrong: the greatest number of wrong elements in the first incorrect tensor of every case. 0 stands for no
             limit.
         is_saturated: whether the worst element must be the largest or smallest finite number of its type in most cases.
+        numeric_dtype: the element types that cases of these functions with wrong numbers or rounding errors may have,
+            including cases with other causes.
         is_place_fixed: whether the worst element of tensors of equal shapes must have the same index in several cases.
     """
 
@@ -68,6 +74,7 @@ class Conditions:
     pattern: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     state: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    not_trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -86,9 +93,12 @@ class Conditions:
     max_factor: float = field(default=math.inf, metadata=_OPTIONAL)
     max_smallest_size: int = field(default=0, metadata=_OPTIONAL)
     first_wrong: Sequence[int] = field(default=(), metadata=_OPTIONAL)
+    first_wrong_row: Sequence[int] = field(default=(), metadata=_OPTIONAL)
+    min_first_wrong: int = field(default=0, metadata=_OPTIONAL)
     period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
     is_saturated: bool = field(default=False, metadata=_OPTIONAL)
+    numeric_dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     is_place_fixed: bool = field(default=False, metadata=_OPTIONAL)
 
 
@@ -132,6 +142,10 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
     of_signature = ("symptom", "relation", "pattern", "state", "trait")
     if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
         return False
+    if signature.trait in when.not_trait:
+        return False
+    if when.numeric_dtype and not group.numeric_types <= set(when.numeric_dtype):
+        return False
     if not all((_are_enough(when, group), _are_errors_expected(when, findings), _are_places_expected(when, findings))):
         return False
     if when.text and not any(part in signature.detail.lower() for part in when.text):
@@ -173,16 +187,30 @@ def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
 def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     """Return whether the wrong elements of most cases are where a diagnosis expects them."""
     row_major = [finding for finding in findings if not _NOT_ROW_MAJOR & finding.traits] or findings
-    late = sum(any(0 <= finding.first_wrong - first < NEAR for first in when.first_wrong) for finding in row_major)
+    enough = MIN_SHARE * len(row_major)
+    near = sum(_begins_near(finding.first_wrong, when.first_wrong) for finding in row_major)
+    in_rows = sum(
+        _begins_near(finding.first_wrong, [row * finding.row_length for row in when.first_wrong_row])
+        for finding in row_major
+        if finding.row_length
+    )
+    late = sum(finding.first_wrong >= when.min_first_wrong for finding in row_major)
     periodic = sum(finding.period in when.period for finding in row_major)
     saturated = sum(finding.is_saturated for finding in findings)
     return (
-        (not when.first_wrong or late >= MIN_SHARE * len(row_major))
-        and (not when.period or periodic >= MIN_SHARE * len(row_major))
+        (not when.first_wrong or near >= enough)
+        and (not when.first_wrong_row or in_rows >= enough)
+        and late >= enough
+        and (not when.period or periodic >= enough)
         and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
         and (not when.is_saturated or saturated >= MIN_SHARE * len(findings))
         and (not when.is_place_fixed or _is_place_fixed(findings))
     )
+
+
+def _begins_near(first_wrong: int, limits: Sequence[int]) -> bool:
+    """Return whether the first wrong element has one of these numbers, or comes soon after it."""
+    return any(0 <= first_wrong - limit < NEAR for limit in limits)
 
 
 _NOT_ROW_MAJOR = frozenset({"not_row_major", "result_not_row_major", "layout"})

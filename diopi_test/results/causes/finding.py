@@ -47,6 +47,8 @@ class Finding:
         wrong_count: the number of wrong elements of the first incorrect tensor; 0 if it is not known.
         is_saturated: whether the worst element of the first incorrect tensor is the largest number of its type.
         first_wrong: the number of the first wrong element if a pattern states it; else 0.
+        row_length: the number of elements per index of the first axis of the first incorrect tensor; 0 if that is not
+            known.
         period: the distance between the runs of wrong elements if a pattern states it; else 0.
         place: the shape of the first incorrect tensor and the index of its worst element; None if they are not known.
     """
@@ -65,6 +67,7 @@ class Finding:
     wrong_count: int = 0
     is_saturated: bool = False
     first_wrong: int = 0
+    row_length: int = 0
     period: int = 0
     place: tuple[str, tuple[int, ...]] | None = None
 
@@ -120,6 +123,7 @@ def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) 
         wrong_count=first.wrong_count,
         is_saturated=_is_saturated(first),
         first_wrong=_number_in_patterns(first, _FIRST),
+        row_length=_row_length(first),
         period=_number_in_patterns(first, _PERIOD),
         place=_place(first),
         correct_bits=count_correct_bits(first, deviation) if symptom == DeviationKind.rounding else None,
@@ -207,7 +211,7 @@ _PLACES = (
 """The kinds of patterns that describe places; the first one that a tensor has counts."""
 
 
-_FIRST = re.compile(r"from number (\d+) on")
+_FIRST = re.compile(r"(?:from number|elements, numbers) (\d+)")
 
 _PERIOD = re.compile(r"of every (\d+) elements")
 
@@ -240,6 +244,13 @@ _SHAPE = re.compile(r"^\w+ (\([\d, ]*\))")
 def _place(difference: Difference) -> tuple[str, tuple[int, ...]] | None:
     match = _SHAPE.match(difference.arguments.get(difference.tensor, ""))
     return (match[1], difference.index) if match else None
+
+
+def _row_length(difference: Difference) -> int:
+    """Return the number of elements per index of the first axis of an incorrect tensor; 0 if it is not known."""
+    match = _SHAPE.match(difference.arguments.get(difference.tensor, ""))
+    lengths = [int(number) for number in re.findall(r"\d+", match[1])] if match else []
+    return difference.total // lengths[0] if lengths and lengths[0] else 0
 
 
 # Details

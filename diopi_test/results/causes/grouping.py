@@ -49,11 +49,14 @@ class CaseGroup:
         signature: what the cases have in common.
         findings: the main findings of the cases.
         passed: the number of passed cases of the functions that fail.
+        numeric_types: the element types of all cases of these functions that have wrong numbers or rounding errors,
+            including cases with other signatures.
     """
 
     signature: Signature
     findings: Sequence[Finding]
     passed: int = 0
+    numeric_types: frozenset[str] = frozenset()
 
 
 def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
@@ -76,13 +79,19 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
     for function, findings in failed.items():
         for signature, finding in _signatures(_merge_vague(_mark_narrow(findings, passed[function])), passed[function]):
             groups[signature].append(finding)
+    numeric_types = {
+        function: {finding.record.dtype for finding in findings if is_numeric(finding)}
+        for function, findings in failed.items()
+    }
     return [
         CaseGroup(
             signature=signature,
             findings=findings,
-            passed=sum(len(passed[function]) for function in {finding.record.function for finding in findings}),
+            passed=sum(len(passed[function]) for function in functions),
+            numeric_types=frozenset().union(*(numeric_types[function] for function in functions)),
         )
         for signature, findings in groups.items()
+        for functions in [{finding.record.function for finding in findings}]
     ]
 
 
@@ -90,6 +99,9 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
 
 _LATE = "written_late"
 """Elements that are written too late are not yet written in cases in which they are read only once."""
+
+_OF_LATE_RESULTS = frozenset({"unchanged", "partly_unchanged"})
+"""Relations of a tensor that is read before the call has updated it."""
 
 INFORMATIVE_SIZE = 8
 """Elements of a tensor from which on the relation and the places of wrong elements are no chance."""
@@ -121,8 +133,8 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a function; wrong numbers have the relation and the pattern of the most frequent ones.
 
     Small tensors do not show in which relation or at which place elements are wrong. If larger tensors of the function
-    do, the function most likely has only this defect. If elements of any case are written late, unwritten elements of
-    other cases count as written late, too.
+    do, the function most likely has only this defect. If elements of any case are written late, unwritten elements and
+    tensors without their update in other cases count as written late, too.
     """
     numeric = [finding for finding in findings if is_numeric(finding)]
     voters = _informative(numeric)
@@ -138,8 +150,8 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     is_late = any(finding.symptom == _LATE for finding in findings)
     merged = []
     for finding in findings:
-        if is_late and finding.symptom == "unwritten":
-            merged.append(replace(finding, symptom=_LATE, pattern=""))
+        if is_late and (finding.symptom == "unwritten" or finding.relation in _OF_LATE_RESULTS):
+            merged.append(replace(finding, symptom=_LATE, relation="", pattern=""))
             continue
         if not is_numeric(finding):
             merged.append(finding)

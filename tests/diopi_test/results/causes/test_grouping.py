@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from io import StringIO
 
+import pytest
 from case_records import case_record, report_of
 from failed_cases import wrong_values
 from rich.console import Console
@@ -151,6 +152,46 @@ def test_everything_from_a_power_of_two_on_is_a_limit_of_16_bits() -> None:
     (cause,) = causes_of(record, *passed("diopiAdd[float32-b]"))
     assert cause.sentence == "wrong numbers after the first elements in diopiAdd"
     assert cause.diagnosis == "grid-of-16-bits"
+
+
+@pytest.mark.parametrize(("row", "diagnosis"), [(65_535, "grid-of-16-bits"), (8192, "part-after-a-limit"), (100, "")])
+def test_the_first_missing_row_tells_which_limit_a_kernel_has(row: int, diagnosis: str) -> None:
+    total, first = 70_001 * 5, row * 5
+    end = Pattern(PatternKind.end, f"the last {total - first} of {total}, all from number {first} on")
+    arguments = {name: "float32 (70001, 5), strides (5, 1)" for name in ("out", "input")}
+    record = wrong_values(
+        "diopiExp[float32-rows]", {"invented_nan": total - first}, total=total, patterns=[end], arguments=arguments
+    )
+    (cause,) = causes_of(record, *passed("diopiExp[float32-a]"))
+    assert cause.diagnosis == diagnosis
+
+
+def test_columns_after_a_power_of_two_are_a_limit_of_16_bits() -> None:
+    patterns = [
+        Pattern(PatternKind.slice, "exactly [:, 65536:]"),
+        Pattern(PatternKind.period, "4465 of every 70001 elements, numbers 65536 to 70000, 135537 to 140001, …"),
+    ]
+    record = wrong_values("diopiExp[float32-a]", {"wrong_value": 31_255}, total=490_007, patterns=patterns)
+    (cause,) = causes_of(record, *passed("diopiExp[float32-b]"))
+    assert cause.diagnosis == "grid-of-16-bits"
+
+
+def test_an_update_that_is_written_late_in_a_case_is_written_late_in_all_cases() -> None:
+    late = wrong_values("diopiAddInp[float32-a]", {"wrong_value": 9}, check="order")
+    late = replace(late, checks=tuple(replace(check, problems=("written_late",)) for check in late.checks))
+    unchanged = wrong_values("diopiAddInp[float32-b]", {"wrong_value": 100}, relation=ValueRelation.unchanged)
+    (cause,) = causes_of(late, unchanged)
+    assert (cause.cases, cause.diagnosis) == (2, "missing-stream-dependency")
+
+
+def test_wrong_numbers_of_wider_types_refute_sums_in_half_precision() -> None:
+    arguments = {"out": "float16 (100,), strides (1,)"}
+    half = wrong_values("diopiMean[float16-a]", {"wrong_value": 90}, arguments=arguments)
+    wide = wrong_values("diopiMean[float32-b]", {"rounding": 50}, arguments=OUT["float32"])
+    narrow = causes_of(half, *passed("diopiMean[float32-b]"))
+    assert [cause.diagnosis for cause in narrow] == ["half-accumulated-in-half"]
+    found = causes_of(half, wide, *passed("diopiMean[float32-a]"))
+    assert "half-accumulated-in-half" not in {cause.diagnosis for cause in found}
 
 
 def test_approximations_outside_their_range_have_some_correct_bits() -> None:
