@@ -81,7 +81,7 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", sampled(GROUPS, 4))
 def test_a_fault_affects_only_the_verdict_of_its_case(group: str, faulty_cpp: Path, tmp_path: Path) -> None:
     faults, options = GROUPS[group]
     assert run_each(faulty_cpp, faults, tmp_path, *options) == []
@@ -111,7 +111,7 @@ def test_a_hostile_text_does_not_reach_the_terminal(faulty_c: Path, tmp_path: Pa
     assert (tmp_path / "report.json").stat().st_size < 1_000_000
 
 
-@pytest.mark.parametrize(("fault", "verdict"), [("segfault*", "crashed"), ("hang*", "timed_out")])
+@pytest.mark.parametrize(("fault", "verdict"), sampled([("segfault*", "crashed"), ("hang*", "timed_out")], 1))
 def test_a_function_that_always_kills_its_process_is_abandoned(
     fault: str, verdict: str, faulty_c: Path, tmp_path: Path
 ) -> None:

@@ -133,7 +133,7 @@ def test_a_log_on_a_full_disk_does_not_prevent_the_report(tmp_path: Path) -> Non
         check(report)
 
 
-@pytest.mark.parametrize("option", ["--json", "--log"])
+@pytest.mark.parametrize("option", sampled(["--json", "--log"], 1))
 def test_a_device_is_not_replaced_by_a_file(option: str, tmp_path: Path) -> None:
     null = device(tmp_path / "null", "/dev/null")
     status, output = finish(run(tmp_path, option, null), tmp_path)

@@ -76,7 +76,7 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", sampled(GROUPS, 4))
 def test_a_fault_affects_only_the_verdict_of_its_case(group: str, tmp_path: Path) -> None:
     faults, options = GROUPS[group]
     assert run_each(VENDOR, faults, tmp_path, *options) == []

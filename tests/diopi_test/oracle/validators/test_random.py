@@ -31,11 +31,10 @@ from diopi_test.execution.verdict import Verdict
 
 @pytest.mark.parametrize(("name", "function"), CORRECT.items(), ids=list(CORRECT))
 def test_validator_accepts_correct_random_numbers(name: str, function: Function) -> None:
-    """Only two cases are tested, because the runs on `jax_cpu` and `torch_cpu` validate all of them."""
-    cases = select_cases(name, "smoke")
-    for case in draw_sample(cases, min(2, len(cases))):
-        result = outcome(name, function, case.label)
-        assert result.verdict is Verdict.passed, result.message
+    """Only one case is tested, because the runs on `jax_cpu` and `torch_cpu` validate all of them."""
+    (case,) = draw_sample(select_cases(name, "smoke"), 1)
+    result = outcome(name, function, case.label)
+    assert result.verdict is Verdict.passed, result.message
 
 
 def test_every_random_function_has_a_test() -> None:

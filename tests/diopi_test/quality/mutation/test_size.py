@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sampling import sampled
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
@@ -92,7 +93,7 @@ def test_long_sums_stop_growing_in_half_precision() -> None:
     assert float(np.asarray(round_block_sums_to(Dtype.bfloat16, ones) @ ones.T)[0, 0]) < 5000
 
 
-@pytest.mark.parametrize("function", ["diopiNegInp", "diopiMean", "diopiBernoulli"])
+@pytest.mark.parametrize("function", sampled(["diopiNegInp", "diopiMean", "diopiBernoulli"], 1))
 def test_large_cases_kill_all_mutants_that_depend_on_the_size(function: str) -> None:
     report = run_mutation_tests(function, "large")
     assert [result.mutant for result in report.survivors] == []
