@@ -98,7 +98,7 @@ FORMULAS: Mapping[str, Arguments] = {name: {"approximate": name} for name in ("n
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
 OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
-ONE_SIGN = "with a positive slope, input and result have the same sign"
+ONE_SIGN_REASON = "with a positive slope, input and result have the same sign"
 
 NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
 JUMPING: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
@@ -204,10 +204,10 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiLeakyReluBackward": [
         *with_all_patterns(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
         MATRIX_IN_ALL_DTYPES.with_domains(
-            NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN
+            NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN_REASON
         ),
         *(MATRIX.with_domains(NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
-        ENDS.with_domains(JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN),
+        ENDS.with_domains(JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN_REASON),
     ],
     "diopiSigmoid": [
         *with_all_patterns({"input": uniform(-9, 9)}),
@@ -249,7 +249,7 @@ OTHER_AXES = Axes.untested_templates(AXES)
 LONG = Axes.template("", (2, 2000), (1,))
 """An axis so long that sums along it show the width of the accumulator."""
 
-TRIVIAL = {
+TRIVIAL_REASONS = {
     "length-one": "the softmax of a single element is always 1",
     "all-masked": "the softmax of elements that are all -inf is NaN",
 }
@@ -344,7 +344,7 @@ SOFTMAX = (
 )
 
 
-@cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL)
+@cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL_REASONS)
 def softmax_cases(prototype: Prototype) -> Iterator[Case]:
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {"input": tensor(*template.sizes, layout=template.layout)}
@@ -368,7 +368,7 @@ GRADIENTS = (
 )
 
 
-@cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL)
+@cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL_REASONS)
 def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 

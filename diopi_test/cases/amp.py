@@ -82,7 +82,7 @@ def unscale_template(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-FOUND = "the result is 1 for any earlier value, because an element is not finite"
+ALREADY_FOUND_REASON = "the result is 1 for any earlier value, because an element is not finite"
 
 TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
 
@@ -90,17 +90,32 @@ UNSCALINGS = (
     unscale_template("finite", dtypes=floating, smoke=True),
     unscale_template("finite-tenth", 0.1, state=(), dtypes=floating),
     unscale_template(
-        "infinite", unusual={1: _normal_with_last(np.inf)}, dtypes=floating, smoke=True, non_discriminating=FOUND
+        "infinite",
+        unusual={1: _normal_with_last(np.inf)},
+        dtypes=floating,
+        smoke=True,
+        non_discriminating=ALREADY_FOUND_REASON,
     ),
     unscale_template(
-        "negative-infinite", unusual={0: _normal_with_last(-np.inf)}, dtypes=(F16, F32), non_discriminating=FOUND
+        "negative-infinite",
+        unusual={0: _normal_with_last(-np.inf)},
+        dtypes=(F16, F32),
+        non_discriminating=ALREADY_FOUND_REASON,
     ),
     unscale_template(
-        "nan-in-last", unusual={2: _normal_with_last(np.nan)}, dtypes=(BF16, F32), state=(), non_discriminating=FOUND
+        "nan-in-last",
+        unusual={2: _normal_with_last(np.nan)},
+        dtypes=(BF16, F32),
+        state=(),
+        non_discriminating=ALREADY_FOUND_REASON,
     ),
     unscale_template("found-before", found_inf=1.0, dtypes=(F16, F32)),
     unscale_template(
-        "found-twice", 0.25, found_inf=1.0, unusual={0: _normal_with_last(np.nan)}, non_discriminating=FOUND
+        "found-twice",
+        0.25,
+        found_inf=1.0,
+        unusual={0: _normal_with_last(np.nan)},
+        non_discriminating=ALREADY_FOUND_REASON,
     ),
     unscale_template("overflowing-result", 4.0, unusual={0: _normal_with_last(6e4)}, dtypes=(F16,)),
     unscale_template("overflowing-result", 2.0**9, unusual={0: _normal_with_last(2.0**120)}, dtypes=(BF16, F32)),
@@ -119,13 +134,16 @@ UNSCALINGS = (
         "infinite-in-last-of-many",
         shapes=MANY_SHAPES,
         unusual={149: _normal_with_last(np.inf)},
-        non_discriminating=FOUND,
+        non_discriminating=ALREADY_FOUND_REASON,
     ),
     unscale_template(
-        "infinite-at-the-end", shapes=((7,), (1031,)), unusual={1: _normal_with_last(np.inf)}, non_discriminating=FOUND
+        "infinite-at-the-end",
+        shapes=((7,), (1031,)),
+        unusual={1: _normal_with_last(np.inf)},
+        non_discriminating=ALREADY_FOUND_REASON,
     ),
     unscale_template("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), large=True),
-    unscale_template("half-far-apart", dtypes=(F16,), non_discriminating=FOUND, large=True).replace(
+    unscale_template("half-far-apart", dtypes=(F16,), non_discriminating=ALREADY_FOUND_REASON, large=True).replace(
         arguments={
             "scaled_grads": [
                 tensor(509, domain=ORDINARY),
@@ -163,19 +181,19 @@ def update_template(
     return CaseTemplate(label, arguments=arguments, **fields).replace(dtypes=DtypeSelection.all)
 
 
-RESET = "any infinity resets the tracker, whatever its position is"
+RESET_REASON = "any infinity resets the tracker, whatever its position is"
 
 UPDATES = (
     update_template("waits", smoke=True),
     update_template("grows", tracker=9, smoke=True),
-    update_template("backs-off", found_inf=1.0, smoke=True, non_discriminating=RESET),
+    update_template("backs-off", found_inf=1.0, smoke=True, non_discriminating=RESET_REASON),
     update_template("almost-due", tracker=8),
     update_template("overdue", tracker=10),
-    update_template("backs-off-when-due", tracker=9, found_inf=1.0, non_discriminating=RESET),
+    update_template("backs-off-when-due", tracker=9, found_inf=1.0, non_discriminating=RESET_REASON),
     update_template("grows-every-step", tracker=0, interval=1, growth=1.5),
     update_template("starts", tracker=0, shape=()),
     update_template("odd-growth", 1000.5, 4, interval=5, growth=1.7, shape=()),
-    update_template("backs-off-by-nothing", found_inf=1.0, backoff=1.0, non_discriminating=RESET),
+    update_template("backs-off-by-nothing", found_inf=1.0, backoff=1.0, non_discriminating=RESET_REASON),
     update_template("odd-backoff", 1000.5, found_inf=1.0, backoff=0.3, shape=()),
     update_template("too-large-to-grow", 2.0**127, 9),
     update_template("as-large-as-can-be", 2.0**126, 9),

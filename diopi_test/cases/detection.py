@@ -83,14 +83,14 @@ SUPPRESSIONS = (
     boxes_template("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), large=True),
 )
 
-ALL_KEPT = {
+ALL_KEPT_REASONS = {
     "one": "no overlap exceeds the threshold 1",
     "single": "a single box is always kept",
     "not-above": "both boxes are kept, as if they did not overlap",
 }
 
 
-register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT)
+register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT_REASONS)
 
 
 # Regions

@@ -162,7 +162,7 @@ CONVOLUTIONS = (
 MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(large=True)
 GROUPS = MANY_CHANNELS.with_sizes("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1))
 
-ALONE = {
+CONVOLUTION_REASONS = {
     "undefined": "every sum over positions includes a NaN",
     "without-bias": "terms that are not added have the gradient 0",
 }
@@ -172,7 +172,7 @@ register(
     "diopiModulatedDeformConvMmcv",
     templates=(*CONVOLUTIONS, MANY_CHANNELS),
     derive=convolution_arguments,
-    non_discriminating=ALONE,
+    non_discriminating=CONVOLUTION_REASONS,
 )
 register(
     "diopiDeformConvBackwardInputMmcv",
@@ -180,7 +180,7 @@ register(
     "diopiModulatedDeformConvBackwardMmcv",
     templates=(*CONVOLUTIONS, GROUPS),
     derive=convolution_arguments,
-    non_discriminating=ALONE,
+    non_discriminating=CONVOLUTION_REASONS,
 )
 
 # Multi-scale deformable attention

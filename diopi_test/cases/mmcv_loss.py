@@ -208,7 +208,7 @@ WHOLE = {
 }
 """Small numbers whose squares and sums every element type represents, with differences other than 0."""
 
-NO_CHOICE = "there is only one candidate for the nearest point"
+NO_CHOICE_REASON = "there is only one candidate for the nearest point"
 
 POINTS = (
     point_template("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
@@ -216,9 +216,9 @@ POINTS = (
     point_template("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
     point_template("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=DtypeSelection.all),
     point_template("equal-points", 1, 4, 4, choice([0.5]), non_discriminating="all distances are 0"),
-    point_template("one-point", 2, 1, 5, non_discriminating=NO_CHOICE),
-    point_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=NO_CHOICE),
-    point_template("one-each", 3, 1, 1, non_discriminating=NO_CHOICE),
+    point_template("one-point", 2, 1, 5, non_discriminating=NO_CHOICE_REASON),
+    point_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=NO_CHOICE_REASON),
+    point_template("one-each", 3, 1, 1, non_discriminating=NO_CHOICE_REASON),
     point_template("far", 1, 8, 7, normal(0.5, 1000)),
     point_template("tiny", 1, 8, 7, normal(1e-4)),
     point_template("long", 1, 90, 110),

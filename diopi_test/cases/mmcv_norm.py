@@ -90,7 +90,7 @@ The values are small integers, and each channel has a power of two elements, so 
 
 EXACT_BATCHES = (*BATCHES, batch_template("exact", (4, 5, 8), **EXACT))
 
-NON_DISCRIMINATING_SPREADS = {
+SPREAD_REASONS = {
     "infinite": "the distance of an infinity from any mean is infinite",
     "undefined": "the sum of a channel with NaN is NaN",
 }
@@ -101,7 +101,7 @@ register(
     "diopiSyncBnVarMmcv",
     "diopiSyncBnBackwardParamMmcv",
     templates=EXACT_BATCHES,
-    non_discriminating=NON_DISCRIMINATING_SPREADS,
+    non_discriminating=SPREAD_REASONS,
 )
 
 
@@ -223,7 +223,7 @@ def activation_template(
 REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
 """Results of the forward function, of which only the sign counts; 0 counts as negative."""
 
-ZERO = "the second derivative is 0"
+ZERO_DERIVATIVE_REASON = "the second derivative is 0"
 
 ACTIVATIONS = (
     activation_template("plain", **SMOKE_IN_ALL_DTYPES),
@@ -231,10 +231,10 @@ ACTIVATIONS = (
     activation_template("no-refer", refer=False, dtypes=DtypeSelection.all),
     activation_template("neither", bias=False, refer=False, dtypes=DtypeSelection.all),
     activation_template("gradient", (2, 3, 7), grad=1, bias=False, dtypes=DtypeSelection.all),
-    activation_template("second", grad=2, non_discriminating=ZERO),
+    activation_template("second", grad=2, non_discriminating=ZERO_DERIVATIVE_REASON),
     activation_template("linear", act=1, dtypes=DtypeSelection.all),
     activation_template("linear-gradient", act=1, grad=1, bias=False),
-    activation_template("linear-second", act=1, grad=2, non_discriminating=ZERO),
+    activation_template("linear-second", act=1, grad=2, non_discriminating=ZERO_DERIVATIVE_REASON),
     activation_template("matrix", (7, 5), alpha=-0.3),
     activation_template("rank-5", (2, 3, 2, 2, 3), scale=-0.7),
     activation_template("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),

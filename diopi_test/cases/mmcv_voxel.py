@@ -128,8 +128,8 @@ def with_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
     return template.with_sizes(label, deterministic=False)
 
 
-NONE_INSIDE = {"none-inside": "no point is in the grid"}
-FEW_POINTS = {
+NONE_INSIDE_REASONS = {"none-inside": "no point is in the grid"}
+FEW_POINTS_REASONS = {
     "one-cell|in-any-order-one-cell": "the only cell is (0, 0, 0)",
     "one-point|in-any-order-one-point": "a single point gives one voxel with one point",
     "one-point-a-voxel|in-any-order-one-point-a-voxel": "every voxel has one point",
@@ -152,10 +152,10 @@ register(
     "diopiHardVoxelizeMmcv",
     templates=(*POINTS, *LIMITS, *LARGE_POINTS, *map(with_any_order, ANY_ORDER)),
     derive=voxel_arguments,
-    non_discriminating={**NONE_INSIDE, **FEW_POINTS},
+    non_discriminating={**NONE_INSIDE_REASONS, **FEW_POINTS_REASONS},
 )
 CELLS = (*POINTS, *LARGE_POINTS)
-register("diopiDynamicVoxelizeMmcv", templates=CELLS, derive=cell_arguments, non_discriminating=NONE_INSIDE)
+register("diopiDynamicVoxelizeMmcv", templates=CELLS, derive=cell_arguments, non_discriminating=NONE_INSIDE_REASONS)
 
 # Reduction by voxel
 

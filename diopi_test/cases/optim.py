@@ -353,7 +353,7 @@ def clip_template(
     return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **fields})
 
 
-NO_LENGTH = "gradients with the norm 0 stay 0"
+NO_LENGTH_REASON = "gradients with the norm 0 stay 0"
 TWO, THREE = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
 
 FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
@@ -369,8 +369,8 @@ CLIPS = (
     clip_template("minimum", 0.01, -inf, TWO),
     clip_template("count", 2.0, 0.0, (*THREE, ()), dtypes=(F32, BF16)),
     clip_template("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
-    clip_template("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
-    clip_template("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
+    clip_template("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH_REASON),
+    clip_template("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH_REASON),
     clip_template(
         "max-norm-0", 0.0, domain=uniform(0.5, 2), non_discriminating="gradients that are clipped to the norm 0 are 0"
     ),
@@ -411,9 +411,11 @@ def clip_grad_norm_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, CLIPS)
 
 
-NO_MEMORY = "the decay is 0, so the earlier state does not affect the result"
+NO_MEMORY_REASON = "the decay is 0, so the earlier state does not affect the result"
 CaseFacts(number_choices=[NumberChoice("dampening", "whole", 2.0)]).declare("diopiSgd")
 CaseFacts(
-    number_choices=[NumberChoice(name, "zero", 0.0, non_discriminating=NO_MEMORY) for name in ("beta1", "beta2")]
+    number_choices=[NumberChoice(name, "zero", 0.0, non_discriminating=NO_MEMORY_REASON) for name in ("beta1", "beta2")]
 ).declare("diopiAdam", "diopiAdamW", "diopiFusedAdamW")
-CaseFacts(number_choices=[NumberChoice("rho", "zero", 0.0, non_discriminating=NO_MEMORY)]).declare("diopiAdadelta")
+CaseFacts(number_choices=[NumberChoice("rho", "zero", 0.0, non_discriminating=NO_MEMORY_REASON)]).declare(
+    "diopiAdadelta"
+)

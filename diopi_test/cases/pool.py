@@ -145,7 +145,7 @@ def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
     return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
 
 
-AND_FLOAT16, AND_BFLOAT16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
+F32_AND_F16, F32_AND_BF16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
 
 PLAIN = CaseTemplate("plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3)), dtypes=floating, smoke=True)
 PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
@@ -158,7 +158,7 @@ LAYOUTS = (
     BOX.with_sizes("unbatched", leading=(3,)),
     CaseTemplate("no-samples", Windows((4, 5, 6), (2, 3, 2), leading=(0, 3))),
     CaseTemplate("one-channel", Windows((3, 4, 7), (2, 2, 3), leading=(3, 1))),
-    BOX.with_sizes("channels-last", leading=(2, 3)).replace(layout=channels_last, dtypes=AND_FLOAT16),
+    BOX.with_sizes("channels-last", leading=(2, 3)).replace(layout=channels_last, dtypes=F32_AND_F16),
     CaseTemplate(
         "many-channels-last", Windows((2, 3, 5), leading=(1, 37)), layout=channels_last, domains={"input": normal()}
     ),
@@ -179,7 +179,7 @@ SLIDING = (
     CaseTemplate("ceil-fitting", Windows((4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True)),
     CaseTemplate("default-stride", Windows((4, 6, 7), (2, 3, 3))),
     CaseTemplate("gaps", Windows((5, 7, 8), (2, 2, 2), (3, 4, 3))),
-    CaseTemplate("overlapping", Windows((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=AND_BFLOAT16),
+    CaseTemplate("overlapping", Windows((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=F32_AND_BF16),
     CaseTemplate("whole", Windows((3, 4, 5), (3, 4, 5), leading=(3, 5))),
     CaseTemplate("one-element-windows", Windows((3, 2, 4), (1, 1, 1))),
     CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading=(1, 2))),
@@ -204,18 +204,18 @@ EDGES = (
         "some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=DtypeSelection.leading
     ),
     PADDED.replace("nan", domains={"input": with_value_in_middle(nan, distinct)}),
-    PADDED.replace("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
-    PADDED.replace("several-nan", domains={"input": _draw_half_with_nans}, dtypes=AND_FLOAT16),
-    PADDED.replace("subnormal", domains={"input": _draw_subnormal}, dtypes=AND_FLOAT16),
+    PADDED.replace("ties", domains={"input": TIED}, dtypes=F32_AND_F16),
+    PADDED.replace("several-nan", domains={"input": _draw_half_with_nans}, dtypes=F32_AND_F16),
+    PADDED.replace("subnormal", domains={"input": _draw_subnormal}, dtypes=F32_AND_F16),
     PADDED.with_sizes("indices32", indices=Dtype.int32).replace(dtypes=DtypeSelection.leading),
 )
 """Templates for maxima by sliding windows only."""
 
 EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
-ALL_LARGE = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
+LARGE_INTEGERS = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
 
 EXACT_SUMS = CaseTemplate(
-    "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2)), domains=ALL_LARGE, **EXACT
+    "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2)), domains=LARGE_INTEGERS, **EXACT
 )
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
@@ -238,12 +238,12 @@ DIVISORS = (
     CEIL_PADDED.with_sizes("ceil-divided-by-1", divisor=1),
 )
 
-_ALIKE = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading=(1, 2)))
-ALIKE = (
-    _ALIKE,
-    _ALIKE.with_sizes("alike-kernel", kernel=(3, 3, 3)),
-    _ALIKE.with_sizes("alike-stride", stride=(4, 4, 4)),
-    _ALIKE.with_sizes("alike-padding", padding=(0, 0, 0)),
+_EQUAL_SHAPES = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading=(1, 2)))
+EQUAL_SHAPES = (
+    _EQUAL_SHAPES,
+    _EQUAL_SHAPES.with_sizes("alike-kernel", kernel=(3, 3, 3)),
+    _EQUAL_SHAPES.with_sizes("alike-stride", stride=(4, 4, 4)),
+    _EQUAL_SHAPES.with_sizes("alike-padding", padding=(0, 0, 0)),
 )
 """Windows for which input and result have the same shapes, while one attribute differs."""
 
@@ -251,7 +251,7 @@ ADAPTIVE = (
     CaseTemplate("plain", Windows((3, 5, 4), output=(2, 3, 3), leading=(1, 2)), dtypes=floating, smoke=True),
     CaseTemplate("divisible", Windows((4, 6, 8), output=(2, 3, 4))),
     CaseTemplate("uneven", Windows((3, 7, 11), output=(2, 5, 4)), dtypes=floating),
-    CaseTemplate("to-one", Windows((3, 4, 5), output=(1, 1, 1), leading=(3, 5)), dtypes=AND_BFLOAT16),
+    CaseTemplate("to-one", Windows((3, 4, 5), output=(1, 1, 1), leading=(3, 5)), dtypes=F32_AND_BF16),
     CaseTemplate("same-size", Windows((3, 2, 4), output=(3, 2, 4))),
     CaseTemplate("enlarging", Windows((3, 2, 4), output=(5, 3, 7))),
     CaseTemplate("one-axis-whole", Windows((3, 4, 6), output=(3, 1, 4))),
@@ -262,21 +262,21 @@ ADAPTIVE = (
     *(template.with_sizes(template.label, output=(2, 3, 4)) for template in LAYOUTS),
 )
 
-TOO_LARGE = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
+LARGE_MEANS = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
 
 ADAPTIVE_MAXIMA = (
-    CaseTemplate("ties", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": TIED}, dtypes=AND_FLOAT16),
+    CaseTemplate("ties", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": TIED}, dtypes=F32_AND_F16),
     CaseTemplate(
-        "several-nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_half_with_nans}, dtypes=AND_FLOAT16
+        "several-nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_half_with_nans}, dtypes=F32_AND_F16
     ),
     CaseTemplate(
-        "subnormal", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_subnormal}, dtypes=AND_FLOAT16
+        "subnormal", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_subnormal}, dtypes=F32_AND_F16
     ),
     CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _draw_half_infinite}),
     CaseTemplate("indices32", Windows((5, 7, 6), output=(3, 4, 4), indices=Dtype.int32)),
 )
 
-FEW_AMONG_MANY = CaseTemplate(
+NAN_OF_MANY = CaseTemplate(
     "one-nan-of-many",
     Windows((2, 2, 1031), output=(1, 1, 515), leading=(1, 5)),
     domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
@@ -284,10 +284,10 @@ FEW_AMONG_MANY = CaseTemplate(
 )
 """A large input with a single NaN; kernels take maxima of many elements by vectors or through a library."""
 
-FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
+FEW_MAXIMA = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
 
 EXACT_GRADIENTS = CaseTemplate(
-    "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8)), domains=FEW_WINNERS, **EXACT
+    "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT
 )
 """Many windows share a maximum; float32 represents the sums of their gradients exactly, half precision does not."""
 
@@ -308,13 +308,13 @@ FURTHER_SIZES = (
 
 KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "MaxPool": (*SLIDING, *EDGES, *WINDOWED),
-    "AvgPool": (*SLIDING, *MEANS, *DIVISORS, *ALIKE, *UNDILATED),
+    "AvgPool": (*SLIDING, *MEANS, *DIVISORS, *EQUAL_SHAPES, *UNDILATED),
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
-    "AdaptiveAvgPool": (*ADAPTIVE, TOO_LARGE, EXACT_SUMS, *FURTHER_SIZES),
+    "AdaptiveAvgPool": (*ADAPTIVE, LARGE_MEANS, EXACT_SUMS, *FURTHER_SIZES),
 }
 
-WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True)
-LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
+LARGE_WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True)
+LARGE_LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
 HALF = CaseTemplate(
     "half-channels-last",
     Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading=(7, 131)),
@@ -330,24 +330,24 @@ LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 
 def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
     """Return the templates of large cases for a kind of pooling."""
-    wide, long = WIDE.with_sizes(leading=WIDE_LEADING[rank]), LONG.with_sizes(leading=LONG_LEADING[rank])
+    wide, long = LARGE_WIDE.with_sizes(leading=WIDE_LEADING[rank]), LARGE_LONG.with_sizes(leading=LONG_LEADING[rank])
     if "Adaptive" not in kind:
         return wide, long, HALF
     return wide.with_sizes(output=(2, 4, 46)), long.with_sizes(output=(1, 7, 517)), HALF.with_sizes(output=(3, 5, 7))
 
 
 RANKS = (1, 2, 3)
-FORMS = ("", "Backward", "WithIndices")
+SUFFIXES = ("", "Backward", "WithIndices")
 
 
-FEW_WINDOWS = {
+WINDOW_REASONS = {
     "(MaxPool-)?dilation-[24]-stride-[24]": "the windows are far apart, so few elements have a gradient other than 0"
 }
 
 
 @cases_for(
-    *(f"diopi{k}{n}d{form}" for k in KINDS for n in RANKS for form in FORMS[: 3 if "Max" in k else 2]),
-    non_discriminating=FEW_WINDOWS,
+    *(f"diopi{k}{n}d{form}" for k in KINDS for n in RANKS for form in SUFFIXES[: 3 if "Max" in k else 2]),
+    non_discriminating=WINDOW_REASONS,
 )
 def pooling_cases(prototype: Prototype) -> Iterator[Case]:
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
@@ -357,7 +357,7 @@ def pooling_cases(prototype: Prototype) -> Iterator[Case]:
     )
     yield from _expand(prototype, kind, _large_templates(kind, _rank(prototype)))
     if "Max" in kind and not prototype.name.endswith("Backward"):
-        yield from _expand(prototype, kind, [FEW_AMONG_MANY])
+        yield from _expand(prototype, kind, [NAN_OF_MANY])
     if "Max" in kind and prototype.name.endswith("Backward"):
         yield from _expand(prototype, kind, [EXACT_GRADIENTS])
         yield from _foreign_index_cases(prototype, kind)
@@ -379,23 +379,26 @@ def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
     return _expand(prototype, kind, [other_values], arguments)
 
 
-NOTHING: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))
+ZERO_ATTRIBUTES: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))
 
 CHOICES = {
     ("max", False): ("MaxPool", (*SLIDING[:6], *EDGES[:4], *LAYOUTS[:4])),
     ("avg", False): (
         "AvgPool",
         (
-            *(*SLIDING[:6], *MEANS, *LAYOUTS[:4], *ALIKE),
+            *(*SLIDING[:6], *MEANS, *LAYOUTS[:4], *EQUAL_SHAPES),
             PADDED.with_sizes("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
             PADDED.replace("indices-ignored", {"indices": tensor(1, dtype=Dtype.int64, domain=choice([-7]))}),
         ),
     ),
     ("max", True): (
         "AdaptiveMaxPool",
-        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **NOTHING)),
+        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
     ),
-    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **NOTHING))),
+    ("avg", True): (
+        "AdaptiveAvgPool",
+        (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
+    ),
 }
 """The kind of pooling for every mode and `adaptive`, and its windows; some have attributes that don't count."""
 
@@ -407,7 +410,7 @@ FURTHER_CHOICES = {
 }
 
 
-@cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORMS[:2]), non_discriminating=FEW_WINDOWS)
+@cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in SUFFIXES[:2]), non_discriminating=WINDOW_REASONS)
 def pool_cases(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, _) in CHOICES.items():
         wide, long, half = _large_templates(kind, _rank(prototype))

@@ -33,10 +33,10 @@ from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
 
-INFINITE = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
+WITH_INFINITIES = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
 """Nine different numbers; the only NaN counts as the largest."""
 
-EQUALS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
+WITH_EQUAL_NUMBERS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
 """Equal numbers of every kind: 0.0 equals −0.0, and all NaNs are equal, whatever their sign bit."""
 
 
@@ -50,9 +50,10 @@ def draw_neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
 """Element types whose numbers lose digits in a conversion to the next narrower type."""
 
-REPEATED = integer_values(0, 3)
+FEW_VALUES = integer_values(0, 3)
+"""Small integers, of which several elements are equal."""
 
-ONE_PLACE = "on an axis of size 1, every position is 0"
+ONE_PLACE_REASON = "on an axis of size 1, every position is 0"
 
 AXES: Mapping[str, tuple[Shape, int]] = {
     "columns": ((7, 5), 0),
@@ -76,7 +77,7 @@ def untested_shapes(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str,
     return list(untested_axes({(len(template.sizes), template.argument("dim")) for template in templates}))
 
 
-PLACES = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
+LAYOUT_PAIRS = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
 
 STRIDED_IN_ALL_DTYPES: Mapping[str, Any] = {
     "layout": strided,
@@ -112,26 +113,29 @@ def sort_template(
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
-WAYS = tuple(product((False, True), (None, False, True)))
-"""Whether descending, and whether stable."""
+SORT_OPTIONS = tuple(product((False, True), (None, False, True)))
+"""Values of `descending` and `stable`."""
 
 SORT = (
     sort_template("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
     sort_template("inner-descending", (2, 6, 3), -2, True, False, **STRIDED_IN_ALL_DTYPES),
-    sort_template("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
-    sort_template("stable-descending", (9, 4), 0, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
-    sort_template("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
+    sort_template("stable", (4, 9), 1, False, True, FEW_VALUES, **SMOKE_IN_ALL_DTYPES),
+    sort_template("stable-descending", (9, 4), 0, True, True, FEW_VALUES, **TRANSPOSED_IN_ALL_DTYPES),
+    sort_template("any-order", (4, 9), 1, False, None, FEW_VALUES, dtypes=DtypeSelection.all),
     *CaseTemplate.cycle_layouts(
-        [sort_template(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES
+        [sort_template(label, *AXES[label], *way) for label, way in zip(AXES, cycle(SORT_OPTIONS), strict=False)],
+        *LAYOUT_PAIRS,
     ),
     *(
-        sort_template(f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, EQUALS)
-        for way in WAYS
+        sort_template(
+            f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, WITH_EQUAL_NUMBERS
+        )
+        for way in SORT_OPTIONS
     ),
-    sort_template("equals-of-halves", (26,), 0, True, True, EQUALS, dtypes=half),
-    sort_template("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
-    sort_template("infinite", (9,), 0, False, None, INFINITE, dtypes=floating),
-    sort_template("infinite-descending", (9,), 0, True, None, INFINITE),
+    sort_template("equals-of-halves", (26,), 0, True, True, WITH_EQUAL_NUMBERS, dtypes=half),
+    sort_template("any-order-of-equals", (26,), 0, True, False, WITH_EQUAL_NUMBERS, dtypes=half),
+    sort_template("infinite", (9,), 0, False, None, WITH_INFINITIES, dtypes=floating),
+    sort_template("infinite-descending", (9,), 0, True, None, WITH_INFINITIES),
     sort_template("subnormal", (9,), 0, False, True, subnormal, dtypes=floating),
     sort_template("subnormal-descending", (27,), 0, True, True, subnormal),
     sort_template("whole-range", (5, 8), 1, False, True, full_range, dtypes=integer),
@@ -139,40 +143,45 @@ SORT = (
     sort_template("neighbours", (40,), 0, False, None, draw_neighbours, dtypes=PRECISE),
     sort_template("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
     sort_template("expanded", (4, 6), 1, False, True, layout=expanded),
-    sort_template("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
-    sort_template("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
-    sort_template("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
+    sort_template("long-of-few", (1031,), 0, True, True, FEW_VALUES, dtypes=(Dtype.float32, Dtype.uint8)),
+    sort_template("stable-long-rows", (3, 300), -1, False, True, FEW_VALUES, dtypes=(Dtype.float32, *half)),
+    sort_template("stable-power-of-two", (256, 2), 0, True, True, FEW_VALUES),
     sort_template("very-long", (4099,), 0, True, True, integer_values(-999, 999)),
-    sort_template("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
-    sort_template("int32-positions", (4, 9), 1, True, True, REPEATED, results={"indices": INT32, "out": INT32}),
+    sort_template("long-any-order", (1031,), 0, False, False, FEW_VALUES, dtypes=(Dtype.float32, Dtype.bool)),
+    sort_template("int32-positions", (4, 9), 1, True, True, FEW_VALUES, results={"indices": INT32, "out": INT32}),
     sort_template(
-        "int32-positions-any-order", (4, 9), 1, True, None, REPEATED, results={"indices": INT32, "out": INT32}
+        "int32-positions-any-order", (4, 9), 1, True, None, FEW_VALUES, results={"indices": INT32, "out": INT32}
     ),
 )
 
-OTHER_AXES = tuple(
+SORT_ALONG_OTHER_AXES = tuple(
     sort_template(label, shape, dim, *way)
-    for (label, shape, dim), way in zip(untested_shapes(SORT), cycle(WAYS), strict=False)
+    for (label, shape, dim), way in zip(untested_shapes(SORT), cycle(SORT_OPTIONS), strict=False)
 )
 
-FAR_ROWS: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "large": True}
+FAR_APART_HALF: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "large": True}
 
 LARGE_SORT = (
     sort_template("long-rows", (3, 32_003), 1, False, None, large=True),
     sort_template("many-rows", (70_001, 3), 1, False, None, large=True),
     sort_template("long-columns", (4097, 17), 0, False, None, large=True),
-    sort_template("half-far-apart", (67, 1031), 1, False, None, **FAR_ROWS),
+    sort_template("half-far-apart", (67, 1031), 1, False, None, **FAR_APART_HALF),
 )
 
-ARGSORT = (*SORT, sort_template("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES, *LARGE_SORT)
+ARGSORT = (*SORT, sort_template("no-axis", (4, 3, 7), None, True, False), *SORT_ALONG_OTHER_AXES, *LARGE_SORT)
 
 register(
     "diopiSort",
-    templates=(*SORT, *OTHER_AXES, *LARGE_SORT),
+    templates=(*SORT, *SORT_ALONG_OTHER_AXES, *LARGE_SORT),
     derive=derive_single_tensor(),
-    non_discriminating={"length-one": ONE_PLACE},
+    non_discriminating={"length-one": ONE_PLACE_REASON},
 )
-register("diopiArgsort", templates=ARGSORT, derive=derive_single_tensor(), non_discriminating={"length-one": ONE_PLACE})
+register(
+    "diopiArgsort",
+    templates=ARGSORT,
+    derive=derive_single_tensor(),
+    non_discriminating={"length-one": ONE_PLACE_REASON},
+)
 
 
 def topk_template(
@@ -202,9 +211,9 @@ TOPK = (
     topk_template("smallest", (9, 4), 0, 4, False, True, **SMOKE_IN_ALL_DTYPES),
     topk_template("inner", (2, 6, 3), -2, 2, True, True, **STRIDED_IN_ALL_DTYPES),
     topk_template("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
-    topk_template("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
-    topk_template("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
-    *CaseTemplate.cycle_layouts(half_templates(), *PLACES),
+    topk_template("any-of-equals", (4, 9), 1, 4, True, True, FEW_VALUES, **TRANSPOSED_IN_ALL_DTYPES),
+    topk_template("smallest-of-equals", (4, 9), 1, 4, False, False, FEW_VALUES),
+    *CaseTemplate.cycle_layouts(half_templates(), *LAYOUT_PAIRS),
     topk_template("one", (4, 7), 1, 1, True, False),
     topk_template("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
     topk_template("many-of-very-many", (4099,), 0, 1025, False, True),
@@ -213,10 +222,12 @@ TOPK = (
     topk_template("all-smallest", (4, 7), 0, 4, False, True),
     topk_template("all-any-order", (4, 7), 1, 7, True, False),
     topk_template("none", (4, 7), 1, 0, True, True),
-    topk_template("equals", (3, 26), 1, 9, True, True, EQUALS, dtypes=(Dtype.float32, Dtype.bfloat16)),
-    topk_template("equals-smallest", (3, 26), 1, 9, False, True, EQUALS, dtypes=(Dtype.float32, Dtype.float16)),
-    topk_template("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
-    topk_template("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
+    topk_template("equals", (3, 26), 1, 9, True, True, WITH_EQUAL_NUMBERS, dtypes=(Dtype.float32, Dtype.bfloat16)),
+    topk_template(
+        "equals-smallest", (3, 26), 1, 9, False, True, WITH_EQUAL_NUMBERS, dtypes=(Dtype.float32, Dtype.float16)
+    ),
+    topk_template("infinite", (9,), 0, 4, True, True, WITH_INFINITIES, dtypes=floating),
+    topk_template("infinite-smallest", (9,), 0, 8, False, True, WITH_INFINITIES),
     topk_template("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
     topk_template("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
     topk_template("whole-range", (5, 8), 1, 3, True, True, full_range, dtypes=integer),
@@ -225,7 +236,7 @@ TOPK = (
     topk_template("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
 )
 
-TOPK_ALONG = tuple(
+TOPK_ALONG_OTHER_AXES = tuple(
     topk_template(label, shape, dim, (shape[dim] + 1) // 2, *way)
     for (label, shape, dim), way in zip(
         untested_shapes(TOPK), cycle(product((True, False), (True, False))), strict=False
@@ -235,18 +246,18 @@ TOPK_ALONG = tuple(
 LARGE_TOPK = (
     topk_template("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
     topk_template("many-rows", (70_001, 5), 1, 2, True, True, large=True),
-    topk_template("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_ROWS),
+    topk_template("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_APART_HALF),
 )
 
 register(
     "diopiTopk",
-    templates=(*TOPK, *TOPK_ALONG, *LARGE_TOPK),
+    templates=(*TOPK, *TOPK_ALONG_OTHER_AXES, *LARGE_TOPK),
     derive=derive_single_tensor(),
-    non_discriminating={"length-one": ONE_PLACE},
+    non_discriminating={"length-one": ONE_PLACE_REASON},
 )
 
-MATRIX = distinct_positions(4, 6, below=6, axis=1)
-CUBE = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
+MATRIX_POSITIONS = distinct_positions(4, 6, below=6, axis=1)
+CUBE_POSITIONS = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
 
 
 @dataclass(frozen=True)
@@ -273,9 +284,9 @@ def sorted_rows(rows: int, length: int) -> AxisSort:
 
 
 SORT_BACKWARD = (
-    CaseTemplate("rows", AxisSort((4, 6), 1, MATRIX), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("rows", AxisSort((4, 6), 1, MATRIX_POSITIONS), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("maxima", AxisSort((4, 6), 0, literal([3, 0, 2, 2, 1, 0]), keepdim=False), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("inner", AxisSort((3, 5, 4), -2, CUBE), **STRIDED_IN_ALL_DTYPES),
+    CaseTemplate("inner", AxisSort((3, 5, 4), -2, CUBE_POSITIONS), **STRIDED_IN_ALL_DTYPES),
     CaseTemplate("topk", AxisSort((7, 3), 0, distinct_positions(4, 3, below=7)), **TRANSPOSED_IN_ALL_DTYPES),
     CaseTemplate("maxima-of-last", AxisSort((3, 4), -1, literal([3, 0, 2]), keepdim=False), layout=strided),
     CaseTemplate(
@@ -295,7 +306,7 @@ SORT_BACKWARD = (
     CaseTemplate("no-rows", AxisSort((0, 3), 1, distinct_positions(0, 3, below=3, axis=1))),
     CaseTemplate("long", AxisSort((1031,), 0, distinct_positions(515, below=1031))),
 )
-SORT_BACKWARD_ALONG = tuple(
+SORT_BACKWARD_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, AxisSort(shape, dim, distinct_positions(*shape, below=shape[dim], axis=dim)))
     for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
 )
@@ -321,7 +332,7 @@ def sort_backward_arguments(template: CaseTemplate[AxisSort], dtype: Dtype) -> M
 
 register(
     "diopiSortBackward",
-    templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG, *LARGE_SORT_BACKWARD),
+    templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG_OTHER_AXES, *LARGE_SORT_BACKWARD),
     derive=sort_backward_arguments,
 )
 
@@ -361,7 +372,7 @@ def unique_template(
 ) -> CaseTemplate[Shape]:
     """Return a template of the distinct numbers, or slices across axis `dim`; by default only a few are distinct."""
     arguments: Arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
-    usual = REPEATED if dim is None else repeated_slices(shape, dim, 3)
+    usual = FEW_VALUES if dim is None else repeated_slices(shape, dim, 3)
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or usual})
 
 
@@ -370,7 +381,8 @@ def fields_in_layout(layout: Layout) -> dict[str, Any]:
     return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": DtypeSelection.all}
 
 
-UNMAPPED: Mapping[str, Any] = {"results": {"indices": None}}
+WITHOUT_INDICES: Mapping[str, Any] = {"results": {"indices": None}}
+"""Fields of templates whose caller omits the result `indices`."""
 
 UNIQUE = (
     unique_template("matrix", (4, 5), **SMOKE_IN_ALL_DTYPES),
@@ -379,11 +391,11 @@ UNIQUE = (
     unique_template("columns", (4, 6), 1, False, **fields_in_layout(transposed)),
     unique_template("any-order", (4, 5), None, False, **fields_in_layout(transposed)),
     unique_template("not-counted", (4, 5), counted=False),
-    unique_template("not-mapped", (4, 5), **UNMAPPED),
-    unique_template("values-alone", (4, 5), counted=False, **UNMAPPED),
+    unique_template("not-mapped", (4, 5), **WITHOUT_INDICES),
+    unique_template("values-alone", (4, 5), counted=False, **WITHOUT_INDICES),
     unique_template("slices-not-counted", (7, 3), 0, counted=False),
-    unique_template("slices-not-mapped", (7, 3), 0, **UNMAPPED),
-    unique_template("slices-alone", (7, 3), 0, False, counted=False, **UNMAPPED),
+    unique_template("slices-not-mapped", (7, 3), 0, **WITHOUT_INDICES),
+    unique_template("slices-alone", (7, 3), 0, False, counted=False, **WITHOUT_INDICES),
     unique_template("all-different", (9,), domain=distinct),
     unique_template("all-slices-different", (5, 4), 1, domain=distinct),
     unique_template("all-equal", (3, 4), domain=integer_values(2, 2)),
@@ -391,10 +403,10 @@ UNIQUE = (
     unique_template("number", ()),
     unique_template("nothing", (0,)),
     unique_template("no-rows", (0, 3)),
-    unique_template("no-slices", (0, 3), 0, domain=REPEATED),
+    unique_template("no-slices", (0, 3), 0, domain=FEW_VALUES),
     unique_template("first-of-4", (7, 2, 1, 2), -4),
     unique_template("last-of-5", (2, 1, 3, 2, 6), -1),
-    unique_template("vector", (9,), 0, domain=REPEATED),
+    unique_template("vector", (9,), 0, domain=FEW_VALUES),
     unique_template("expanded", (4, 5), layout=expanded),
     unique_template("zeros", (12,), domain=ZEROS, dtypes=floating),
     unique_template("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
@@ -414,8 +426,8 @@ UNIQUE = (
     unique_template("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32}),
 )
 
-UNIQUE_ALONG = tuple(
-    unique_template(label, shape, dim, domain=repeated_slices(shape, dim, 2) if len(shape) > 1 else REPEATED)
+UNIQUE_ALONG_OTHER_AXES = tuple(
+    unique_template(label, shape, dim, domain=repeated_slices(shape, dim, 2) if len(shape) > 1 else FEW_VALUES)
     for label, shape, dim in untested_shapes(template for template in UNIQUE if template.argument("dim") is not None)
 )
 
@@ -426,7 +438,7 @@ LARGE_UNIQUE = (
 
 register(
     "diopiUnique",
-    templates=(*UNIQUE, *UNIQUE_ALONG, *LARGE_UNIQUE),
+    templates=(*UNIQUE, *UNIQUE_ALONG_OTHER_AXES, *LARGE_UNIQUE),
     derive=derive_single_tensor(),
     non_discriminating={"all-different": "no value is repeated", "all-equal": "equal elements give a single result"},
 )

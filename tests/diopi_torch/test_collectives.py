@@ -1,4 +1,4 @@
-"""The backend `dicl` with two processes."""
+"""Two processes exchange tensors through the backend `dicl`."""
 
 import json
 import os
@@ -14,9 +14,11 @@ import two_ranks  # noqa: E402  # behind the check for PyTorch
 
 PROGRAM = Path(two_ranks.__file__)
 
-LAST = "a_rank_that_dies"
+FATAL_TRIAL = "a_rank_that_dies"
+"""The last trial, in which the second process ends itself."""
 
-APART = [f"{name} apart" for name in two_ranks.ON_MEMORY_APART]
+REMOTE_TRIALS = [f"{name} apart" for name in two_ranks.ON_MEMORY_APART]
+"""The trials that are repeated on a device whose memory the host can't address."""
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +38,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None
     return [{trial["trial"]: trial["wrong"] for trial in of_rank} for of_rank in lines]
 
 
-@pytest.mark.parametrize("name", [*(name for name in two_ranks.TRIALS if name != LAST), *APART])
+@pytest.mark.parametrize("name", [*(name for name in two_ranks.TRIALS if name != FATAL_TRIAL), *REMOTE_TRIALS])
 def test_two_processes_exchange_tensors(found: list[dict[str, str | None]], name: str) -> None:
     assert [of_rank[name] for of_rank in found] == [None, None], "\n".join(str(of_rank[name]) for of_rank in found)
 
 
 def test_the_death_of_a_rank_is_an_error_on_the_remaining_rank(found: list[dict[str, str | None]]) -> None:
-    assert found[0][LAST] is None, found[0][LAST]
-    assert LAST not in found[1]
+    assert found[0][FATAL_TRIAL] is None, found[0][FATAL_TRIAL]
+    assert FATAL_TRIAL not in found[1]

@@ -66,11 +66,11 @@ def middle_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float
     return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
 
 
-NAN_BOUND = "if a bound is NaN, every result is NaN"
-CROSSED = "if the lower bound exceeds the upper bound, every result is the upper bound"
+NAN_BOUND_REASON = "if a bound is NaN, every result is NaN"
+CROSSED_REASON = "if the lower bound exceeds the upper bound, every result is the upper bound"
 
 
-@cases_for("diopiClamp", non_discriminating={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
+@cases_for("diopiClamp", non_discriminating={"crossed": CROSSED_REASON, "nan-min|nan-max": NAN_BOUND_REASON})
 def clamp_cases(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
     usual = Elementwise(prototype).distribute(
@@ -142,7 +142,7 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
     )
 
 
-NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND}
+NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND_REASON}
 NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
 SQUARE = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
 

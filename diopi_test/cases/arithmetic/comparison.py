@@ -55,7 +55,7 @@ def few_numbers(ones: int) -> Domain:
     return by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
 
 
-NO_COMPARISON = {
+NO_COMPARISON_REASONS = {
     "to-nan": "comparisons with NaN are always false",
     "to-inf": "every finite number is less than infinity",
     "(negative-)?float-number|0|to-int": "no number of the element type equals the operand, or none is less",
@@ -82,7 +82,7 @@ TO_NUMBER = (
 )
 
 
-@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON)
+@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON_REASONS)
 def comparison_cases(prototype: Prototype) -> Iterator[Case]:
     # of the two truth values, none is greater than 1, none less than 0
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))

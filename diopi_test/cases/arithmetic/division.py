@@ -170,7 +170,7 @@ ROUNDED = (
 
 # Remainders
 
-NO_REMAINDER = {
+NO_REMAINDER_REASONS = {
     "ends-(-?inf|nan|0.0)": "there is no finite remainder of or by such a number",
     "by-truth|with-bool|of-5": "the remainder by true (1) is 0, and the remainder by false is unspecified",
 }
@@ -231,7 +231,7 @@ BY_NUMBER = (
 )
 
 
-@cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER)
+@cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_cases(prototype: Prototype) -> Iterator[Case]:
     templates = [
         *Elementwise(prototype).distribute(
@@ -275,7 +275,7 @@ OF_NUMBER = (
 )
 
 
-@cases_for("diopiRemainder", non_discriminating=NO_REMAINDER)
+@cases_for("diopiRemainder", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
     usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)

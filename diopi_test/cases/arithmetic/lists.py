@@ -71,10 +71,15 @@ FAR_APART = [
     tensor(131, 511, domain=NUMBERS, layout=strides(1031, 2)),
     tensor(65_537, domain=NUMBERS),
 ]
-ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for every element"}
+ABSORBING_NUMBER_REASONS = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for every element"}
 
 
-@cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)
+@cases_for(
+    "diopiForeachaddScalar",
+    "diopiForeachmulScalar",
+    "diopiForeachmulTensor",
+    non_discriminating=ABSORBING_NUMBER_REASONS,
+)
 def foreach_cases(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
     templates: Sequence[CaseTemplate[Shape]] = [

@@ -26,7 +26,7 @@ from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
 
-NO_POWER = {
+NO_POWER_REASONS = {
     "to-(0|nan|no-power)|ends-to-0.0": "every power with the exponent 0 is 1, and with the exponent NaN it is NaN",
     "negative-to-third": "a negative base with a fractional exponent gives NaN",
 }
@@ -87,7 +87,7 @@ BY_NUMBER_OF_ANY_TYPE = (
 )
 
 
-@cases_for("diopiPowTensor", non_discriminating=NO_POWER)
+@cases_for("diopiPowTensor", non_discriminating=NO_POWER_REASONS)
 def power_cases(prototype: Prototype) -> Iterator[Case]:
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
@@ -108,7 +108,7 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
     return Elementwise(prototype).cases(templates)
 
 
-ONE_POWER = "every power of 1 is 1, and every power of NaN is NaN"
+ONE_POWER_REASON = "every power of 1 is 1, and every power of NaN is NaN"
 EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
 
@@ -131,7 +131,7 @@ OF_NUMBER = (
 )
 
 
-@cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
+@cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER_REASON})
 def power_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])

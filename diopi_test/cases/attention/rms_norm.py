@@ -95,7 +95,7 @@ NORMS = (
 CONSTANT = choice([2.0, -2.0])
 
 
-ALONE = {
+SINGLE_VALUE_REASONS = {
     "special": "the result depends only on the element that is not finite",
     "exact": "all elements are equal, so the root mean square equals their absolute value",
 }
@@ -104,7 +104,7 @@ ALONE = {
 def _register_norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
     """Register the shared and the given templates as cases of a function."""
 
-    @cases_for(name, non_discriminating=ALONE)
+    @cases_for(name, non_discriminating=SINGLE_VALUE_REASONS)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """Yield the cases; only the first result has the template's layout."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}

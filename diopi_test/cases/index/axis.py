@@ -18,7 +18,7 @@ from diopi_test.cases.index.common import (
     LARGE_AXES,
     LARGE_HALF,
     OFTEN,
-    ONE_PLACE,
+    ONE_PLACE_REASON,
     UNLIKE,
     IndexedAxis,
     Shape,
@@ -131,7 +131,7 @@ def select_three_positions(shape: Shape, axis: int) -> IndexedAxis:
     return IndexedAxis(shape, axis, random_positions(3, below=shape[axis]))
 
 
-SINGLE_ELEMENT = {"of-number|length-one": ONE_PLACE}
+SINGLE_ELEMENT = {"of-number|length-one": ONE_PLACE_REASON}
 
 register(
     "diopiIndexSelect",
@@ -265,7 +265,7 @@ def derive_with_numbers(*names: str) -> Derive[AxisPart]:
 
 COLUMN, INNER_COLUMN = AxisPart((9, 3), 1, (1,)), AxisPart((3, 4, 5), -2, (-3,))
 SELECT = part_templates(COLUMN, INNER_COLUMN, SINGLE)
-ALL_OF_IT = {"length-one": "the slice is the whole axis"}
+ALL_OF_IT_REASONS = {"length-one": "the slice is the whole axis"}
 by_index_number = derive_with_numbers("dim", "index")
 
 
@@ -287,7 +287,7 @@ register(
     "diopiSelectBackward",
     templates=(*last_but_one(SELECT), LARGE_COLUMN, HALF_SLICE),
     derive=by_index_number,
-    non_discriminating=ALL_OF_IT,
+    non_discriminating=ALL_OF_IT_REASONS,
 )
 register(
     "diopiSelectScatter",
@@ -297,12 +297,12 @@ register(
         HALF_SLICE.replace(arguments={"src": arbitrary(263, 67, layout=strides(4099, 3))}),
     ),
     derive=by_index_number,
-    non_discriminating=ALL_OF_IT,
+    non_discriminating=ALL_OF_IT_REASONS,
 )
 
 SOME_COLUMNS, INNER_RANGE = AxisPart((4, 7), 1, (1, 6, 2)), AxisPart((3, 6, 2), -2, (-5, 5, 2))
 SLICE = part_templates(SOME_COLUMNS, INNER_RANGE, RANGES)
-WHOLE_AXIS = {"clamped": "the range is the whole axis"}
+WHOLE_AXIS_REASONS = {"clamped": "the range is the whole axis"}
 by_range = derive_with_numbers("dim", "start", "end", "step")
 
 
@@ -324,13 +324,13 @@ register(
     "diopiSliceBackward",
     templates=(*all_but_first(SLICE), *LARGE_SLICES),
     derive=by_range,
-    non_discriminating=WHOLE_AXIS,
+    non_discriminating=WHOLE_AXIS_REASONS,
 )
 register(
     "diopiSliceScatter",
     templates=(*all_but_first([*SLICE, *converted_templates(SOME_COLUMNS)]), *LARGE_SLICES),
     derive=by_range,
-    non_discriminating=WHOLE_AXIS,
+    non_discriminating=WHOLE_AXIS_REASONS,
 )
 
 CaseFacts(attribute_changes={"float32-columns": [{"input_sizes": (4, 8)}]}).declare("diopiIndexSelectBackward")

@@ -90,9 +90,9 @@ MOST_OFTEN = literal(np.resize([1, 1, 1, 0], 8000))
 NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64 that are equal as float64."""
 
-ONE_PLACE = "there is but one place"
-ALL_TRUE = "the mask is true everywhere"
-ALL_FALSE = "the mask is false everywhere"
+ONE_PLACE_REASON = "there is but one place"
+ALL_TRUE_REASON = "the mask is true everywhere"
+ALL_FALSE_REASON = "the mask is false everywhere"
 
 
 LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (

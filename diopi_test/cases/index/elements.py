@@ -18,7 +18,7 @@ from diopi_test.cases.index.common import (
     NEIGHBOURS,
     OFTEN,
     ONE_DTYPE_PER_KIND,
-    ONE_PLACE,
+    ONE_PLACE_REASON,
     POSITIVE,
     SUMMANDS,
     UNLIKE,
@@ -119,7 +119,7 @@ def gather_along(shape: Shape, axis: int) -> IndexedAxis:
     return IndexedAxis(shape, axis, random_positions(*shape, below=shape[axis]))
 
 
-GATHERED_ALIKE = {"of-number|number-in-vector": ONE_PLACE}
+GATHERED_ALIKE = {"of-number|number-in-vector": ONE_PLACE_REASON}
 
 register(
     "diopiGather",
@@ -254,7 +254,7 @@ def scatter_arguments(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Ma
     }
 
 
-WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE, "all|cube$": "every position is written"}
+WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE_REASON, "all|cube$": "every position is written"}
 
 
 def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:

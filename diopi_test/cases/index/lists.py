@@ -14,7 +14,7 @@ from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
 from diopi_test.cases.index.common import (
     ALIKE,
-    ALL_TRUE,
+    ALL_TRUE_REASON,
     FAR_APART,
     INEXACT,
     LARGE_HALF,
@@ -172,7 +172,7 @@ register(
     "diopiIndexBackward",
     templates=INDEX_BACKWARD,
     derive=index_backward_arguments,
-    non_discriminating={"mask-true": ALL_TRUE},
+    non_discriminating={"mask-true": ALL_TRUE_REASON},
 )
 
 PUT: Mapping[str, Any] = {"accumulate": False}
@@ -275,4 +275,6 @@ def index_put_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -
     }
 
 
-register("diopiIndexPut", templates=INDEX_PUT, derive=index_put_arguments, non_discriminating={"mask-true": ALL_TRUE})
+register(
+    "diopiIndexPut", templates=INDEX_PUT, derive=index_put_arguments, non_discriminating={"mask-true": ALL_TRUE_REASON}
+)

@@ -15,8 +15,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
 from diopi_test.cases.index.common import (
-    ALL_FALSE,
-    ALL_TRUE,
+    ALL_FALSE_REASON,
+    ALL_TRUE_REASON,
     FAR_APART,
     LARGE_HALF,
     ONE_DTYPE_PER_KIND,
@@ -90,7 +90,7 @@ SPREADING: Mapping[str, MaskedElements] = {
 }
 """Masks along which the input is broadcast."""
 
-UNMASKED = {"(of-)?number-false|false": ALL_FALSE, "(of-)?number|true": ALL_TRUE}
+UNMASKED = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
 
 PLAIN = MaskedElements((4, 6), periodic_mask(4, 6))
 HALF = periodic_mask(4, 5, period=2)
@@ -290,7 +290,7 @@ register(
     "diopiWhere",
     templates=WHERE_TEMPLATES,
     derive=where_arguments,
-    non_discriminating={"number-condition-false": ALL_FALSE, "number-condition|all-true": ALL_TRUE},
+    non_discriminating={"number-condition-false": ALL_FALSE_REASON, "number-condition|all-true": ALL_TRUE_REASON},
 )
 
 NONZERO = (

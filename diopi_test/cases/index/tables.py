@@ -130,10 +130,12 @@ def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapp
     }
 
 
-ONE_ROW = {"one-row": "there is only one row"}
+ONE_ROW_REASONS = {"one-row": "there is only one row"}
 
-register("diopiEmbedding", templates=EMBEDDING, derive=lookup_arguments, non_discriminating=ONE_ROW)
-register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=lookup_arguments, non_discriminating=ONE_ROW)
+register("diopiEmbedding", templates=EMBEDDING, derive=lookup_arguments, non_discriminating=ONE_ROW_REASONS)
+register(
+    "diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=lookup_arguments, non_discriminating=ONE_ROW_REASONS
+)
 
 
 def renorm_template(
@@ -199,9 +201,9 @@ def unlike_row_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
 
 
-SHORT = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
+SHORT_ROWS_REASONS = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
 
-register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT)
+register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT_ROWS_REASONS)
 
 AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
 

@@ -126,13 +126,13 @@ def without_gradients(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
 
 
 COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
-ONLY_ZERO = "the gradient of an unused result is 0"
-OF_ONE = "a unit triangular matrix with one element is 1"
+ONLY_ZERO_REASON = "the gradient of an unused result is 0"
+UNIT_MATRIX_REASON = "a unit triangular matrix with one element is 1"
 
 GRADIENTS = (
     *(flag_template(MATRIX, flags) for flags in CHOICES),
     *(
-        flag_template(template, CHOICES[i % 8], non_discriminating=OF_ONE * (template.label == "one"))
+        flag_template(template, CHOICES[i % 8], non_discriminating=UNIT_MATRIX_REASON * (template.label == "one"))
         for i, template in enumerate(SYSTEMS[1:], 2)
     ),
     *exact_templates((2, 5, 3), (2, 5, 5)),
@@ -142,8 +142,8 @@ GRADIENTS = (
     without_gradients("grad_mat"),
     without_gradients("grad_x", "grad_b"),
     # where a gradient of 0 has no sign
-    without_gradients("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
-    without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
+    without_gradients("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
+    without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
 )
 
 

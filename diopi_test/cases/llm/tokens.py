@@ -144,7 +144,7 @@ def _with_scores(template: CaseTemplate[Tokens], of_rows: NDArray[Any]) -> CaseT
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 
 
-SINGLE = {
+SINGLE_REASONS = {
     "one-token-each": "a single token has the probability 1",
     "without-gaps": "every row is overwritten",
     "special": "only a few tokens have a nonzero probability",
@@ -194,7 +194,7 @@ register(
         token_template("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
     ),
     derive=token_arguments,
-    non_discriminating=SINGLE,
+    non_discriminating=SINGLE_REASONS,
 )
 OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
 PAIRS = token_template("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
@@ -212,5 +212,5 @@ register(
         )
     ),
     derive=token_arguments,
-    non_discriminating=SINGLE,
+    non_discriminating=SINGLE_REASONS,
 )

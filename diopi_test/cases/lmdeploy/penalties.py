@@ -67,7 +67,7 @@ register(
 # Repetition
 
 NO_LENGTHS = {"input_lengths": None}
-AGAIN = "every token is repeated"
+REPEATED_TOKENS_REASON = "every token is repeated"
 KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
 
 
@@ -112,8 +112,10 @@ register(
         _repetition_template("first", arguments={"step": 0}, non_discriminating="the sequence contains no token yet"),
         _repetition_template("second", arguments={"step": 1, **NO_LENGTHS}),
         _repetition_template("last", arguments={"step": 8}),
-        _repetition_template("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=AGAIN),
-        _repetition_template("repeated-additive", (3, 5, 6, 30), 1, non_discriminating=AGAIN),
+        _repetition_template(
+            "repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, non_discriminating=REPEATED_TOKENS_REASON
+        ),
+        _repetition_template("repeated-additive", (3, 5, 6, 30), 1, non_discriminating=REPEATED_TOKENS_REASON),
         _repetition_template("one-sequence", (1, 31, 3, 9)),
         _repetition_template("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
         _repetition_template("long", (2, 1031, 60, 200), dtypes=(F32, F16)),

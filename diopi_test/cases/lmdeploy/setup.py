@@ -66,14 +66,14 @@ SETUP = (
     per_sequence_template("many", MANY_ROWS, dtypes=(I64,), large=True),
 )
 
-SAME = {
+SAME_RESULT_REASONS = {
     (
         "one-k|no-k|large-k|one-p|no-p|large-p|negative-p|one-of-both|none-of-both|k-without-p|p-without-k|one|two|"
         "one-of-size-1|one-value-for-all"
     ): "one value applies to all sequences"
 }
 
-register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, non_discriminating=SAME)
+register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, non_discriminating=SAME_RESULT_REASONS)
 register(
     "diopiSetupToppRuntimeArgsInp",
     templates=(

@@ -243,24 +243,33 @@ NLL_ALONE = with_logits([masked("impossible-classes")], _draw_masked_beyond_firs
 NLL_CERTAIN = with_logits([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
 NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
 
-NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored|no-classes": "every target is ignored"}
-NO_OTHER_CLASS = {"none-one-class": "there is only one class that a target can name"}
-ONE_CLASS = {"none-one-class": "the softmax of one class is 1"}
-ONE_TARGET = {"none-many-classes": "only the target class has a gradient other than 0"}
+NOTHING_LEFT_REASONS = {"(mean|sum|smooth)-all-ignored|no-classes": "every target is ignored"}
+NO_OTHER_CLASS_REASONS = {"none-one-class": "there is only one class that a target can name"}
+ONE_CLASS_REASONS = {"none-one-class": "the softmax of one class is 1"}
+ONE_TARGET_REASONS = {"none-many-classes": "only the target class has a gradient other than 0"}
 
 
-@cases_for("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_CLASS})
+@cases_for(
+    "diopiCrossEntropyLoss",
+    "diopiCrossEntropyLossBackward",
+    non_discriminating={**NOTHING_LEFT_REASONS, **ONE_CLASS_REASONS},
+)
 def cross_entropy_cases(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, CROSS_ENTROPY, of_loss=CROSS_ENTROPY_ALONE)
 
 
-@cases_for("diopiNLLLoss", "diopiNLLLossV2", non_discriminating={**NOTHING_LEFT, **NO_OTHER_CLASS})
-@cases_for("diopiNLLLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
+@cases_for("diopiNLLLoss", "diopiNLLLossV2", non_discriminating={**NOTHING_LEFT_REASONS, **NO_OTHER_CLASS_REASONS})
+@cases_for(
+    "diopiNLLLossBackward", non_discriminating={**NOTHING_LEFT_REASONS, **ONE_TARGET_REASONS, **NO_OTHER_CLASS_REASONS}
+)
 def nll_cases(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_CERTAIN, *NLL_EXACT), of_gradient=NLL_EXACT)
 
 
-@cases_for("diopiNLLLossV2Backward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
+@cases_for(
+    "diopiNLLLossV2Backward",
+    non_discriminating={**NOTHING_LEFT_REASONS, **ONE_TARGET_REASONS, **NO_OTHER_CLASS_REASONS},
+)
 def nll_v2_backward_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield the cases without `exact` ones: a gradient with a given total weight is never exact."""
     return loss_cases(prototype, NLL)

@@ -199,15 +199,15 @@ ALIGNMENTS = (
     alignment_template("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), large=True),
 )
 
-NO_LABELS = {"no-labels": "all targets are empty"}
+NO_LABELS_REASONS = {"no-labels": "all targets are empty"}
 
 
-@cases_for("diopiCTCLoss", non_discriminating=NO_LABELS)
+@cases_for("diopiCTCLoss", non_discriminating=NO_LABELS_REASONS)
 def ctc_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, ALIGNMENTS)
 
 
-@cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS)
+@cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS_REASONS)
 def ctc_backward_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, [alignment.replace(result_layout=alignment.layout) for alignment in ALIGNMENTS])
 

@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
-from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES, STACK, STACKED, Stack
+from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES_REASON, STACK, STACKED, Stack
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
 
@@ -112,28 +112,28 @@ LARGE_CHOICES = (
     MANY_FEATURES,
     MANY_FEATURES.with_sizes("half", b=3).replace(dtypes=(Dtype.float16,), layout=strided),
 )
-SINGLE_CHOICE = {"one-point|always-the-same": "a single point is always chosen"}
+SINGLE_CHOICE_REASONS = {"one-point|always-the-same": "a single point is always chosen"}
 
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
     templates=(*choice_templates(7), *LARGE_CHOICES),
     derive=gather_arguments,
-    non_discriminating=SINGLE_CHOICE,
+    non_discriminating=SINGLE_CHOICE_REASONS,
 )
 register(
     "diopiGroupPointsMmcv",
     "diopiGroupPointsBackwardMmcv",
     templates=(*choice_templates(4, 3), MANY_FEATURES.with_sizes(shape=(131, 17))),
     derive=gather_arguments,
-    non_discriminating=SINGLE_CHOICE,
+    non_discriminating=SINGLE_CHOICE_REASONS,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
     templates=(*choice_templates(5), *LARGE_CHOICES),
     derive=interpolation_arguments,
-    non_discriminating=SINGLE_CHOICE,
+    non_discriminating=SINGLE_CHOICE_REASONS,
 )
 
 # Groups of stacked sets
@@ -196,5 +196,5 @@ register(
     "diopiStackGroupPointsBackwardMmcv",
     templates=STACKED_GROUPS,
     derive=stacked_group_arguments,
-    non_discriminating={"one-set|some-outside": OTHER_SIZES},
+    non_discriminating={"one-set|some-outside": OTHER_SIZES_REASON},
 )

@@ -13,7 +13,7 @@ from diopi_test.cases.mmcv_points.sets import (
     CLOUD,
     I32,
     LATTICE,
-    OTHER_SIZES,
+    OTHER_SIZES_REASON,
     STACK,
     STACKED,
     Stack,
@@ -155,7 +155,7 @@ register(
     derive=stacked_ball_arguments,
     non_discriminating={
         "no-hits": "a row without a point in range begins with -1",
-        "two-sets|other-radius|one-set": OTHER_SIZES,
+        "two-sets|other-radius|one-set": OTHER_SIZES_REASON,
     },
 )
 
@@ -231,12 +231,12 @@ ALL_NEIGHBOURS = (
     LARGE_SET.with_sizes(centers=67, nsample=33),
 )
 
-ONE_NEIGHBOR = {"one-point": "all centers have the same single neighbor"}
+ONE_NEIGHBOR_REASONS = {"one-point": "all centers have the same single neighbor"}
 
-register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest_arguments, non_discriminating=ONE_NEIGHBOR)
+register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest_arguments, non_discriminating=ONE_NEIGHBOR_REASONS)
 register(
     "diopiThreeNnMmcv",
     templates=(*NEIGHBOURS, LARGE_SET),
     derive=three_nearest_arguments,
-    non_discriminating=ONE_NEIGHBOR,
+    non_discriminating=ONE_NEIGHBOR_REASONS,
 )

@@ -73,7 +73,7 @@ SAMPLINGS = (
     SAMPLE.with_sizes("no-sets", B=0),
 )
 
-FIRST = {"one|of-one-point": "the first chosen point is always point 0"}
+FIRST_POINT_REASONS = {"one|of-one-point": "the first chosen point is always point 0"}
 
 LARGE_SETS = {
     "diopiFurthestPointSamplingMmcv": SAMPLE.with_sizes("many-points", B=1, N=22_003, num_points=67),
@@ -81,4 +81,4 @@ LARGE_SETS = {
 }
 for function, template in LARGE_SETS.items():
     templates = (*SAMPLINGS, template.replace(large=True))
-    register(function, templates=templates, derive=sampling_arguments, non_discriminating=FIRST)
+    register(function, templates=templates, derive=sampling_arguments, non_discriminating=FIRST_POINT_REASONS)

@@ -51,4 +51,4 @@ class Stack:
 STACKED = CaseTemplate("two-sets", Stack(), **SMOKE_IN_ALL_DTYPES)
 STACK = STACKED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
-OTHER_SIZES = "sets of other sizes do not make up the rows"
+OTHER_SIZES_REASON = "sets of other sizes do not make up the rows"

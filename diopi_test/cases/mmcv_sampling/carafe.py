@@ -9,7 +9,7 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, GROWING, WHOLE, Shape4
+from diopi_test.cases.mmcv_sampling.values import EQUAL_ELEMENTS_REASONS, F16, GROWING, WHOLE, Shape4
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -93,5 +93,5 @@ register(
     "diopiCarafeNaiveBackwardMmcv",
     templates=UPSAMPLINGS,
     derive=carafe_arguments,
-    non_discriminating=ALIKE,
+    non_discriminating=EQUAL_ELEMENTS_REASONS,
 )

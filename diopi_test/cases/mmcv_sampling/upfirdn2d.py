@@ -10,7 +10,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, F32, GROWING, WHOLE, Pair, Shape4
+from diopi_test.cases.mmcv_sampling.values import EQUAL_ELEMENTS_REASONS, F16, F32, GROWING, WHOLE, Pair, Shape4
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
@@ -93,4 +93,4 @@ FILTERS = (
     ),
 )
 
-register("diopiUpfirdn2dOpMmcv", templates=FILTERS, derive=filter_arguments, non_discriminating=ALIKE)
+register("diopiUpfirdn2dOpMmcv", templates=FILTERS, derive=filter_arguments, non_discriminating=EQUAL_ELEMENTS_REASONS)

@@ -19,5 +19,5 @@ GROWING = {
 }
 """Numbers whose running sum grows until half precision rounds every summand in the same direction."""
 
-ALIKE = {"growing-sum": "all weights are alike, so that the sum grows"}
+EQUAL_ELEMENTS_REASONS = {"growing-sum": "all weights are alike, so that the sum grows"}
 WHOLE = integer_values(-2, 2)

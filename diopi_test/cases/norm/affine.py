@@ -134,7 +134,7 @@ def statistic(dtype: Dtype) -> Dtype:
     return F32 if dtype in half else dtype
 
 
-NO_VARIANCE = {
+NO_VARIANCE_REASONS = {
     "equal-values": "where nothing varies, only eps counts, and 0 is scaled",
     "one-value|one-value-a-channel": "one value doesn't vary, and 0 is scaled; its unbiased variance is 0 / 0",
 }

@@ -14,7 +14,7 @@ from diopi_test.cases.domains import Domain, choice, integer_values, normal, uni
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
 from diopi_test.cases.norm.affine import (
-    NO_VARIANCE,
+    NO_VARIANCE_REASONS,
     Layer,
     common,
     forward_statistic,
@@ -154,7 +154,7 @@ batch_norm(
         layer_template("channels-last", IMAGES, layout=channels_last, large=True),
         LARGE_EVALUATION,
     ),
-    non_discriminating=NO_VARIANCE,
+    non_discriminating=NO_VARIANCE_REASONS,
 )
 
 batch_norm(
@@ -180,7 +180,7 @@ batch_norm(
         *(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS),
         *LARGE_BATCHES,
     ),
-    non_discriminating=NO_VARIANCE,
+    non_discriminating=NO_VARIANCE_REASONS,
 )
 
 

@@ -160,8 +160,8 @@ PARALLEL = tensor(
 )
 """Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
 
-NOT_BELOW_EPS = {"exact-eps": "the norm equals eps"}
-ONE_ELEMENT = {"length-one-axis": "normalization scales a single element to 1 or -1"}
+NOT_BELOW_EPS_REASONS = {"exact-eps": "the norm equals eps"}
+ONE_ELEMENT_REASONS = {"length-one-axis": "normalization scales a single element to 1 or -1"}
 
 
 register(
@@ -173,7 +173,7 @@ register(
         scaled_template("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
         *SCALED_FURTHER,
     ),
-    non_discriminating=NOT_BELOW_EPS,
+    non_discriminating=NOT_BELOW_EPS_REASONS,
 )
 
 register(
@@ -185,5 +185,5 @@ register(
         scaled_template("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
         *SCALED_FURTHER,
     ),
-    non_discriminating={**NOT_BELOW_EPS, **ONE_ELEMENT},
+    non_discriminating={**NOT_BELOW_EPS_REASONS, **ONE_ELEMENT_REASONS},
 )

@@ -62,7 +62,7 @@ NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
 MANY_ROWS = Axes.template("one-nan-of-many", (5, 1031), (1,))
 """Extrema are found by vectors, or by a library, where there are many elements."""
 
-EQUAL_SLICES = {
+EQUAL_SLICES_REASONS = {
     "length-one": "a single element is the extremum, at position 0",
     "first-of-equals-long-columns": "the case tests the position of the extremum and not its value",
     "all-high|all-low": "no element exceeds the initial value of a search for the extremum",
@@ -124,12 +124,12 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
     )
 
 
-@cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES)
+@cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES_REASONS)
 def extremum_and_position_cases(prototype: Prototype) -> Iterator[Case]:
     return reduction_cases(prototype, position_templates(prototype, (*ONE_AXIS, *KEEPDIM)))
 
 
-@cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES)
+@cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES_REASONS)
 def position_cases(prototype: Prototype) -> Iterator[Case]:
     further = (
         with_domain(
@@ -160,7 +160,7 @@ def extremum_templates(
 LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
 
 
-@cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
+@cases_for("diopiAmax", non_discriminating=EQUAL_SLICES_REASONS)
 def amax_cases(prototype: Prototype) -> Iterator[Case]:
     patterns = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
     further = with_domain(MANY_ROWS, NAN_OF_MANY, floating), with_domain(FAR_ROWS, _draw_peaks, (F16,))

@@ -191,7 +191,7 @@ def mean_cases(prototype: Prototype) -> Iterator[Case]:
 
 STANDARD = normal()
 
-NO_DEVIATION = {
+NO_DEVIATION_REASONS = {
     "length-one|one-element": "the deviation of a single element is 0",
     "correction-[57]": "with 5 elements and a correction of 5 or more, the divisor is 0",
 }
@@ -236,7 +236,7 @@ def _lengthen(sizes: Axes) -> Axes | None:
     return Axes(tuple(shape), sizes.axes, sizes.keepdim)
 
 
-@cases_for("diopiStd", non_discriminating=NO_DEVIATION)
+@cases_for("diopiStd", non_discriminating=NO_DEVIATION_REASONS)
 def std_cases(prototype: Prototype) -> Iterator[Case]:
     infinite = [template for template in DEVIATIONS if template.label == "infinite"]  # a long row has only NaN
     finite = [template for template in DEVIATIONS if template.label != "infinite"]

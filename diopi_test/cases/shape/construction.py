@@ -98,7 +98,7 @@ FILL = (
     fill_template("truth", (2, 3), arguments={"value": True}, **TRUTHS),
 )
 
-ALIKE = {".*": "the function returns equal elements"}
+EQUAL_ELEMENTS_REASONS = {".*": "the function returns equal elements"}
 
 
 def fill_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
@@ -106,8 +106,15 @@ def fill_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
     return {"size": template.sizes, "value": 1}
 
 
-register("diopiOnes", "diopiZeros", "diopiZeroInp", templates=FILLED, derive=fill_arguments, non_discriminating=ALIKE)
-register("diopiFill", templates=FILL, derive=fill_arguments, non_discriminating=ALIKE)
+register(
+    "diopiOnes",
+    "diopiZeros",
+    "diopiZeroInp",
+    templates=FILLED,
+    derive=fill_arguments,
+    non_discriminating=EQUAL_ELEMENTS_REASONS,
+)
+register("diopiFill", templates=FILL, derive=fill_arguments, non_discriminating=EQUAL_ELEMENTS_REASONS)
 
 
 def range_template(

@@ -150,11 +150,11 @@ def with_axis(shape: Shape, dim: int, length: int | None) -> Shape:
     return (*shape[:axis], *([] if length is None else [length]), *shape[axis + 1 :])
 
 
-CAT_ALONG = tuple(
+CAT_ALONG_OTHER_AXES = tuple(
     join_template(label, [shape, with_axis(shape, dim, 1)], {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(CAT))
 )
-STACK_ALONG = tuple(
+STACK_ALONG_OTHER_AXES = tuple(
     join_template(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(STACK, 1))
 )
@@ -178,8 +178,8 @@ LARGE_MESH_GRID = (
     join_template("half-space", [(41,), (37,), (43,)], dtypes=HALF, large=True),
 )
 
-register("diopiCat", templates=(*CAT, *CAT_ALONG, *LARGE_CAT))
-register("diopiStack", templates=(*STACK, *STACK_ALONG, *LARGE_STACK))
+register("diopiCat", templates=(*CAT, *CAT_ALONG_OTHER_AXES, *LARGE_CAT))
+register("diopiStack", templates=(*STACK, *STACK_ALONG_OTHER_AXES, *LARGE_STACK))
 register("diopiMeshGrid", templates=(*MESH_GRID, *LARGE_MESH_GRID))
 
 
@@ -203,7 +203,7 @@ SPLIT = (
     CaseTemplate("long", (3, 343), split_arguments((100, 43, 200), 1), dtypes=DtypeSelection.one_per_size),
 )
 
-SPLIT_ALONG = tuple(
+SPLIT_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, split_arguments((1, shape[dim] - 1), dim))
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in SPLIT})
 )
@@ -215,6 +215,8 @@ LARGE_SPLIT = (
     ),
 )
 
-register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG, *LARGE_SPLIT), derive=derive_single_tensor())
+register(
+    "diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG_OTHER_AXES, *LARGE_SPLIT), derive=derive_single_tensor()
+)
 
 CaseFacts(attribute_changes={"float32-front": [{"dim": 1}]}).declare("diopiStack")

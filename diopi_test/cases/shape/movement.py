@@ -210,19 +210,19 @@ def cyclic_axes(axis: int, rank: int) -> tuple[int, ...]:
     return tuple((axis + i) % rank - (rank if (axis < 0) == (i == 0) else 0) for i in range(rank))
 
 
-TRANSPOSE_ALONG = tuple(
+TRANSPOSE_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"dim0": axis, "dim1": next_axis(axis, len(shape))})
     for label, shape, axis in untested_axes()
 )
-PERMUTE_ALONG = tuple(
+PERMUTE_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label.replace("axis", "from"), shape, {"dims": cyclic_axes(axis, len(shape))})
     for label, shape, axis in untested_axes()
 )
-FLIP_ALONG = tuple(CaseTemplate(label, shape, {"dims": (axis,)}) for label, shape, axis in untested_axes())
-ROLL_ALONG = tuple(
+FLIP_ALONG_OTHER_AXES = tuple(CaseTemplate(label, shape, {"dims": (axis,)}) for label, shape, axis in untested_axes())
+ROLL_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"shifts": (7 * axis + 1,), "dims": (axis,)}) for label, shape, axis in untested_axes()
 )
-UNFOLD_ALONG = tuple(
+UNFOLD_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in UNFOLD})
 )
@@ -247,18 +247,18 @@ FURTHER_ROLLS = tuple(
 """Shifts far beyond the length of an axis, in both directions, and of the flattened tensor."""
 
 MOVEMENTS = {
-    "diopiTranspose": (*TRANSPOSE, *TRANSPOSE_ALONG),
-    "diopiPermute": (*PERMUTE, *PERMUTE_ALONG),
+    "diopiTranspose": (*TRANSPOSE, *TRANSPOSE_ALONG_OTHER_AXES),
+    "diopiPermute": (*PERMUTE, *PERMUTE_ALONG_OTHER_AXES),
     "diopiExpand": EXPAND,
-    "diopiFlip": (*FLIP, *FLIP_ALONG),
-    "diopiRoll": (*ROLL, *ROLL_ALONG, *FURTHER_ROLLS),
+    "diopiFlip": (*FLIP, *FLIP_ALONG_OTHER_AXES),
+    "diopiRoll": (*ROLL, *ROLL_ALONG_OTHER_AXES, *FURTHER_ROLLS),
     "diopiRepeat": REPEAT,
-    "diopiUnfold": (*UNFOLD, *UNFOLD_ALONG, *LARGE_UNFOLD),
+    "diopiUnfold": (*UNFOLD, *UNFOLD_ALONG_OTHER_AXES, *LARGE_UNFOLD),
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
 }
 
-ALIKE = {
+EQUAL_ELEMENTS_REASONS = {
     "scalar": "all result elements are the only element of the input",
     "far-below": "the diagonal lies below all elements",
     "far-above": "the diagonal lies above all elements",
@@ -267,7 +267,7 @@ ALIKE = {
 
 
 for name, templates in MOVEMENTS.items():
-    register(name, templates=templates, derive=derive_single_tensor(), non_discriminating=ALIKE)
+    register(name, templates=templates, derive=derive_single_tensor(), non_discriminating=EQUAL_ELEMENTS_REASONS)
 
 
 def unfolded_shape(sizes: Shape, dim: int, size: int, step: int) -> Shape:
@@ -289,7 +289,7 @@ UNFOLD_BACKWARD = (
     *(unfold_backward_template(unfold) for unfold in UNFOLD),
     unfold_backward_template(MANY_WINDOWS).replace(domains={"grad_output": integer_values(-9, 9)}, exact=True),
     unfold_backward_template(OVERLAPPING).replace(domains={"grad_output": choice([1, -2, 3, inf, nan])}),
-    *(unfold_backward_template(unfold) for unfold in UNFOLD_ALONG),
+    *(unfold_backward_template(unfold) for unfold in UNFOLD_ALONG_OTHER_AXES),
     *(unfold_backward_template(unfold).replace(layout=contiguous) for unfold in LARGE_UNFOLD),
 )
 
@@ -297,7 +297,7 @@ register(
     "diopiUnfoldBackward",
     templates=UNFOLD_BACKWARD,
     derive=derive_single_tensor(normal(), "grad_output"),
-    non_discriminating=ALIKE,
+    non_discriminating=EQUAL_ELEMENTS_REASONS,
 )
 
 

@@ -11,19 +11,25 @@ from references import call, difference
 Array = np.ndarray[Any, Any]
 
 BINS = (2, 3)
+"""The number of bins of a region along y and x."""
 ROIS = np.array([[1, 2.3, 2.1, 3.8, 2.4, 0.4], [0, 1.7, 2.3, 5.2, 0.9, -2.5], [1, 2, 2, 0.1, 0.2, 5.0]])
+"""Rotated regions: the index of the sample, the center, the width, the height and the angle."""
 
 
-def maps(*shape: int) -> Array:
+def random_maps(*shape: int) -> Array:
+    """Return random feature maps; two maps with two channels by default."""
     return np.random.default_rng(1).normal(size=shape or (2, 2, 5, 5))
 
 
-def rotate(features: Array, rois: Array, ratio: int, scale: float, aligned: bool, clockwise: bool) -> Array:
+def pool_rotated(features: Array, rois: Array, ratio: int, scale: float, aligned: bool, clockwise: bool) -> Array:
+    """Return the means of the samples in the bins of rotated regions."""
     return np.asarray(call("diopiRoiAlignRotatedMmcv", features, rois, *BINS, ratio, scale, aligned, clockwise))
 
 
-def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, position: tuple[int, int]) -> list[Any]:
-    """Return the samples of one bin."""
+def sample_positions(
+    roi: Array, ratio: int, scale: float, aligned: bool, theta: float, position: tuple[int, int]
+) -> list[Any]:
+    """Return the positions (y, x) of the samples of one bin."""
     shift, least = (0.5, -np.inf) if aligned else (0.0, 1.0)
     cx, cy = roi[1] * scale - shift, roi[2] * scale - shift
     w, h = max(roi[3] * scale, least), max(roi[4] * scale, least)
@@ -39,108 +45,114 @@ def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, po
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("clockwise", [True, False])
-def test_rotated_pooling_point_by_point(ratio: int, aligned: bool, clockwise: bool) -> None:
-    features = maps()
-    actual = rotate(features, ROIS, ratio, 0.8, aligned, clockwise)
+def test_rotated_pooling_returns_means_of_samples(ratio: int, aligned: bool, clockwise: bool) -> None:
+    features = random_maps()
+    actual = pool_rotated(features, ROIS, ratio, 0.8, aligned, clockwise)
     for k, c, i, j in np.ndindex(actual.shape):
         theta = -ROIS[k, 5] if clockwise else ROIS[k, 5]
-        points = places(ROIS[k], ratio, 0.8, aligned, theta, (i, j))
+        points = sample_positions(ROIS[k], ratio, 0.8, aligned, theta, (i, j))
         values = [bordered(features[int(ROIS[k, 0]), c], *point) for point in points]
         assert actual[k, c, i, j] == pytest.approx(np.mean(values))
 
 
 def test_rotating_map_and_regions_by_a_right_angle_changes_nothing() -> None:
     """Turning both leaves the pooled values unchanged: rows become columns, and (y, x) becomes (x, 4 − y)."""
-    features = maps()
+    features = random_maps()
     regions = np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3], [1, 1.8, 2.1, 1.0, 2.0, -0.8]])
     turned = np.rot90(features, 1, (2, 3)).copy()  # element (y, x) goes to (4 − x, y)
     moved = regions.copy()
     moved[:, 1], moved[:, 2] = regions[:, 2], 4 - regions[:, 1]
     moved[:, 5] = regions[:, 5] + pi / 2
-    quarter_turn = rotate(turned, moved, 2, 1.0, False, False)
-    np.testing.assert_allclose(quarter_turn, rotate(features, regions, 2, 1.0, False, False), atol=1e-12)
+    quarter_turn = pool_rotated(turned, moved, 2, 1.0, False, False)
+    np.testing.assert_allclose(quarter_turn, pool_rotated(features, regions, 2, 1.0, False, False), atol=1e-12)
 
 
 def test_a_rotation_by_a_full_circle_changes_nothing() -> None:
-    features, once = maps(), ROIS.copy()
+    features, once = random_maps(), ROIS.copy()
     once[:, 5] += 2 * pi
     np.testing.assert_allclose(
-        rotate(features, once, 2, 1.0, True, False), rotate(features, ROIS, 2, 1.0, True, False), atol=1e-12
+        pool_rotated(features, once, 2, 1.0, True, False), pool_rotated(features, ROIS, 2, 1.0, True, False), atol=1e-12
     )
 
 
-def test_gradient_of_rotated_pooling() -> None:
-    features, grad = maps(), np.random.default_rng(2).normal(size=(3, 2, *BINS))
+def test_gradient_of_rotated_pooling_matches_differences() -> None:
+    features, grad = random_maps(), np.random.default_rng(2).normal(size=(3, 2, *BINS))
     back = call("diopiRoiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *BINS, 0, 0.8, True, True)
-    expected = difference(lambda x: rotate(x, ROIS, 0, 0.8, True, True), features, grad)
+    expected = difference(lambda x: pool_rotated(x, ROIS, 0, 0.8, True, True), features, grad)
     np.testing.assert_allclose(back, expected, atol=1e-9)
 
 
-def invariant(features: Array, rois: Array, orientations: int, clockwise: bool = False) -> Array:
+def pool_invariant(features: Array, rois: Array, orientations: int, clockwise: bool = False) -> Array:
+    """Return the means of rotated regions, whose orientation channels are shifted by the angle of the region."""
     attributes = *BINS, 2, orientations, 0.8, clockwise
     return np.asarray(call("diopiRiroiAlignRotatedMmcv", features, rois, *attributes))
 
 
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_orientations_are_shifted_by_the_angle(clockwise: bool) -> None:
-    features, o = maps(2, 8, 5, 5), 4
-    actual = invariant(features, ROIS, o, clockwise)
+    features, o = random_maps(2, 8, 5, 5), 4
+    actual = pool_invariant(features, ROIS, o, clockwise)
     for k, c, i, j in np.ndindex(actual.shape):
         turn = ROIS[k, 5] * o / (2 * pi)
         whole = int(np.floor(turn))
         blended = (c % o - whole) % o
         planes = features[int(ROIS[k, 0]), c - c % o : c - c % o + o]
         theta = -ROIS[k, 5] if clockwise else ROIS[k, 5]
-        points = places(ROIS[k], 2, 0.8, False, theta, (i, j))
+        points = sample_positions(ROIS[k], 2, 0.8, False, theta, (i, j))
         low, high = (np.mean([bordered(planes[n % o], *point) for point in points]) for n in (blended, blended + 1))
         assert actual[k, c, i, j] == pytest.approx((1 - turn + whole) * low + (turn - whole) * high)
 
 
 def test_a_nan_affects_only_results_that_use_its_orientation() -> None:
-    features, regions = maps(2, 8, 5, 5), np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3]])  # between orientations 0 and 1 of 4
+    features, regions = (
+        random_maps(2, 8, 5, 5),
+        np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3]]),
+    )  # between orientations 0 and 1 of 4
     features[0, 2] = np.nan
     whole = np.isnan(np.asarray(call("diopiRiroiAlignRotatedMmcv", features, regions, *BINS, 2, 4, 0.8, False)))
     assert whole[0].any((1, 2)).tolist() == [False, True, True, False, *[False] * 4]
 
 
 def test_one_orientation_is_rotated_pooling() -> None:
-    features = maps()
-    np.testing.assert_allclose(invariant(features, ROIS, 1), rotate(features, ROIS, 2, 0.8, False, False), atol=1e-12)
+    features = random_maps()
+    np.testing.assert_allclose(
+        pool_invariant(features, ROIS, 1), pool_rotated(features, ROIS, 2, 0.8, False, False), atol=1e-12
+    )
 
 
-def test_gradient_of_invariant_pooling() -> None:
-    features, grad = maps(2, 4, 5, 5), np.random.default_rng(3).normal(size=(3, 4, *BINS))
+def test_gradient_of_invariant_pooling_matches_differences() -> None:
+    features, grad = random_maps(2, 4, 5, 5), np.random.default_rng(3).normal(size=(3, 4, *BINS))
     attributes = *BINS, 2, 4, 0.8, True
     back = call("diopiRiroiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *attributes)
-    np.testing.assert_allclose(back, difference(lambda x: invariant(x, ROIS, 4, True), features, grad), atol=1e-9)
+    np.testing.assert_allclose(back, difference(lambda x: pool_invariant(x, ROIS, 4, True), features, grad), atol=1e-9)
 
 
 BOXES = np.random.default_rng(4).uniform([0, 0, 0.5, 0.5, -3], [8, 8, 6, 6, 3], (2, 3, 4, 5))
 
 
 @pytest.mark.parametrize("points", [1, 5])
-def test_features_aligned_point_by_point(points: int) -> None:
-    features = maps(2, 2, 3, 4)
+def test_alignment_adds_samples_of_rotated_boxes(points: int) -> None:
+    features = random_maps(2, 2, 3, 4)
     actual = call("diopiRotatedFeatureAlignMmcv", features, BOXES, 0.5, points)
     for n, c, i, j in np.ndindex(actual.shape):
         y, x, w, h = BOXES[n, i, j, :4] * 0.5
         a = BOXES[n, i, j, 4]
         wx, wy, hx, hy = cos(a) * w / 2, sin(a) * w / 2, -sin(a) * h / 2, cos(a) * h / 2
         corners = [(y + s * wy + t * hy, x + s * wx + t * hx) for s in (1, -1) for t in (1, -1)]
-        places = [(y, x), *corners][:points]
-        expected = features[n, c, i, j] + sum(bordered(features[n, c], *place) for place in places)
+        positions = [(y, x), *corners][:points]
+        expected = features[n, c, i, j] + sum(bordered(features[n, c], *position) for position in positions)
         assert actual[n, c, i, j] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("points", [1, 5])
-def test_gradient_of_alignment(points: int) -> None:
-    features, grad = maps(2, 1, 3, 4), np.random.default_rng(5).normal(size=(2, 1, 3, 4))
+def test_gradient_of_alignment_matches_differences(points: int) -> None:
+    features, grad = random_maps(2, 1, 3, 4), np.random.default_rng(5).normal(size=(2, 1, 3, 4))
     back = call("diopiRotatedFeatureAlignBackwardMmcv", np.zeros_like(features), grad, BOXES, 0.5, points)
     expected = difference(lambda x: call("diopiRotatedFeatureAlignMmcv", x, BOXES, 0.5, points), features, grad)
     np.testing.assert_allclose(back, expected, atol=1e-9)
 
 
-def test_rotated_filters_entry_by_entry_and_their_gradient() -> None:
+def test_rotated_filters_have_permuted_entries_and_a_gradient_of_differences() -> None:
     rng = np.random.default_rng(6)
     filters, rotations = rng.normal(size=(2, 3, 2, 2, 2)), 3
     indices = np.array([rng.permutation(8) + 1 for _ in range(rotations)]).T.reshape(2, 2, 2, rotations)
