@@ -115,8 +115,8 @@ def _power_by_tensor(base: Array, exponent: Array) -> Array:
     NumPy computes the square root for a number, and for a repeated element of an array. PyTorch does so for a number.
     """
     shape = np.broadcast_shapes(base.shape, exponent.shape)
-    exponents = np.array(np.broadcast_to(exponent, shape, subok=True), ndmin=1, subok=True)
-    return np.power(base, exponents).reshape(shape)
+    bases, exponents = (np.broadcast_to(factor, shape, subok=True).flatten() for factor in (base, exponent))
+    return np.power(bases, exponents).reshape(shape)
 
 
 def _integer_power(input: Array, exponent: Array) -> Array:
