@@ -119,6 +119,21 @@ def test_a_run_on_a_cluster_has_the_verdicts_of_a_single_machine(
     assert not reports[1]["summary"]["incomplete"]
 
 
+def test_a_run_on_a_cluster_measures_the_declared_arithmetic_as_a_single_machine_does(
+    cluster: LocalCluster, data: Path, tmp_path: Path
+) -> None:
+    checks = []
+    for name, options in (("here", ("-n", "1")), ("there", ("--dask", cluster.address))):
+        file = tmp_path / f"{name}.json"
+        words = ("run", "--data", data, "--vendor", "measured_vendors:exact", "--numerics", "tf32")
+        done = diopi_test(*words, "--case", "diopiSqrt[float32-matrix]", "--json", file, *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        checks.append(read_report(file)["declaration_check"])
+    here, there = checks
+    assert here == there
+    assert [entry["field"] for entry in here["contradictions"]] == ["float32_products"]
+
+
 def test_a_run_on_a_cluster_stops_after_identical_failures(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     words = ("run", "--data", data, "--vendor", "faulty:failing", "--dask", cluster.address, "--json", file)
