@@ -95,10 +95,21 @@ def make_convolution_rules(algorithm: Convolution, stored: Format, signs: Signs)
     if algorithm == "direct":
         return {}
     if algorithm == "fft":
-        convolve: Convolve = partial(_convolve_by_fourier, signs)
-    else:
-        convolve = partial(_convolve_by_winograd, WINOGRAD[algorithm], stored, signs)
-    accepts = _has_unit_steps if algorithm == "fft" else _is_three_by_three
+        return replace_convolutions(partial(_convolve_by_fourier, signs), has_unit_steps)
+    convolve = partial(_convolve_by_winograd, WINOGRAD[algorithm], stored, signs)
+    return replace_convolutions(convolve, _is_three_by_three)
+
+
+def replace_convolutions(convolve: Convolve, accepts: Callable[[SlidingKernel], bool]) -> dict[Operation, Rule]:
+    """Return rules that compute the convolutions of sliding kernels, and their images, in another way.
+
+    Args:
+        convolve: Computes a correlation without padding.
+        accepts: Returns whether `convolve` computes the convolution of a kernel; others are computed as usual.
+
+    Returns:
+        The rules.
+    """
     computed = {SlidingKernel.result: _compute_result, SlidingKernel.image_of: _compute_image}
     return {(method, ""): partial(_compute_accepted, partial(f, convolve), accepts) for method, f in computed.items()}
 
@@ -107,14 +118,14 @@ Convolve = Callable[[Array, Array], Array]
 """Returns y[n, g, c] = Σ x[n, g, j] * w[g, c, j] over j, where * correlates the last axes without padding."""
 
 
-def _has_unit_steps(sliding: SlidingKernel) -> bool:
+def has_unit_steps(sliding: SlidingKernel) -> bool:
     """Return whether stride and dilation are 1, and the kernel has a position on every axis."""
     return all(step == 1 for step in (*sliding.stride, *sliding.dilation)) and 0 not in (*sliding.positions,)
 
 
 def _is_three_by_three(sliding: SlidingKernel) -> bool:
     """Return whether the kernel has 3 × 3 elements, and stride and dilation are 1."""
-    return tuple(sliding.kernel) == (3, 3) and _has_unit_steps(sliding)
+    return tuple(sliding.kernel) == (3, 3) and has_unit_steps(sliding)
 
 
 def _compute_accepted(
@@ -205,6 +216,15 @@ def _move_stored(numbers: Array, stored: Format, signs: Signs) -> Array:
     return move_unrepresentable(numbers, stored, signs.draw(numbers.shape))
 
 
+def convolve_directly(images: Array, kernels: Array) -> Array:
+    """Return y[n, g, c] = Σ x[n, g, j] * w[g, c, j] over j, where * correlates the last axes without padding."""
+    rank = kernels.ndim - 3
+    windows = sliding_window_view(images, kernels.shape[-rank:], tuple(range(-rank, 0)))
+    letters = "xyz"[:rank], "abd"[:rank]
+    formula = f"ngj{letters[0]}{letters[1]},gcj{letters[1]}->ngc{letters[0]}"
+    return np.asarray(np.einsum(formula, windows, kernels))
+
+
 def _convolve_by_fourier(signs: Signs, images: Array, kernels: Array) -> Array:
     """Return a correlation through Fourier transforms, whose errors are relative to the norms of image and kernel.
 
@@ -214,9 +234,7 @@ def _convolve_by_fourier(signs: Signs, images: Array, kernels: Array) -> Array:
     """
     rank = kernels.ndim - 3
     axes = tuple(range(-rank, 0))
-    windows = sliding_window_view(images, kernels.shape[-rank:], axes)
-    letters = "xyz"[:rank], "abd"[:rank]
-    sums = np.einsum(f"ngj{letters[0]}{letters[1]},gcj{letters[1]}->ngc{letters[0]}", windows, kernels)
+    sums = convolve_directly(images, kernels)
     with np.errstate(all="ignore"):
         power = np.einsum("ngj,gcj->ngc", np.mean(images**2, axes), np.sum(kernels**2, axes))
     size = SINGLE.epsilon * max(log2(max(prod(images.shape[-rank:]), 2)), 1.0) * np.sqrt(power)

@@ -18,6 +18,7 @@ from diopi_test.oracle.arithmetic.accumulation import accumulation_error
 from diopi_test.oracle.arithmetic.array import Array
 from diopi_test.oracle.arithmetic.change import Change, Deviations, measure_change
 from diopi_test.oracle.arithmetic.emulation import emulation_error, leaves_range
+from diopi_test.oracle.arithmetic.products import represents
 from diopi_test.oracle.budget import EXACT, Budget
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, DeclaredPrecision, Expected, expected_arrays
@@ -33,6 +34,8 @@ HALF = (Dtype.float16, Dtype.bfloat16)
 DOUBLE = (Dtype.float64, Dtype.complex128)
 """The element types that are not computed in float32."""
 
+ARITHMETIC = "declared arithmetic"
+"""The purpose of the random directions of declared errors, which separates them from other random numbers of a case."""
 
 DROPOUT_PROBABILITIES = ("p_dropout", "dropout_p")
 """The names of the probability with which functions of attention drop a weight."""
@@ -54,7 +57,7 @@ def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | N
     if not deviations or function is None or (prototype.guarantee == "random" and case.needs_validator):
         return None
     evaluation = Evaluation(prototype, function, describe_call(case))
-    make_rng = partial(random_generator, case.id, "declared arithmetic")
+    make_rng = partial(random_generator, case.id, ARITHMETIC)
     plain = case.plain_arguments()
     if case.draws:  # other draws keep other elements, so the changes of all elements are needed
         plain |= {name: 0.0 for name in DROPOUT_PROBABILITIES if name in plain}
@@ -138,14 +141,21 @@ def _declare_precision(case: BaselineCase, numerics: Numerics) -> BaselineCase:
 
 
 def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:
-    """Return what a declared arithmetic may affect in a case, judged by the function and the element type."""
+    """Return what a declared arithmetic may affect in a case, judged by the function and the element types.
+
+    In a half-precision case with a result in float32, an implementation may convert the factors to float32 and multiply
+    them as declared. It must not lose bits of the factors, so the format must represent all numbers of their type.
+    """
     results = {entry.dtype for value in case.expected.values() for entry in expected_arrays(value)}
     prototype = lookup(case.function)
-    rounds_factors = case.dtype in SINGLE and prototype.multiplies_matrices
+    declared = numerics.products_of(prototype.family) if prototype.multiplies_matrices else "ieee"
+    rounds_factors = case.dtype in SINGLE or (
+        case.dtype in HALF and Dtype.float32 in results and represents(declared, format_of(case.dtype))
+    )
     has_float32 = case.dtype not in DOUBLE and not results & set(DOUBLE)
     return Deviations(
         numerics=numerics,
-        products=numerics.products_of(prototype.family) if rounds_factors else "ieee",
+        products=declared if rounds_factors else "ieee",
         has_elementary=has_float32 and any(map(bool, numerics.elementary.values())),
         convolutions=numerics.convolutions if has_float32 and prototype.family == "conv" else frozenset({"direct"}),
         stored=format_of(case.dtype if is_inexact(case.dtype) else Dtype.float32),

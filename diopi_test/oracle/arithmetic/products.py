@@ -42,6 +42,14 @@ SPLIT = Format(SPLIT_PRECISION + 1, -126, 127)
 """The format of the sum of two bfloat16 numbers."""
 
 
+def represents(products: Products, form: Format) -> bool:
+    """Return whether factors of a declared precision have all significant bits of a narrower format."""
+    if products == "ieee":
+        return True
+    declared = SPLIT if products == "bf16x3" else FACTOR_FORMATS[products]
+    return declared.precision >= form.precision
+
+
 def make_product_rules(products: Products, signs: Signs) -> dict[Operation, Rule]:
     """Return the rules of the operations that multiply matrices.
 

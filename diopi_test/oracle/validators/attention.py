@@ -57,13 +57,26 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
     change = call.changes.get(name, np.zeros(actual.shape)) / keep_probability  # measured without dropout
     unit = ulp(expected, dtype) + 2 * finer * expected + change
     is_valid = np.abs(actual - expected) <= np.where(is_kept(call), K * unit, 0)
-    problems = list(check_elements(name, is_valid, actual, "an attention weight / (1 − P), or 0"))
+    problems = list(check_elements(name, is_valid, actual, _describe_weights(actual, expected, is_valid)))
     yield from problems or check_coins(
         f"weights in {name} that are not dropped",
         is_kept(call),
         np.asarray(keep_probability),
         score_redraws(call, is_kept),
     )
+
+
+LARGEST_INACCURACY = 2.0**-6
+"""The largest relative error of a wrong weight that arithmetic of low precision, and no other defect, may cause."""
+
+
+def _describe_weights(actual: Array, expected: Array, is_valid: Array) -> str:
+    """Return the name of valid weights in a message, with the largest relative error if the weights are inaccurate."""
+    weights = expected[~is_valid]
+    error = float(np.max(np.abs(actual[~is_valid] - weights) / np.where(weights > 0, weights, np.nan), initial=0.0))
+    if error <= LARGEST_INACCURACY:
+        return f"accurate attention weights / (1 − P), with relative errors up to {error:.1e}"
+    return "an attention weight / (1 − P), or 0"
 
 
 for _forward, _result in FORWARD.items():

@@ -9,11 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from diopi_impl import ErrorBound, Numerics
+from diopi_impl.numerics.declaration import Products
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
-from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
+from diopi_test.oracle.arithmetic.declared_case import derive_declared_case, find_deviations
 from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
@@ -65,6 +66,24 @@ def test_emulated_float64_has_the_precision_of_pairs_of_float32() -> None:
     spacing = ulp(expected_out(case).values, Dtype.float64)
     assert np.median(units(declared) / spacing) > 2**5
     assert np.median(units(declared) / spacing) < 2**12
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "products", "applied"),
+    [
+        ("diopiFlashAttention", "float16", "bf16x3", "bf16x3"),
+        ("diopiFlashAttention", "float16", "tf32", "tf32"),
+        ("diopiFlashAttention", "float16", "bf16", "ieee"),
+        ("diopiFlashAttention", "bfloat16", "bf16", "bf16"),
+        ("diopiMm", "float16", "bf16x3", "ieee"),
+        ("diopiMm", "float32", "bf16x3", "bf16x3"),
+    ],
+)
+def test_products_in_float32_of_half_precision_factors_are_as_declared(
+    function: str, dtype: str, products: Products, applied: Products
+) -> None:
+    case = cases_of(function, dtype, "smoke")[0]
+    assert find_deviations(case, Numerics(name="products", float32_products=products)).products == applied
 
 
 @pytest.mark.parametrize("function", ["diopiExp", "diopiSigmoid", "diopiTanh", "diopiSqrt", "diopiRsqrt"])

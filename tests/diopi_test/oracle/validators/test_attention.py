@@ -42,6 +42,7 @@ DROPS: dict[str, tuple[Drop, bool]] = {
     "whole heads fall": (lambda p, P, s: np.where(coins(s, (*p.shape[:2], 1, 1)) >= P, p / (1 - P), 0), False),
     "the same every time": (lambda p, P, s: np.where(coins(0 * s, p.shape) >= P, p / (1 - P), 0), False),
     "the seed alone counts": (lambda p, P, s: np.where(coins(s[:1], p.shape) >= P, p / (1 - P), 0), False),
+    "inaccurate": (lambda p, P, s: np.where(coins(s, p.shape) >= P, p / (1 - P) * (1 + 2.0**-12), 0), False),
     "normalised again": (
         lambda p, P, s: (
             (dropout_factor := np.where(coins(s, p.shape) >= P, p, 0)) / dropout_factor.sum(-1, keepdims=True)
@@ -76,3 +77,6 @@ def test_validator_rejects_each_wrong_dropout(drop: str) -> None:
     with vendor.open_device() as device:
         outcome = run_case(vendor, device, compute_baseline_case(lookup(NAME), case))
     assert (outcome.verdict is Verdict.passed) == is_right, outcome.message
+    assert ("accurate attention weights / (1 − P), with relative errors up to" in outcome.message) == (
+        drop == "inaccurate"
+    )
