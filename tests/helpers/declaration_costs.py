@@ -169,13 +169,18 @@ def find_undeclared_fields(vendor: BaseVendor) -> list[str]:
     return sorted({contradiction.field for contradiction in found if contradiction.is_undeclared})
 
 
-def survivors(function: str, cases: Sequence[BaselineCase], declared: Sequence[BaselineCase]) -> tuple[int, list[str]]:
-    """Return how many mutants the cases kill, and the mutants that survive the budgets of a declaration."""
+def survivors(
+    function: str, cases: Sequence[BaselineCase], declared: Sequence[BaselineCase], numerics: Numerics
+) -> tuple[int, list[str]]:
+    """Return how many mutants the cases kill, and those that survive if the vendor has and declares an arithmetic.
+
+    Mutants whose results the arithmetic permits do not count.
+    """
     killed, survived = 0, []
     for mutant in generate_mutants(function, cases):
-        if run_mutant(mutant, cases).killed_by is not None:
+        if not mutant.is_permitted(numerics) and run_mutant(mutant, cases).killed_by is not None:
             killed += 1
-            if run_mutant(mutant, declared).killed_by is None:
+            if run_mutant(mutant, declared, numerics).killed_by is None:
                 survived.append(f"{function}: {mutant.name}")
     return killed, survived
 
@@ -207,7 +212,7 @@ def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) 
         undeclared += outcomes
         row.declared += [record.id for record in failures(record_outcomes(declaring, declared))]
         if options.mutants:
-            killed, survived = survivors(function, cases, declared)
+            killed, survived = survivors(function, cases, declared, numerics)
             row.mutants += killed
             row.survivors += survived
         if not options.functions and len(row.functions) == options.sample:

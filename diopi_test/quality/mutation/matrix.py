@@ -17,6 +17,7 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
+from diopi_test.quality.mutation.algorithms import algorithm_mutants
 from diopi_test.quality.mutation.aliasing import aliasing_mutants, derive_aliased_cases
 from diopi_test.quality.mutation.arguments import argument_mutants
 from diopi_test.quality.mutation.caching import CACHING_KINDS, caching_mutants
@@ -175,7 +176,8 @@ def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = 
     Args:
         function: the name of the function.
         level: the name of the level.
-        numerics: the declared arithmetic for which the cases are evaluated. The mutants are those of a correct vendor.
+        numerics: the arithmetic that the vendor declares. Its results have the declared errors, and the cases have the
+            budgets of the arithmetic. Mutants whose results the arithmetic permits don't run.
 
     Returns:
         The result of every mutant.
@@ -186,16 +188,20 @@ def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = 
     prototype = lookup(function)
     computed = (compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge)
     cases = [derive_declared_case(case, numerics) for case in computed]
-    _check_without_mutation(function, cases)
+    _check_without_mutation(function, cases, numerics)
     basic = [case for case in cases if case.smoke]
     remaining = [case for case in cases if not case.smoke]
     remaining.sort(key=lambda case: (case.dtype is not Dtype.float32, _count_elements(case)))
     report = MutationReport(function, [], [case.label for case in basic])
-    for mutant in size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases):
-        if mutant.needs_earlier_call:
-            report.results.append(_run_in_suite_order(mutant, cases, {*report.basic, *report.smoke_selection}))
+    mutants = size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases)
+    for mutant in mutants:
+        if mutant.is_permitted(numerics):
             continue
-        report.results.append(run_mutant(mutant, [*basic, *remaining]))
+        if mutant.needs_earlier_call:
+            selected = {*report.basic, *report.smoke_selection}
+            report.results.append(_run_in_suite_order(mutant, cases, selected, numerics))
+            continue
+        report.results.append(run_mutant(mutant, [*basic, *remaining], numerics))
         _move_to_front(remaining, report.results[-1])
     if not LEVELS[level].is_drawn:
         report.results.extend(run_derived_mutants(function, cases))
@@ -226,7 +232,9 @@ def _count_elements(case: BaselineCase) -> int:
     return in_arguments + sum(entry.values.size for value in case.expected.values() for entry in expected_arrays(value))
 
 
-def _run_in_suite_order(mutant: Mutant, cases: Sequence[BaselineCase], selected: Collection[str]) -> MutantResult:
+def _run_in_suite_order(
+    mutant: Mutant, cases: Sequence[BaselineCase], selected: Collection[str], numerics: Numerics
+) -> MutantResult:
     """Run a mutant that depends on earlier calls, with the cases in the suite's order.
 
     Run only the selected cases first, and all cases if these don't kill the mutant, so that the smoke selection stays
@@ -236,12 +244,13 @@ def _run_in_suite_order(mutant: Mutant, cases: Sequence[BaselineCase], selected:
         mutant: the mutant.
         cases: the cases of the function in the order of their file.
         selected: the labels of the cases that are in the smoke selection already.
+        numerics: the arithmetic that the vendor declares.
 
     Returns:
         The result of the mutant.
     """
-    result = run_mutant(mutant, [case for case in cases if case.label in selected])
-    return result if result.killed_by else run_mutant(mutant, cases)
+    result = run_mutant(mutant, [case for case in cases if case.label in selected], numerics)
+    return result if result.killed_by else run_mutant(mutant, cases, numerics)
 
 
 def _move_to_front(cases: list[BaselineCase], result: MutantResult) -> None:
@@ -250,9 +259,10 @@ def _move_to_front(cases: list[BaselineCase], result: MutantResult) -> None:
     cases.sort(key=lambda case: case.label != label)
 
 
-def _check_without_mutation(function: str, cases: Sequence[BaselineCase]) -> None:
+def _check_without_mutation(function: str, cases: Sequence[BaselineCase], numerics: Numerics) -> None:
     """Raise MutationTestError if a case fails without a mutation."""
-    control = run_mutant(Mutant(name="none", corrupt_memory=lambda inputs, results: Effect.not_applicable), cases)
+    unchanged = Mutant(name="none", corrupt_memory=lambda inputs, results: Effect.not_applicable)
+    control = run_mutant(unchanged, cases, numerics)
     if control.killed_by:
         label, checks = control.killed_by
         raise MutationTestError(f"{function}[{label}] fails its own expected results: {', '.join(checks)}")
@@ -273,6 +283,7 @@ def generate_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
     yield from formula_mutants(function)
     yield from ordering_mutants(function)
     yield from precision_mutants()
+    yield from algorithm_mutants(function)
     yield from underflow_mutants()
     yield from number_mutants(function)
     yield from randomness_mutants(function)
@@ -281,17 +292,18 @@ def generate_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
     yield from caching_mutants(function)
 
 
-def run_mutant(mutant: Mutant, cases: Sequence[BaselineCase]) -> MutantResult:
+def run_mutant(mutant: Mutant, cases: Sequence[BaselineCase], numerics: Numerics = IEEE) -> MutantResult:
     """Run the cases that the mutant may affect until one kills it.
 
     Args:
         mutant: the mutant.
-        cases: the cases in the order in which they run.
+        cases: the cases in the order in which they run, with the budgets of the arithmetic.
+        numerics: the arithmetic that the vendor declares.
 
     Returns:
         The result of the mutant.
     """
-    vendor = MutantVendor(mutant, HostRuntime().functions())
+    vendor = MutantVendor(mutant, HostRuntime().functions(), numerics)
     effects: Counter[Effect] = Counter()
     killed_by = None
     with vendor.open_device() as device:

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_impl import Numerics
 from diopi_proto.implementations import takes_out
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
@@ -55,6 +56,7 @@ class SimulatedCall:
         dtypes: the element types in which results are computed, by name, where they differ from the caller's.
         compute: computes the results from all arguments; by default the reference does.
         reference: replaces the function's own reference.
+        prepare: changes the arguments of the reference, for example so that they carry an arithmetic.
     """
 
     case: BaselineCase
@@ -65,6 +67,7 @@ class SimulatedCall:
     dtypes: Mapping[str, Dtype] = field(default_factory=dict)
     compute: Callable[[Mapping[str, Any]], Any] | None = None
     reference: Reference | None = None
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda arguments: arguments
 
     @classmethod
     def from_expected(cls, case: BaselineCase) -> SimulatedCall:
@@ -132,7 +135,7 @@ class SimulatedCall:
         """Return the reference's results for these arguments, with the caller's shapes and element types."""
         function = self.reference or find_reference(self.case.function)
         assert function is not None, "a case has been made with it"
-        return function(**arguments, **({"out": self._result_overrides()} if takes_out(function) else {}))
+        return function(**self.prepare(arguments), **({"out": self._result_overrides()} if takes_out(function) else {}))
 
     def _result_overrides(self) -> Any:
         """Return the shapes and element types that the caller requests for the results."""
@@ -178,6 +181,7 @@ class Mutant:
         writes_late: whether the vendor writes results only after the caller has synchronized the stream.
         make_caching: makes a function that replaces `corrupt` for a sequence of calls and caches their values.
         make_stride_caching: makes a function that caches strides; it also gets the tensors, by parameter name.
+        is_permitted: returns whether a declared arithmetic permits the results of the mutant.
     """
 
     name: str
@@ -191,6 +195,7 @@ class Mutant:
     writes_late: bool = False
     make_caching: Callable[[], Corruption] | None = None
     make_stride_caching: Callable[[], Callable[[SimulatedCall, Mapping[str, Any]], Effect]] | None = None
+    is_permitted: Callable[[Numerics], bool] = lambda numerics: False
 
     @property
     def needs_real_call(self) -> bool:

@@ -26,7 +26,11 @@ def precision_mutants() -> Iterator[Mutant]:
     for dtype in NARROW:
         yield Mutant(name=f"inputs rounded to {dtype.name}", corrupt=recompute_with(partial(_round_inputs, dtype)))
         yield Mutant(name=f"accumulated in {dtype.name}", corrupt=recompute_with(partial(accumulate_in, dtype)))
-    yield Mutant(name="accumulated in half precision", corrupt=recompute_with(_accumulate_in_half))
+    yield Mutant(
+        name="accumulated in half precision",
+        corrupt=recompute_with(_accumulate_in_half),
+        is_permitted=lambda numerics: numerics.half_accumulation == "half",
+    )
     yield Mutant(
         name="inputs rounded to the narrowest of their types", corrupt=recompute_with(_round_to_narrowest_input)
     )

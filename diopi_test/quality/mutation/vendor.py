@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from diopi_impl import BaseVendor, Box
+from diopi_impl import IEEE, BaseVendor, Box, Numerics
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import OUT_VALUES, Parameter, Role, Workspace
 from diopi_proto.types import Error
 from diopi_test.cases.layouts import Layout, layout_named
 from diopi_test.oracle.records import BaselineCase
+from diopi_test.quality.mutation.arithmetic import deviates, simulate_call
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, changed_if
 from diopi_test.quality.mutation.randomness import draw_with
 from lib_rt import Context, Device, Generator, RuntimeFunctions, Tensor
@@ -24,13 +25,16 @@ from lib_rt.dtypes import from_numpy
 class MutantVendor(BaseVendor):
     """A vendor that returns the expected results, corrupted by a mutant.
 
+    If the vendor declares an arithmetic, its results have the declared errors before the mutant corrupts them. The
+    effect of the mutant is that on exact results: errors of an arithmetic may change with the order of operations.
+
     Attributes:
         effect: the effect of the mutant on the calls since the latest case was prepared.
         earlier: the label of the case whose call cached the value that the latest call used.
     """
 
-    def __init__(self, mutant: Mutant, runtime: RuntimeFunctions) -> None:
-        super().__init__(f"mutant: {mutant.name}", "1")
+    def __init__(self, mutant: Mutant, runtime: RuntimeFunctions, numerics: Numerics = IEEE) -> None:
+        super().__init__(f"mutant: {mutant.name}", "1", numerics=numerics)
         self._mutant = mutant
         self._runtime = runtime
         self._case: BaselineCase | None = None
@@ -38,7 +42,9 @@ class MutantVendor(BaseVendor):
         self._calls = 0
         self._is_further = False
         self._late: list[Callable[[], None]] = []
-        self._corrupt = mutant.make_caching() if mutant.make_caching else mutant.corrupt
+        self._corrupt, self._corrupt_inexact = (
+            mutant.make_caching() if mutant.make_caching else mutant.corrupt for _ in range(2)
+        )
         self._read = mutant.make_stride_caching() if mutant.make_stride_caching else None
         self.effect = Effect.not_applicable
         self.earlier: str | None = None
@@ -58,7 +64,11 @@ class MutantVendor(BaseVendor):
             return True
         self._call = SimulatedCall.from_expected(case)
         self._record_effect(self._corrupt(self._call), self._call)
-        return self.effect is Effect.changed
+        is_changed = self.effect is Effect.changed
+        if deviates(case, self.numerics) and (is_changed or self._mutant.needs_earlier_call):
+            self._call = simulate_call(case, self.numerics)
+            self._corrupt_inexact(self._call)
+        return is_changed
 
     def has(self, name: str) -> bool:
         """Return whether the case calls the function; the out-of-place form of its function is not available."""
@@ -115,7 +125,7 @@ class MutantVendor(BaseVendor):
     def _simulate(self, case: BaselineCase, arguments: Sequence[Any]) -> SimulatedCall:
         """Return a call with the expected or randomly drawn results, corrupted by the mutant."""
         if not case.draws:
-            call = SimulatedCall.from_expected(case)
+            call = simulate_call(case, self.numerics)
             if self._mutant.corrupt_repetition is not None and self._is_further:
                 self._record_effect(self._mutant.corrupt_repetition(call))
             if self._read is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from diopi_impl import find_numerics
+from diopi_impl import Numerics, find_numerics
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
@@ -189,9 +189,11 @@ def test_case_that_fails_its_own_expected_results_is_an_error(monkeypatch: pytes
     class WrongVendor(MutantVendor):
         """A vendor whose results are always zero."""
 
-        def __init__(self, mutant: Mutant, runtime: RuntimeFunctions) -> None:
+        def __init__(self, mutant: Mutant, runtime: RuntimeFunctions, numerics: Numerics) -> None:
             super().__init__(
-                next(mutant for mutant in result_mutants("diopiSin") if mutant.name == "all elements zero"), runtime
+                next(mutant for mutant in result_mutants("diopiSin") if mutant.name == "all elements zero"),
+                runtime,
+                numerics,
             )
 
     monkeypatch.setattr(matrix, "MutantVendor", WrongVendor)
