@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from diopi_test.run.recorder import LogContent
 
 
+HUGE_MEMORY = 14 * 2**30
+"""The bytes of memory that a worker and its evaluator need for a case with `--huge`."""
+
 MAX_LISTED = 8
 """The number of affected functions that a message names."""
 
@@ -100,7 +103,12 @@ MAX_LISTED = 8
     show_default=True,
     help="Time limit of a case in seconds.",
 )
-@click.option("--memory", type=click.IntRange(min=1), metavar="MIB", help="Memory limit of a worker in MiB.")
+@click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    metavar="MIB",
+    help="Memory limit in MiB of the process that loads the vendor. The process that evaluates results has no limit.",
+)
 @click.option(
     "--max-crashes",
     "max_lost",
@@ -184,10 +192,21 @@ def run(
             elif only_list:
                 status = _list(options)
             else:
+                _require_memory(options)
                 status = _run(options, json_file, log, resumed, durations)
     except KeyboardInterrupt as interrupt:
         raise UnusableError(f"{interrupt} before the report was written") from interrupt
     sys.exit(status)
+
+
+def _require_memory(options: RunOptions) -> None:
+    """Raise click.UsageError if this machine does not have the memory that huge cases need."""
+    memory, needed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), options.workers * HUGE_MEMORY
+    if options.huge and not options.dask and memory < needed:
+        raise click.UsageError(
+            f"--huge with {pluralize(options.workers, 'worker')} needs {needed >> 30} GiB of memory, but this machine "
+            f"has {memory >> 30} GiB; use fewer workers (-n), or leave out --huge"
+        )
 
 
 def _select_soak_tests(options: RunOptions) -> RunOptions:

@@ -112,6 +112,8 @@ class CallEncoder:
 
     def _tensor(self, record: TensorRecord) -> Document:
         """Return the document of a tensor after the call, and of its storage before the call."""
+        before = None if record.before is None else self._block(record.before)
+        is_unchanged = record.before is not None and np.array_equal(record.before, record.after)
         return {
             "name": record.name,
             "role": record.role.name,
@@ -120,8 +122,8 @@ class CallEncoder:
             "strides": list(record.strides),
             "offset": record.offset,
             "is_result": record.expected is not None,
-            "before": None if record.before is None else self._block(record.before),
-            "after": self._block(record.after),
+            "before": before,
+            "after": before if is_unchanged else self._block(record.after),
         }
 
 

@@ -68,17 +68,19 @@ class Exchange:
     def send(self, document: Mapping[str, Any], blocks: Sequence[Bytes] = ()) -> None:
         """Send a message."""
         sizes = [block.nbytes for block in blocks]
-        text = json.dumps({**document, "blocks": sizes}, default=_to_json).encode()
+        text = _JSON.encode({**document, "blocks": sizes}).encode()
         text += b" " * (-(_HEADER.size + len(text)) % ALIGNMENT)
         parts: list[Any] = [text]
-        for block in blocks:
-            parts += [block.data, bytes(-block.nbytes % ALIGNMENT)]
+        for block, size in zip(blocks, sizes, strict=True):
+            parts += [block.data, _PADDING[-size % ALIGNMENT]]
+        if sum(sizes) <= JOINED:
+            parts = [b"".join(parts)]
         checksum = 0
         for part in parts:
             checksum = zlib.crc32(part, checksum)
         header = _HEADER.pack(MAGIC, len(text), _padded_total(sizes), checksum)
-        if sum(sizes) <= JOINED:
-            self.channel.sendall(b"".join((header, *parts)))
+        if len(parts) == 1:
+            self.channel.sendall(header + parts[0])
         else:
             for part in (header, *parts):
                 self.channel.sendall(part)
@@ -120,6 +122,13 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} {value!r} is no number")
+
+
+_JSON = json.JSONEncoder(default=_to_json)
+"""The encoder of all documents."""
+
+_PADDING = [bytes(count) for count in range(ALIGNMENT)]
+"""The bytes after a block, by their number."""
 
 
 def _padded_total(sizes: Sequence[int]) -> int:

@@ -52,6 +52,7 @@ class RemoteTarget(Target):
         self._changes: dict[str, None] = {}
         self._has_forked = False
         self._output = 0
+        self._last_case: BaselineCase | None = None
 
     @property
     def name(self) -> str:
@@ -76,6 +77,16 @@ class RemoteTarget(Target):
     def make_encoder(self) -> CallEncoder:
         """Return an encoder of calls for this vendor."""
         return CallEncoder(has_expected_values=self._description.receives_cases)
+
+    def request_call(self, name: str, case: BaselineCase, **content: Any) -> Message:
+        """Send a request with a call; a call that follows a call of the same case does not contain it again."""
+        if case is self._last_case:
+            return self.request(name, call=None, **content)
+        encoder = self.make_encoder()
+        self._last_case = None
+        reply = self.request(name, encoder, call=encoder.call(case), **content)
+        self._last_case = case
+        return reply
 
     def has(self, function: str) -> bool:
         """Return whether the vendor implements a function."""
@@ -185,10 +196,8 @@ class RemoteCall(TargetCall):
 
     def _request(self, name: str) -> Message:
         """Request the call, and note whether it is released."""
-        encoder = self._target.make_encoder()
         flags = [name for name in ("shifted", "queued", "relaid") if getattr(self._mode, name)]
-        call = encoder.call(self._case)
-        reply = self._target.request(name, encoder, call=call, mode=flags, stays_open=self._stays_open)
+        reply = self._target.request_call(name, self._case, mode=flags, stays_open=self._stays_open)
         self._is_open = "unreleased" not in reply.document
         if not self._is_open:
             self._note_release(reply.document)

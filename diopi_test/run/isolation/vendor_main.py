@@ -92,6 +92,7 @@ class VendorServer:
         self._state = state
         self._forks = forks
         self._open: tuple[Call, ExitStack] | None = None
+        self._last_case: BaselineCase | None = None
         self._handlers: Mapping[str, Callable[[Reply, CallDecoder, CallEncoder], Reply]] = {
             "has": self._has,
             "last_error": self._last_error,
@@ -134,7 +135,7 @@ class VendorServer:
 
     def _call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
         """Make a call that the vendor must accept."""
-        call = self._target.open_call(*_decode_call(request, decoder))
+        call = self._target.open_call(*self._decode_call(request, decoder))
         try:
             with ExitStack() as stack:
                 stack.enter_context(call)
@@ -148,10 +149,17 @@ class VendorServer:
 
     def _rejected_call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
         """Make a call that the vendor must reject."""
-        with self._target.open_call(*_decode_call(request, decoder)) as call:
+        with self._target.open_call(*self._decode_call(request, decoder)) as call:
             code, last_error, run = call.run_rejected()
             reply = {"code": code.name, "last_error": last_error, "record": encoder.record(run)}
         return {**reply, **_describe_release(call)}
+
+    def _decode_call(self, request: Reply, decoder: CallDecoder) -> tuple[BaselineCase, CallMode]:
+        """Return the case and the mode of a requested call; the case is the latest one if the request has none."""
+        if request["call"] is not None:
+            self._last_case = decoder.call(request["call"])
+        assert self._last_case is not None
+        return self._last_case, CallMode(**dict.fromkeys(request["mode"], True))
 
     def _late(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
         """Find the results of the open call that changed after they were read."""
@@ -198,11 +206,6 @@ class VendorServer:
     def _find_copies(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
         """Wait for copies of the process that return from a call; say whether there were any."""
         return {"has_returned": self._forks.has_returned()}
-
-
-def _decode_call(request: Reply, decoder: CallDecoder) -> tuple[BaselineCase, CallMode]:
-    """Return the case and the mode of a requested call."""
-    return decoder.call(request["call"]), CallMode(**dict.fromkeys(request["mode"], True))
 
 
 def _describe_release(call: Call) -> Reply:

@@ -232,3 +232,11 @@ def test_level_soak_selects_the_soak_tests_of_level_full(tmp_path: Path) -> None
     assert (case["id"], case["class"], case["verdict"]) == ("diopiSqrt[soak]", "soak", "passed")
     assert "--level full" in case["command"] and "--soak 300" in case["command"]
     assert [check["check"] for check in case["checks"]] == ["soak", "growth", "guards"]
+
+
+def test_huge_cases_need_a_machine_with_much_memory(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diopi_test.cli.run.HUGE_MEMORY", 2**60)
+    result = invoke(data, "--huge")
+    assert result.exit_code == 2
+    assert "--huge with 1 worker needs 1073741824 GiB of memory" in result.output
+    assert invoke(data, "--huge", "--list").exit_code == 0

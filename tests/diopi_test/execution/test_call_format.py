@@ -70,6 +70,14 @@ def test_a_decoded_record_equals_the_record(function: str, label: str) -> None:
     assert set(decoded.other_draws) == set(run.other_draws)
 
 
+def test_an_unchanged_input_has_one_block() -> None:
+    encoder = CallEncoder()
+    tensors = encoder.record(make_record(find_case("diopiSin", "float32-matrix")))["tensors"]
+    shared = {tensor["name"]: tensor["before"] == tensor["after"] for tensor in tensors}
+    assert shared == {"input": True, "out": False}
+    assert len(encoder.blocks) == 3
+
+
 def test_a_record_without_a_result_is_rejected() -> None:
     case = find_case("diopiSin", "float32-matrix")
     encoder = CallEncoder()
