@@ -39,6 +39,7 @@ class Conditions:
             an empty field, and the trait `floating_type` for any floating-point type.
         not_trait: the traits that the signature must not have.
         dtype: the alternatives for the element type of most cases.
+        case_class: the alternatives for the class of most cases.
         family: the alternatives for the family of the function of most cases.
         not_family: the families that the function must not belong to in most cases.
         region: the alternatives for the condition of a region of inputs that most cases have.
@@ -76,6 +77,7 @@ class Conditions:
     trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    case_class: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     region: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -154,6 +156,7 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
     functions = [finding.record.function.lower() for finding in findings] if when.function else []
     return (
         _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
+        and _holds_for_most([{finding.record.class_} for finding in findings], when.case_class)
         and _holds_for_most(families, when.family)
         and not (when.not_family and _holds_for_most(families, when.not_family))
         and _holds_for_most([_conditions(finding) for finding in findings], when.region)

@@ -184,6 +184,15 @@ def test_an_update_that_is_written_late_in_a_case_is_written_late_in_all_cases()
     assert (cause.cases, cause.diagnosis) == (2, "missing-stream-dependency")
 
 
+def test_one_case_of_another_class_is_no_evidence_of_ignored_strides() -> None:
+    arguments = {"out": "float32 (9, 9), strides (9, 1)", "input": "float32 (9, 9), strides (1, 9)"}
+    failed = wrong_values("diopiExp[float32-columns]", {"wrong_value": 50}, arguments=arguments)
+    simple = passed("diopiExp[float32-a]")
+    (cause,) = causes_of(replace(failed, class_=CaseClass.layout), *simple)
+    (ambiguous,) = causes_of(failed, *simple)
+    assert (cause.diagnosis, ambiguous.diagnosis) == ("strides-cached-or-ignored", "")
+
+
 def test_wrong_numbers_of_wider_types_refute_sums_in_half_precision() -> None:
     arguments = {"out": "float16 (100,), strides (1,)"}
     half = wrong_values("diopiMean[float16-a]", {"wrong_value": 90}, arguments=arguments)
