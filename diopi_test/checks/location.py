@@ -15,7 +15,7 @@ from diopi_test.checks.error_map import make_error_map
 from diopi_test.checks.pattern import Mask, constant_pattern, find_patterns, value_patterns
 from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.description import describe_arguments
-from diopi_test.execution.difference import Difference
+from diopi_test.execution.difference import Difference, Pattern
 from diopi_test.oracle.data import widen
 from diopi_test.oracle.records import BaselineTensor
 from lib_rt.formats import FloatArray
@@ -56,11 +56,16 @@ def locate(
     """
     errors = _absolute_errors(actual, expected, dtype) if measured else np.zeros(is_wrong.shape)
     index = _find_worst(is_wrong, errors, budget)
-    inputs = {
-        label: (array, dtype_of_input)
-        for label, array, dtype_of_input in _elementwise_inputs(run, name, is_wrong.shape)
-    }
-    values = {**inputs, "expected": (expected, dtype)}
+    inputs = dict(_elementwise_inputs(run, name, is_wrong.shape))
+    tensor = IncorrectTensor(
+        is_wrong=is_wrong,
+        actual=actual,
+        expected=expected,
+        dtype=dtype,
+        budget=budget,
+        before=_elements_before(run, name),
+        inputs=inputs,
+    )
     return Difference(
         tensor=name,
         problem=problem,
@@ -71,26 +76,19 @@ def locate(
         expected=str(expected[index]),
         error=float(errors[index]) if measured else None,
         budget=None if budget is None or not np.isfinite(budget[index]) else float(budget[index]),
-        patterns=(
-            *find_patterns(is_wrong, strides),
-            *value_patterns(is_wrong, values),
-            *constant_pattern(is_wrong, actual, expected),
-        ),
+        patterns=tuple(_find_all_patterns(tensor, strides)),
         inputs={label: str(array[index]) for label, (array, _) in inputs.items()},
         arguments=describe_arguments(run),
         map=make_error_map(is_wrong, errors, budget, index),
-        deviation=derive_deviation(
-            IncorrectTensor(
-                is_wrong=is_wrong,
-                actual=actual,
-                expected=expected,
-                dtype=dtype,
-                budget=budget,
-                before=_elements_before(run, name),
-                inputs=inputs,
-            )
-        ),
+        deviation=derive_deviation(tensor),
     )
+
+
+def _find_all_patterns(tensor: IncorrectTensor, strides: Sequence[int]) -> Iterator[Pattern]:
+    """Yield the patterns of the places and of the values of the wrong elements."""
+    yield from find_patterns(tensor.is_wrong, strides)
+    yield from value_patterns(tensor.is_wrong, {**tensor.inputs, "expected": (tensor.expected, tensor.dtype)})
+    yield from constant_pattern(tensor.is_wrong, tensor.actual, tensor.expected)
 
 
 def _elements_before(run: CallRecord, name: str) -> NDArray[Any] | None:
@@ -148,8 +146,17 @@ def _absolute_errors(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype)
 
 def _elementwise_inputs(
     run: CallRecord, name: str, shape: tuple[int, ...]
-) -> Iterator[tuple[str, NDArray[Any], Dtype]]:
-    """Yield the inputs from which each element of the result `name` is computed, broadcast to the result's shape."""
+) -> Iterator[tuple[str, tuple[NDArray[Any], Dtype]]]:
+    """Yield the inputs from which each element of the result `name` is computed, broadcast to the result's shape.
+
+    Args:
+        run: the record of the call.
+        name: the name of the result.
+        shape: the shape of the result.
+
+    Yields:
+        The name of an input, and a pair of its elements and its element type.
+    """
     result, _, number = name.partition(".")
     is_computed = run.prototype.elementwise and run.prototype.parameter(result).is_result
     entry = int(number or 0)
@@ -158,7 +165,7 @@ def _elementwise_inputs(
         if isinstance(argument, list):
             argument = argument[entry] if entry < len(argument) else None
         if isinstance(argument, BaselineTensor) and _broadcasts_to(argument.values.shape, shape):
-            yield parameter.name, np.broadcast_to(argument.values, shape), argument.dtype
+            yield parameter.name, (np.broadcast_to(argument.values, shape), argument.dtype)
 
 
 def _broadcasts_to(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
