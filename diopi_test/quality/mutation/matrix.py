@@ -12,7 +12,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import LEVELS, select_cases
-from diopi_test.execution import aliased, in_flight
+from diopi_test.execution import aliased, in_flight, soak
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
@@ -31,6 +31,7 @@ from diopi_test.quality.mutation.precision import precision_mutants
 from diopi_test.quality.mutation.randomness import randomness_mutants
 from diopi_test.quality.mutation.results import result_mutants
 from diopi_test.quality.mutation.size import many_element_mutants, size_mutants
+from diopi_test.quality.mutation.soak import SOAK_KINDS, run_soak_mutant
 from diopi_test.quality.mutation.underflow import underflow_mutants
 from diopi_test.quality.mutation.vendor import MutantVendor
 from diopi_test.run.run_case import run_case
@@ -40,7 +41,7 @@ class MutationTestError(Exception):
     """A case fails its own expected results, so mutation tests of the function would be meaningless."""
 
 
-DERIVED = (aliased.PREFIX, in_flight.PREFIX)
+DERIVED = (aliased.PREFIX, in_flight.PREFIX, soak.LABEL)
 """The prefixes of the labels of cases that are derived when they run, and so are not selected for level smoke."""
 
 
@@ -209,7 +210,7 @@ def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = 
 
 
 def run_derived_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[MutantResult]:
-    """Run the mutants that only derived cases can kill: those of aliasing and of calls in flight.
+    """Run the mutants that only derived cases can kill: those of aliasing, calls in flight and soak tests.
 
     Args:
         function: the name of the function.
@@ -223,6 +224,9 @@ def run_derived_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterato
     chains = make_chains(cases)
     for kind in QUEUE_KINDS:
         effects, killed_by = run_queue_mutant(kind, chains)
+        yield MutantResult(mutant=kind, kind=kind, parameter=None, effects=effects, killed_by=killed_by)
+    for kind in SOAK_KINDS:
+        effects, killed_by = run_soak_mutant(kind, cases)
         yield MutantResult(mutant=kind, kind=kind, parameter=None, effects=effects, killed_by=killed_by)
 
 

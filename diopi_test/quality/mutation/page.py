@@ -36,7 +36,8 @@ but the data. For these mutants, the cases run in the order of their file, as in
 first without the others.
 
 Some mutants are wrong only if parameters of a call share memory, or if calls are in flight at the same time. The cases
-of the classes `aliased` and `concurrent`, which are derived from the stored cases, run against them.
+of the classes `aliased` and `concurrent`, which are derived from the stored cases, run against them. Others are wrong
+only in some of many calls, or leak memory in every call. The soak test of the function runs against them.
 """
 
 WITHOUT_EFFECT = """## Parameters without effect

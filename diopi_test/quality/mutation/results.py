@@ -294,9 +294,12 @@ def result_mutants(function: str) -> Iterator[Mutant]:
             )
 
 
+change_last_element = _change_each_result(_change_element(lambda size: size - 1))
+"""Changes the last element of each result, as far as it has one, and returns the effect."""
+
 _COMMON_MUTANTS = (
     Mutant(name="first element wrong", corrupt=_change_each_result(_change_element(lambda size: 0))),
-    Mutant(name="last element wrong", corrupt=_change_each_result(_change_element(lambda size: size - 1))),
+    Mutant(name="last element wrong", corrupt=change_last_element),
     Mutant(name="one element in 2000 wrong", corrupt=_change_each_result(_change_element(lambda size: 1999 % size))),
     Mutant(name="last block not computed", corrupt=_change_each_result(_omit_tail)),
     Mutant(name="result added to the previous result", corrupt_repetition=_change_each_result(_add_to_earlier)),

@@ -1,4 +1,4 @@
-"""Mutants that only derived cases can kill: shared memory, and calls in flight."""
+"""Mutants that only derived cases can kill: shared memory, calls in flight, and long series of calls."""
 
 import pytest
 
@@ -9,6 +9,7 @@ from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.aliasing import EARLY, OFFSET, SHORTCUT
 from diopi_test.quality.mutation.in_flight import PLAN, SCRATCH, STAGING
 from diopi_test.quality.mutation.matrix import MutationReport, run_derived_mutants
+from diopi_test.quality.mutation.soak import SOAK_KINDS
 
 
 def stored_cases(function: str) -> list[BaselineCase]:
@@ -26,7 +27,7 @@ def stored_cases(function: str) -> list[BaselineCase]:
 )
 def test_derived_cases_kill_every_mutant(function: str, kinds: set[str]) -> None:
     report = MutationReport(function, list(run_derived_mutants(function, stored_cases(function))))
-    assert {result.kind for result in report.applicable} == kinds
+    assert {result.kind for result in report.applicable} == {*kinds, *SOAK_KINDS}
     assert not report.survivors
 
 

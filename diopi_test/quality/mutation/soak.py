@@ -1,0 +1,144 @@
+"""Mutants of long series of calls: every n-th call is wrong, or memory that the device did not allocate is leaked."""
+
+from __future__ import annotations
+
+import mmap
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from diopi_impl import BaseVendor, Box
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_proto.types import Error
+from diopi_test.execution.in_flight import choose_cases
+from diopi_test.execution.process_memory import STATUS
+from diopi_test.execution.soak import CASES, LABEL, SoakTest
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
+from diopi_test.quality.mutation.results import change_last_element
+from diopi_test.quality.mutation.vendor import dense_tensors, fill_box
+from diopi_test.run.limits import SOAK_CALLS
+from diopi_test.run.run_soak import run_soak
+from lib_rt import Context, Device
+
+PERIOD = 90
+"""The number of calls after which a result is wrong; a run of level full makes `SOAK_CALLS` calls."""
+
+LEAKED_BYTES = 32 * 2**10
+"""The number of bytes that a call leaks."""
+
+MAX_SECONDS = 60.0
+"""The time in seconds after which no further call is made."""
+
+PERIODIC = f"every {PERIOD}th call wrong"
+
+
+def _allocate() -> object:
+    """Return memory of the C library's allocator that has been written to."""
+    return np.ones(LEAKED_BYTES, np.uint8)
+
+
+def _map() -> object:
+    """Return memory that the system maps, of which the C library's allocator does not know."""
+    pages = mmap.mmap(-1, LEAKED_BYTES)
+    pages[:] = bytes([1]) * LEAKED_BYTES
+    return pages
+
+
+LEAKS: Mapping[str, Callable[[], object]] = {
+    "allocated memory leaked in every call": _allocate,
+    "mapped memory leaked in every call": _map,
+}
+"""The functions that allocate the leaked memory, by the kind of the mutant."""
+
+SOAK_KINDS = (PERIODIC, *LEAKS)
+"""The kinds of mutants of long series of calls."""
+
+
+@final
+class SoakVendor(BaseVendor):
+    """A vendor that writes the expected results, with the defect of a mutant.
+
+    Attributes:
+        effect: whether a result was wrong, or memory was leaked, since the vendor was created.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"mutant: {kind}", "1")
+        self._kind = kind
+        self._case: BaselineCase | None = None
+        self._correct_calls = 0
+        self._leaked: list[object] = []
+        self.effect = Effect.not_applicable
+
+    def take_case(self, case: BaselineCase) -> None:
+        """Receive the case of the next call."""
+        self._case = case
+
+    def has(self, name: str) -> bool:
+        """Return True: the vendor has the results of every function."""
+        return True
+
+    def last_error(self) -> str:
+        """Return an empty message."""
+        return ""
+
+    def open_device(self) -> Device:
+        """Open the host as the device."""
+        return Device(HostRuntime().functions(), host_addressable=True)
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Write the results, which are wrong if it is time for it; leak memory."""
+        context.stream.synchronize()
+        assert self._case is not None, "the case has been received"
+        call = SimulatedCall.from_expected(self._case)
+        self._corrupt(call)
+        for parameter, value in zip(lookup(name).parameters[1:], arguments, strict=True):
+            if not parameter.is_result or parameter.name not in call.results:
+                continue
+            arrays = call.results[parameter.name]
+            boxes = [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, Box)]
+            for box, array in zip(boxes, arrays, strict=False):
+                fill_box(context, parameter, box, array, call)
+            if not boxes:
+                for tensor, array in zip(dense_tensors(value), arrays, strict=True):
+                    np.copyto(tensor.view(), array.reshape(tensor.shape))
+        return Error.Success
+
+    def _corrupt(self, call: SimulatedCall) -> None:
+        """Leak memory, or change a result if the last `PERIOD` results were correct."""
+        if (allocate := LEAKS.get(self._kind)) is not None:
+            self._leaked.append(allocate())
+            self.effect = Effect.changed
+        elif self._correct_calls >= PERIOD and change_last_element(call) is Effect.changed:
+            self._correct_calls = 0
+            self.effect = Effect.changed
+        else:
+            self._correct_calls += 1
+
+
+def run_soak_mutant(
+    kind: str, cases: Sequence[BaselineCase]
+) -> tuple[Counter[Effect], tuple[str, tuple[str, ...]] | None]:
+    """Run the soak test of a function against a mutant.
+
+    Args:
+        kind: the kind of the mutant.
+        cases: the stored cases of the function.
+
+    Returns:
+        The number of soak tests by effect, and the label of the soak test that killed the mutant with the failed
+        checks. A function with random results has no soak test here. Leaks are not applicable if the system does not
+        report the memory of a process.
+    """
+    chosen = choose_cases([case for case in cases if not case.draws], CASES)
+    if not chosen or (kind in LEAKS and not STATUS.exists()):
+        return Counter(), None
+    vendor = SoakVendor(kind)
+    with vendor.open_device() as device:
+        outcome = run_soak(vendor, device, SoakTest(cases=chosen, count=SOAK_CALLS, seconds=MAX_SECONDS))
+    failed = tuple(result.check for result in outcome.check_results if not result.passed)
+    return Counter([vendor.effect]), (LABEL, failed) if failed else None
