@@ -145,7 +145,7 @@ def table(calls: int) -> Table:
             "a vendor in C": find_vendor(str(build(C_VENDOR, folder))),
             "the JAX vendor as a library": find_vendor(str(export(JAX, folder / "exported"))),
         }
-        found.add_row("straight JAX", f"{measure_jax(calls):.1f}", "")
+        found.add_row("JAX without DIOPI", f"{measure_jax(calls):.1f}", "")
         for label, vendor in vendors.items():
             found.add_row(label, *(f"{time:.1f}" for time in measure(vendor, calls)))
     return found

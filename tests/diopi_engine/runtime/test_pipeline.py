@@ -34,7 +34,7 @@ def test_the_c_program_computes_the_same_as_python(
     group = [module.Engine.load(file) for file in files[:2]]
     numbers = []
     for threshold in THRESHOLDS:
-        expected = module.found(group, module.pictures(), float(threshold))
+        expected = module.detect_objects(group, module.pictures(), float(threshold))
         assert lines.pop(0) == f"objects in 6 pictures: {len(expected)}, batches of up to {module.MAX_BATCH}"
         numbers.append(len(expected))
         for line in expected:
