@@ -18,9 +18,8 @@ from torch import Tensor
 from diopi_impl import VendorError
 from diopi_impl.errors import UnsupportedDtypeError
 from diopi_impl.functional import ResultSpec
-from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.torch_cpu import TorchVendor
-from diopi_impl.torch_cpu.adapter import adapt_to_tensors, torch_dtype
+from diopi_impl.torch_cpu.adapter import torch_dtype
 from diopi_proto.interface import lookup
 
 try:
@@ -184,7 +183,7 @@ def _implementation(name: str, operator: Callable[[Values, dict[str, Any]], Any]
     return implementation
 
 
-vendor = TorchVendor("mmcv", mmcv.__version__, HostRuntime().functions(), host_addressable=True, adapt=adapt_to_tensors)
+vendor = TorchVendor("mmcv", mmcv.__version__)
 
 for function, operator in OPERATORS.items():
     vendor.implements(f"diopi{function}")(_implementation(f"diopi{function}", operator))

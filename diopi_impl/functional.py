@@ -13,10 +13,11 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from diopi_impl.access import ARRAYS
 from diopi_impl.arguments import Perform, Prepare
 from diopi_impl.base import Box
 from diopi_impl.conversion import convert_array
-from diopi_impl.results import Results
+from diopi_impl.results import Results, TensorAccess
 from diopi_proto.implementations import takes_out
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -123,16 +124,29 @@ class PreparesCalls(Protocol):
         """
 
 
-def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
-    """Return a function that prepares calls; each call waits for its stream, reads, computes and writes."""
-    results, position = Results(prototype), {p.name: i for i, p in enumerate(prototype.parameters[1:])}
+def bind(prototype: Prototype, adapted: Adapted, access: TensorAccess = ARRAYS) -> Prepare:
+    """Return a function that prepares calls; each call waits for its stream, reads, computes and writes.
+
+    Args:
+        prototype: the function, or a derived form of it.
+        adapted: computes the results.
+        access: reads the tensors of the arguments and writes to those of the results.
+
+    Returns:
+        The function that prepares calls.
+    """
+    results, position = Results(prototype, access), {p.name: i for i, p in enumerate(prototype.parameters[1:])}
     arguments_at, results_at = (
         [position[p.name] for p in parameters] for parameters in (prototype.arguments, prototype.results)
     )
 
     def prepare(values: Sequence[Any]) -> Perform:
         """Return the function that runs calls with the form of these values."""
-        readers = [(n, i, read) for n, i in enumerate(arguments_at) if (read := _reader(values[i])) is not None]
+        readers = [
+            (n, i, _bind_access(read, access, i in results_at))
+            for n, i in enumerate(arguments_at)
+            if (read := _reader(values[i])) is not None
+        ]
         attributes = [_attribute(values[i]) for i in arguments_at]
         out = [_spec(p, values[i]) for p, i in zip(prototype.results, results_at, strict=True)]
         compute = _make_compute(adapted, attributes, out)
@@ -164,27 +178,41 @@ def _attribute(value: Any) -> Any:
     return value.number if isinstance(value, Scalar) else value.value if isinstance(value, Box) else value
 
 
-def _reader(value: Any) -> Callable[[Any], Any] | None:
-    """Return the function that reads an argument in each call; None if it is the same in all calls of a form."""
-    return next((read for kind, read in _READERS if isinstance(value, kind)), None)
+Read = Callable[[Any], Any]
+"""Returns the value that an implementation takes for an argument."""
 
 
-def _array(tensor: Tensor) -> Any:
-    """Return the elements of a tensor as an array: a view if the host can address the memory, else a copy."""
-    if tensor.is_sparse:
-        return [_array(part) for part in tensor.parts]
-    return tensor.view() if tensor.device.host_addressable else tensor.numpy()
+def _reader(value: Any) -> Callable[[Read], Read] | None:
+    """Return the kind of reader of an argument, a function of the reader of tensors.
+
+    Args:
+        value: the argument.
+
+    Returns:
+        The function; None if the argument is the same in all calls of a form.
+    """
+    return next((reader for kind, reader in _READERS if isinstance(value, kind)), None)
 
 
-def _entries(values: Sequence[Any]) -> list[Any]:
-    """Return the entries of an array of arguments as implementations take them."""
-    return [_attribute(value) if (read := _reader(value)) is None else read(value) for value in values]
+def _bind_access(reader: Callable[[Read], Read], access: TensorAccess, is_updated: bool) -> Read:
+    """Return the function that reads an argument, which may also be a result, in each call."""
+    return reader(access.read_updated if is_updated else access.read)
 
 
-_READERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (Tensor, _array),
-    (list, _entries),
-    (Generator, lambda generator: generator),
+def _entry_reader(read: Read) -> Read:
+    """Return the function that reads an array of arguments whose tensors `read` reads."""
+
+    def read_entries(values: list[Any]) -> list[Any]:
+        """Return the entries of an array of arguments as implementations take them."""
+        return [_attribute(value) if (reader := _reader(value)) is None else reader(read)(value) for value in values]
+
+    return read_entries
+
+
+_READERS: tuple[tuple[type, Callable[[Read], Read]], ...] = (
+    (Tensor, lambda read: read),
+    (list, _entry_reader),
+    (Generator, lambda read: lambda generator: generator),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from threading import Lock
+from threading import RLock
 from typing import Any, final
 
 import numpy as np
@@ -38,7 +38,7 @@ def pass_generator_state(adapter: Adapter, generator: str = "generator", probabi
     Returns:
         The adapter. Functions with an array of generators need `pass_generator_states`.
     """
-    default, lock = DefaultGenerator(), Lock()
+    default, lock = DefaultGenerator(), RLock()  # a vendor may call itself through a device of PyTorch
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         """Adapt an implementation so that it receives the state of the generator."""
@@ -77,7 +77,7 @@ def pass_generator_states(adapter: Adapter) -> Adapter:
     Returns:
         The adapter.
     """
-    lock = Lock()
+    lock = RLock()
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         """Adapt an implementation so that it receives the states of its generators."""

@@ -1,11 +1,13 @@
-"""Find vendors by entry point, by `module:attribute`, or by the path of a compiled library."""
+"""Find vendors by entry point, device of a framework, `module:attribute`, or path of a compiled library."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from diopi_impl.base import BaseVendor
 from diopi_impl.errors import VendorError, VendorNotFoundError, describe_exception
@@ -13,6 +15,9 @@ from diopi_impl.native import NativeVendor
 from diopi_proto.messages import describe_unknown
 
 ENTRY_POINT_GROUP = "diopi.vendors"
+
+FRAMEWORKS = {"torch": "diopi_impl.torch_cpu.devices:find_torch_vendor"}
+"""The functions that return the vendor `FRAMEWORK:DEVICE`, by the package of the framework."""
 
 
 def known_vendors() -> Mapping[str, EntryPoint]:
@@ -24,7 +29,7 @@ def find_vendor(name: str) -> BaseVendor:
     """Return the vendor called `name`.
 
     Args:
-        name: a registered name, `module:attribute`, or the path of a `.so`.
+        name: a registered name, `torch:DEVICE`, `module:attribute`, or the path of a `.so`.
 
     Returns:
         The vendor.
@@ -35,12 +40,17 @@ def find_vendor(name: str) -> BaseVendor:
     """
     if name.endswith(".so"):
         return NativeVendor(Path(name))
+    framework, _, device = name.partition(":")
+    if device and framework in FRAMEWORKS:
+        return _find_on_device(framework, device)
     if ":" in name:
         return _require_vendor(name, _import_attribute(name))
     known = known_vendors()
     if name not in known:
         unknown = describe_unknown(name, sorted(known), "registered vendors")
-        raise VendorNotFoundError(f"vendor {unknown} Pass a registered name, module:attribute, or the path of a .so.")
+        raise VendorNotFoundError(
+            f"vendor {unknown} Pass a registered name, torch:DEVICE, module:attribute, or the path of a .so."
+        )
     return _require_vendor(name, _load(known[name]))
 
 
@@ -48,6 +58,20 @@ def importable_name(name: str) -> str:
     """Return the `module:attribute` of a registered name; return any other name unchanged."""
     known = known_vendors()
     return known[name].value if name in known else name
+
+
+def _find_on_device(framework: str, device: str) -> BaseVendor:
+    """Return the vendor of a framework on a device; raise VendorNotFoundError if the framework is not installed."""
+    try:
+        installed = importlib.util.find_spec(framework) is not None
+    except ValueError:  # the module was created without a specification
+        installed = True
+    if not installed:
+        raise VendorNotFoundError(
+            f"vendor {framework}:{device} needs the package {framework}: pip install 'diopi[{framework}]'"
+        )
+    find: Any = _import_attribute(FRAMEWORKS[framework])
+    return _require_vendor(f"{framework}:{device}", find(device))
 
 
 def _import_attribute(path: str) -> object:

@@ -1,20 +1,22 @@
-"""Delivery of the results of functional implementations: all results are checked before the first is written."""
+"""Delivery of the results of functional implementations: all results are checked before the first is written.
+
+`TensorAccess` is the part that depends on the kind of array with which the implementations work.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from functools import partial
+from typing import Any, Protocol, final
 
 import numpy as np
 
 from diopi_impl.base import Box
-from diopi_impl.conversion import convert_array
 from diopi_proto import parameters as kinds
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from lib_rt import Context, Tensor
-from lib_rt.dtypes import from_numpy, to_numpy
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +25,25 @@ Write = tuple[Callable[[Context, Any, Any], None], Any, Any]
 
 PlanWrites = Callable[[str, Any, Any], list[Write]]
 """Returns the writes for a result's name, the caller's argument and the value; raises if the value does not fit."""
+
+
+class TensorAccess(Protocol):
+    """How functional implementations access the tensors of a call: as arrays of a certain kind."""
+
+    def read(self, tensor: Tensor) -> Any:
+        """Return the elements of an argument that the implementation does not change."""
+
+    def read_updated(self, tensor: Tensor) -> Any:
+        """Return the elements of an argument that is also a result."""
+
+    def plan_write(self, name: str, target: Tensor, result: Any) -> Write:
+        """Return the write of a result to a tensor; raise ValueError if the shape does not fit."""
+
+    def number(self, result: Any) -> Any:
+        """Return a result of one element as a number of Python."""
+
+    def new_tensor(self, context: Context, result: Any) -> Tensor:
+        """Return a new tensor of the context with the elements and the memory layout of a result."""
 
 
 @final
@@ -50,9 +71,9 @@ class DeferredResult:
 class Results:
     """A writer for the results of calls of `prototype`."""
 
-    def __init__(self, prototype: Prototype) -> None:
+    def __init__(self, prototype: Prototype, access: TensorAccess) -> None:
         position = {p.name: i for i, p in enumerate(prototype.parameters[1:])}
-        self._targets = [(position[p.name], p.c_name, _plan(p), _may_be_none(p)) for p in prototype.results]
+        self._targets = [(position[p.name], p.c_name, _plan(p, access), _may_be_none(p)) for p in prototype.results]
         self._size_positions = [position[p.name] for p in prototype.results if p.annotation is kinds.InOutSize]
 
     def write(self, context: Context, values: Sequence[Any], results: Sequence[Any]) -> None:
@@ -76,7 +97,7 @@ def _is_workspace_query(box: Box | None) -> bool:
     return box is not None and box.value < 0
 
 
-def _plan(parameter: Parameter) -> PlanWrites:
+def _plan(parameter: Parameter, access: TensorAccess) -> PlanWrites:
     """Return the function that plans the writes of a result."""
     plan = (
         _plan_new_tensor
@@ -85,54 +106,32 @@ def _plan(parameter: Parameter) -> PlanWrites:
         if parameter.annotation in kinds.OUT_VALUES
         else _plan_tensor
     )
-    return _plan_entries(plan) if parameter.is_tensor_array else plan
+    return partial(_plan_entries if parameter.is_tensor_array else _plan_single, partial(plan, access))
 
 
-def _plan_entries(plan: PlanWrites) -> PlanWrites:
-    """Return a function that plans the writes of an array of results, each by `plan`."""
-
-    def entries(name: str, targets: Sequence[Any], results: Sequence[Any]) -> list[Write]:
-        """Return the writes of all entries; raise ValueError if the number of results is wrong."""
-        check_entry_count(name, targets, results)
-        return [write for target, result in zip(targets, results, strict=True) for write in plan(name, target, result)]
-
-    return entries
+PlanWrite = Callable[[str, Any, Any], Write]
+"""Returns the write for a result's name, the target and the value; raises if the value does not fit."""
 
 
-def _plan_tensor(name: str, target: Tensor, result: Any) -> list[Write]:
+def _plan_single(plan: PlanWrite, name: str, target: Any, result: Any) -> list[Write]:
+    """Return the write of a result."""
+    return [plan(name, target, result)]
+
+
+def _plan_entries(plan: PlanWrite, name: str, targets: Sequence[Any], results: Sequence[Any]) -> list[Write]:
+    """Return the writes of an array of results; raise ValueError if the number of results is wrong."""
+    check_entry_count(name, targets, results)
+    return [plan(name, target, result) for target, result in zip(targets, results, strict=True)]
+
+
+def _plan_tensor(access: TensorAccess, name: str, target: Tensor, result: Any) -> Write:
     """Return the write of a result to a tensor; raise ValueError if the shape does not fit."""
-    dtype, addressable = to_numpy(target.dtype), target.device.host_addressable
-    if isinstance(result, DeferredResult) and addressable and (result.shape, result.dtype) == (target.shape, dtype):
-        return [(_fill_view, target.view(), result)]
-    array = np.asarray(result)
-    if array.shape != target.shape:
-        check_shape(name, target.shape, array.shape)
-        array = array.reshape(target.shape)
-    if array.dtype != dtype:
-        array = convert_array(array, dtype)
-    if addressable:
-        return [(_copy_to_view, target.view(), array)]
-    return [(_write_tensor, target, array)]
+    return access.plan_write(name, target, result)
 
 
-def _copy_to_view(context: Context, place: Array, array: Array) -> None:
-    """Copy an array to a view of the memory of a tensor."""
-    place[...] = array
-
-
-def _fill_view(context: Context, place: Array, result: DeferredResult) -> None:
-    """Let a deferred result write to a view of the memory of a tensor."""
-    result.fill(place)
-
-
-def _write_tensor(context: Context, tensor: Tensor, array: Array) -> None:
-    """Copy an array to a tensor in device memory."""
-    tensor.write(array)
-
-
-def _plan_number(name: str, box: Box, result: Any) -> list[Write]:
+def _plan_number(access: TensorAccess, name: str, box: Box, result: Any) -> Write:
     """Return the write of a number to a box."""
-    return [(_fill_box, box, np.asarray(result).item())]
+    return (_fill_box, box, access.number(result))
 
 
 def _fill_box(context: Context, box: Box, value: Any) -> None:
@@ -140,18 +139,14 @@ def _fill_box(context: Context, box: Box, value: Any) -> None:
     box.value = value
 
 
-def _plan_new_tensor(name: str, box: Box, result: Any) -> list[Write]:
+def _plan_new_tensor(access: TensorAccess, name: str, box: Box, result: Any) -> Write:
     """Return the write of a result to a tensor that the call allocates."""
-    return [(_fill_box_with_tensor, box, np.asarray(result))]
+    return (partial(_fill_box_with_tensor, access), box, result)
 
 
-def _fill_box_with_tensor(context: Context, box: Box, array: Array) -> None:
-    """Fill `box` with a new tensor that has the memory layout of `array`."""
-    dense = np.copy(array, order="K")
-    strides = [stride // array.itemsize for stride in dense.strides] if array.size else None
-    tensor = context.require_tensor(array.shape, from_numpy(array.dtype), strides)
-    tensor.write(array)
-    box.value = tensor
+def _fill_box_with_tensor(access: TensorAccess, context: Context, box: Box, result: Any) -> None:
+    """Fill `box` with a new tensor that has the memory layout of a result."""
+    box.value = access.new_tensor(context, result)
 
 
 def check_shape(name: str, target: Sequence[int], result: Sequence[int]) -> None:

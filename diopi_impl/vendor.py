@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, final
 
+from diopi_impl.access import ARRAYS
 from diopi_impl.arguments import Prepare, add_argument_checks
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import VendorError, error_code
 from diopi_impl.functional import Adapted, Adapter, apply_directly, bind
 from diopi_impl.numerics import IEEE, Numerics
+from diopi_impl.results import TensorAccess
 from diopi_proto.implementations import ParameterError, accept_all
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter
@@ -38,7 +40,8 @@ class Vendor(BaseVendor):
         name, version: the vendor's name and version, as reports show them.
         runtime: the nine functions of the device.
         host_addressable: whether the host can read and write device memory directly.
-        adapt: turns each functional implementation into a function of NumPy arrays, for example by compiling it.
+        adapt: turns each functional implementation into a function of arrays, for example by compiling it.
+        access: how functional implementations access tensors; by default, as NumPy arrays.
         waivers: the known failures.
         claims: what the vendor declares to support.
         numerics: the arithmetic that the vendor declares.
@@ -54,6 +57,7 @@ class Vendor(BaseVendor):
         *,
         host_addressable: bool = False,
         adapt: Adapter = apply_directly,
+        access: TensorAccess = ARRAYS,
         waivers: Sequence[Waiver] = (),
         claims: Sequence[Claim] = (),
         numerics: Numerics = IEEE,
@@ -64,6 +68,7 @@ class Vendor(BaseVendor):
         self.runtime = runtime
         self.host_addressable = host_addressable
         self._adapt = adapt
+        self._access = access
         self._store_programs = store_programs
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
@@ -122,9 +127,9 @@ class Vendor(BaseVendor):
         """Register an implementation for a function and for its derived forms, for example the in-place form."""
         for form in _forms(base):
             if form is base:
-                self._register(base, bind(form, adapted), function)
+                self._register(base, bind(form, adapted, self._access), function)
             elif form.name not in self._implementations:
-                self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
+                self._implementations[form.name] = add_argument_checks(form, bind(form, adapted, self._access))
                 self._derived.add(form.name)
                 self._functions[form.name] = function
 

@@ -1,26 +1,16 @@
-"""PyTorch on the CPU as a vendor: an implementation independent of this project. It requires the extra `torch`."""
+"""PyTorch on the CPU as a vendor: an implementation independent of this project. It requires the extra `torch`.
+
+The same implementations are the vendor `torch:DEVICE` on each device of PyTorch.
+"""
 
 from __future__ import annotations
 
 import torch
 
 from diopi_impl.base import Waiver
-from diopi_impl.host_runtime import HostRuntime
-from diopi_impl.torch_cpu.adapter import adapt_to_tensors
+from diopi_impl.torch_cpu.device_vendor import TorchVendor
 from diopi_impl.torch_cpu.renamed import register_renamed
-from diopi_impl.vendor import Vendor
 from diopi_proto.families import load_families
-from lib_rt import Device
-
-
-class TorchVendor(Vendor):
-    """PyTorch with one thread per process, because the suite already runs one worker process per core."""
-
-    def open_device(self) -> Device:
-        """Open and return a device, and limit PyTorch to one thread."""
-        torch.set_num_threads(1)
-        return super().open_device()
-
 
 IN_BOTH_TYPES = ("*float16-plain", "*float16-channels-last", "*float16-accumulated")
 KERNELS = (*IN_BOTH_TYPES, "*float16-all-attributes", "float16-dilation", "float16-no-bias", "float16-many-by-channel")
@@ -55,9 +45,6 @@ LAYER_GRADIENTS = (
 vendor = TorchVendor(
     "torch_cpu",
     torch.__version__,
-    HostRuntime().functions(),
-    host_addressable=True,
-    adapt=adapt_to_tensors,
     waivers=[
         Waiver("diopiErf*[bfloat16-special]", "the vectorised erf gives 0 for the smallest normal number"),
         Waiver("diopiErf*[bfloat16-small-row]", "the vectorised erf gives 0 for numbers below 1e-6"),

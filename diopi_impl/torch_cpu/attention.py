@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.generators import seeded_generator
 from diopi_impl.torch_cpu.registration import implements_flash, implements_multi_head
 
 Out = tuple[ResultSpec | None, ...]
@@ -112,7 +114,7 @@ class AttentionSettings:
     window_right: int = -1
     slopes: Tensor | None = None
     dropout_p: float = 0.0
-    gen: Tensor | None = None
+    gen: NDArray[np.uint64] | None = None
     hidden: Tensor | None = None
     top_left: bool = False
 
@@ -139,8 +141,7 @@ class AttentionSettings:
         if not self.dropout_p:
             return None
         assert self.gen is not None
-        words = np.random.SeedSequence((*self.gen.tolist(), number)).generate_state(1)
-        source = Generator().manual_seed(int(words[0]))
+        source = seeded_generator((*self.gen.tolist(), number))
         mask = torch.empty(shape, dtype=torch.float64).bernoulli_(1 - self.dropout_p, generator=source)
         return mask / (1 - self.dropout_p) if self.dropout_p < 1 else mask
 

@@ -22,9 +22,12 @@ ALL = [True, True, True]
 
 
 def _widen_parameters(input: Tensor, *values: Tensor | None) -> list[Any]:
-    """Return parameters in float32 if the input has half precision: PyTorch then computes float32 statistics."""
+    """Return contiguous parameters, in float32 if the input has half precision.
+
+    PyTorch then computes float32 statistics. Its kernels ignore the strides of parameters.
+    """
     is_half = input.dtype in (torch.float16, torch.bfloat16)
-    return [value.float() if value is not None and is_half else value for value in values]
+    return [None if value is None else (value.float() if is_half else value).contiguous() for value in values]
 
 
 def _weight_or_ones(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:

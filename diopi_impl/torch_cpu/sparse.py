@@ -12,6 +12,6 @@ def spmm(input, mat2):
     """Return the product of a sparse matrix in CSR format and a dense matrix."""
     if not isinstance(input, list) or isinstance(mat2, list):
         raise NotImplementedError("input must be sparse, and mat2 dense")
-    crow, col, values = input
+    crow, col, values = (part.contiguous() for part in input)  # PyTorch's kernel reads beyond strided parts
     matrix = torch.sparse_csr_tensor(crow, col, values, (len(crow) - 1, len(mat2)), check_invariants=False)
     return matrix @ mat2

@@ -162,7 +162,7 @@ vendor_option = click.option(
     callback=_rename_vendor,
     default="jax_cpu",
     show_default=True,
-    help="Vendor under test: a name, module:attribute, or the path of a .so.",
+    help="Vendor under test: a name, torch:DEVICE, module:attribute, or the path of a .so.",
     shell_complete=complete_names(known_vendors, files=True),
 )
 SOAK_LEVEL = "soak"

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from diopi_proto.interface import lookup
@@ -29,6 +28,7 @@ def test_zero_dim_operands_take_part_in_promotion() -> None:
     from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 
     multiply = adapt_to_tensors(lookup("diopiMul"), lambda input, other: torch.mul(input, other))
+    other = torch.tensor(-149672470, dtype=torch.int32)
     for shape in ((1, 1), ()):
-        (product,) = multiply([np.full(shape, 2859, np.int16), np.array(-149672470, np.int32)], [])
-        assert (product.dtype, product.shape) == (np.int32, shape)
+        (product,) = multiply([torch.full(shape, 2859, dtype=torch.int16), other], [])
+        assert (product.dtype, product.shape) == (torch.int32, shape)
