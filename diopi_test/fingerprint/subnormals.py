@@ -157,7 +157,7 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
         return "kept"
     if not (is_kept | is_flushed).all():
         example = int(np.argmin(is_kept | is_flushed))
-        return f"{result[example]:.6g} for {exact_result[example]:.6g}"
+        return f"{result.flat[example]:.6g} for {exact_result.flat[example]:.6g}"
     if is_kept.any():
         return f"kept in {np.count_nonzero(is_kept)} of {exact_result.size}"
     same_sign = np.signbit(result) == np.signbit(flushed)
