@@ -19,6 +19,7 @@ _.type_, _.__getattr__  # PyTorch
 # read by name: fields that the codec reads or writes, options that conversions name, vendors that tests name
 _.right_edge, _.cpus, _.aggregate
 _.nhwc
+_.find_torch_vendor  # diopi_impl.plugins
 _.hanging, _.keeping, _.declining, _.stubborn, _.exiting, _.interrupting, _.skipping, _.slowly
 _.opening_busily, _.opening_never, _.of_rank_six, _.forgetful, _.aborting
 
