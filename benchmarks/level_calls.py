@@ -40,7 +40,7 @@ def calls_of(level: str, least: int) -> Iterator[CaseCall]:
     """Yield the calls of a level with a tensor of more than `least` elements, except those with huge tensors."""
     for function in prototypes():
         for case in select_cases(function, level):
-            if elements(case) > least and not case.is_huge:
+            if elements(case) > least and not case.is_giant:
                 yield CaseCall(function, case)
 
 

@@ -2,7 +2,8 @@
 
 Rounding does not change a verdict. A reference value in float64 keeps `SPARE_BITS` more bits than the result's type,
 so it changes by at most 2^-10 ulp, while a budget allows at least 8 ulps. A budget in ulps is rounded up to 8
-significant bits, so it grows by at most 1/128. Exact results are stored in their own type.
+significant bits, so it grows by at most 1/128. Exact results are stored in their own type. If all elements of a result
+and of its budget repeat with the period of the size sweep, one period is stored.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases import sweep
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import Expected, tensors_in
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import format_of, is_inexact
@@ -29,6 +32,34 @@ SPARE_BITS = 9
 
 _FLOAT64_PRECISION = 53
 """The number of significant bits of float64."""
+
+
+def extract_period(expected: Expected) -> Expected:
+    """Return one period of an expected result whose elements all repeat, and other results unchanged."""
+    budget = expected.budget
+    arrays = [expected.values, None if budget is None else budget.unit, expected.flushed, expected.specified]
+    present = [array for array in arrays if array is not None]
+    if expected.values.size <= sweep.PERIOD or not all(map(_repeats, present)):
+        return expected
+
+    def shorten(array: Array | None) -> Any:
+        return None if array is None else array.reshape(-1)[: sweep.PERIOD]
+
+    return replace(
+        expected,
+        values=shorten(expected.values),
+        budget=None if budget is None else Budget(shorten(budget.unit)),
+        flushed=shorten(expected.flushed),
+        specified=shorten(expected.specified),
+    )
+
+
+def _repeats(array: Array) -> bool:
+    """Return whether the elements of an array repeat with the period of large cases, bit for bit."""
+    elements = np.ascontiguousarray(array).reshape(-1)
+    content, distance = elements.view(np.uint8), sweep.PERIOD * elements.itemsize
+    first, second = content[:distance], content[distance : 2 * distance]
+    return np.array_equal(first[: second.size], second) and np.array_equal(content[:-distance], content[distance:])
 
 
 def compact_expected(expected: Expected) -> Expected:

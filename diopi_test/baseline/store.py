@@ -58,6 +58,10 @@ LIMIT = 512 * 2**20
 """The maximum number of bytes of a file: three times the size of the largest file, matrix products of level models."""
 
 
+MAX_REPEATED_ELEMENTS = 2**26
+"""The maximum number of elements of a result of which one period is stored: four times the size of the largest."""
+
+
 @final
 @dataclass(frozen=True)
 class Provenance:
@@ -315,16 +319,24 @@ class BaselineFile:
         budget = None if unit is None else Budget(unit)
         if ulps is not None:
             budget = Budget.from_ulps(compaction.widen_ulps(ulps), arrays["values"], dtype)
-        needs_validator = value.get("judged", False)
-        return Expected(
+        expected = Expected(
             dtype=dtype,
             layout=value["layout"],
             budget=budget,
             values=arrays["values"],
             flushed=arrays.get("flushed"),
             specified=arrays.get("specified"),
-            needs_validator=needs_validator,
+            needs_validator=value.get("judged", False),
         )
+        return expected.repeat(_repeated_shape(value["repeated"])) if "repeated" in value else expected
+
+
+def _repeated_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of a repeated result; raise ValueError if it has too many elements."""
+    shape = tuple(map(int, value))
+    if min(shape, default=0) < 0 or math.prod(shape) > MAX_REPEATED_ELEMENTS:
+        raise ValueError(f"a repeated result has the shape {shape}, expected at most {MAX_REPEATED_ELEMENTS} elements")
+    return shape
 
 
 def _encode_case(case: BaselineCase, block: _DataBlock) -> dict[str, Any]:
@@ -360,8 +372,13 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _DataBlock)
         return [_encode_expected(entry, block) for entry in value]
     if value is None:
         return None
-    value = compaction.compact_expected(value) if block.omits_inputs else replace(value, values=_storable_values(value))
     record: dict[str, Any] = {"dtype": value.dtype.name, "layout": value.layout}
+    if block.omits_inputs:
+        shape = value.values.shape
+        value = compaction.compact_expected(compaction.extract_period(value))
+        record |= {"repeated": list(shape)} if value.values.shape != shape else {}
+    else:
+        value = replace(value, values=_storable_values(value))
     arrays = {
         "values": value.values,
         **_stored_units(value, block),

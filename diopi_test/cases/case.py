@@ -158,6 +158,8 @@ class Case:
         non_discriminating: The reason why the case must be as it is although a wrong result could pass it; empty
             for all other cases (`diopi_test.quality.non_discriminating`).
         large: Whether the case belongs to the level with the sizes of models instead of the full level.
+        period: The number of elements after which all tensors repeat, arguments and results; 0 if they do not. The
+            reference evaluates only one period.
     """
 
     label: str
@@ -170,12 +172,18 @@ class Case:
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
     large: bool = False
+    period: int = 0
 
     @property
     def is_huge(self) -> bool:
         """Return whether a tensor lies in a storage that 32-bit offsets cannot address."""
         values = [value for name, value in self.arguments.items() if not name.startswith("_")]
         return any(spec.storage_bytes > _HUGE for value in values for spec in TensorSpec.all_in(value))
+
+    @property
+    def is_giant(self) -> bool:
+        """Return whether the case is huge or has millions of elements, too many to be computed for every mutant."""
+        return self.is_huge or self.period > 0
 
     def operands(self, prototype: Prototype) -> tuple[list[TensorSpec], list[Number]]:
         """Return the tensors and the numbers that take part in type promotion."""

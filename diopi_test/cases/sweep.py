@@ -1,15 +1,16 @@
-"""The size sweep: large cases with one long axis each, derived from the small cases of a function.
+"""The size sweep: large cases with one long axis or many elements each, derived from the small cases of a function.
 
-A size sweep case is a small case in which one size is replaced by a large one, in all tensors that have it. The file
-`size_sweep.json` lists the cases and sizes for which the reference accepts the call at a cost that grows linearly.
-`python -m diopi_test.quality.size_sweep` writes this file, and a table for the documentation.
+A size sweep case is a small case in which one size is replaced by a large one, in all tensors that have it. Cases of
+element-wise functions also have 2^24 + 3 elements, or a storage of more than 2^31 bytes. The file `size_sweep.json`
+lists the cases and sizes for which the reference accepts the call at a cost that grows linearly.
+`python -m diopi_test.quality.size_sweep` writes this file, and the tables of the documentation.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, final
@@ -22,6 +23,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain
+from diopi_test.cases.layouts import Layout, contiguous, strides
 
 FILE = Path(__file__).with_name("size_sweep.json")
 """The derivations by function."""
@@ -33,10 +35,16 @@ MIN_ELEMENTS = 2**20 + 3
 """The least number of elements of the largest result in a case with many elements."""
 
 PERIOD = 251
-"""The number of values that tensors of cases with many elements repeat, so that their results compress well.
+"""The number of values that large tensors repeat, so that their results compress well.
 
 It is a prime number, so that offsets that wrap at a power of two lead to other values.
 """
+
+MANY_SHAPE = (2**24 + 3,)
+"""The shape of a tensor with more elements than float32 can count exactly."""
+
+HUGE_SHAPE, HUGE_LAYOUT = (70_001, 3), strides(7_703, 1)
+"""The shape and layout of a tensor whose rows are so far apart that they span more than 2^31 bytes."""
 
 
 @final
@@ -50,6 +58,7 @@ class SweepSize:
         axes: the axes that have this size, such as `input axis 1`.
         attributes: whether the size is also replaced in attributes that repeat the last sizes of a tensor.
         large_size: the size with which a result has at least `MIN_ELEMENTS` elements; 0 for no such case.
+        repeats: whether tensors may repeat values, which is wrong if the order of equal elements matters.
     """
 
     base: str
@@ -57,18 +66,40 @@ class SweepSize:
     axes: Sequence[str]
     attributes: bool = False
     large_size: int = 0
+    repeats: bool = False
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """The size sweep of a function.
+
+    Attributes:
+        sizes: the derivations of its cases with a long axis.
+        elementwise: the labels of small cases in which each element of a result depends only on the elements of the
+            arguments at the same place. Cases with the most elements are derived from them.
+        reason: why there are no derivations; empty if there are some.
+    """
+
+    sizes: Sequence[SweepSize] = field(default_factory=tuple)
+    elementwise: Sequence[str] = field(default_factory=tuple)
+    reason: str = ""
 
 
 @cache
-def derivations() -> Mapping[str, Sequence[SweepSize]]:
-    """Return the derivations of all functions by the name of the function."""
-    listed = json.loads(FILE.read_text("utf-8"))
-    return {function: [SweepSize(**entry) for entry in entries] for function, entries in listed.items()}
+def sweeps() -> Mapping[str, Sweep]:
+    """Return the size sweeps of all functions by the name of the function."""
+    return {function: _read_sweep(**entry) for function, entry in json.loads(FILE.read_text("utf-8")).items()}
+
+
+def _read_sweep(sizes: Sequence[Mapping[str, Any]] = (), **attributes: Any) -> Sweep:
+    """Return the size sweep of an entry of the file."""
+    return Sweep(sizes=[SweepSize(**size) for size in sizes], **attributes)
 
 
 def sweep_keys(prototype: Prototype) -> Sequence[str]:
     """Return what the size sweep cases of a function depend on besides sources."""
-    return [repr(derivation) for derivation in derivations().get(prototype.name, ())]
+    return [repr(sweeps().get(prototype.name))]
 
 
 def sweep_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
@@ -79,18 +110,57 @@ def sweep_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
         cases: The small cases of the function.
 
     Yields:
-        For each derivation a case with a long axis, and a case with many elements if there is one.
+        For each derivation a case with a long axis, and a case with many elements if there is one. Then for each
+        element-wise case the cases with the most elements.
     """
     by_label = {case.label: case for case in cases}
-    for derivation in derivations().get(prototype.name, ()):
-        case = by_label.get(derivation.base)
-        if case is None:
-            continue
-        axis = derivation.axes[0].replace(" ", "-")
-        yield lengthen(case, derivation, LONG, f"{case.dtype.name}-long-{axis}")
-        if derivation.large_size:
-            lengthened = lengthen(case, derivation, derivation.large_size, f"{case.dtype.name}-many-{axis}")
-            yield repeat_values(lengthened)
+    sweep = sweeps().get(prototype.name, Sweep())
+    for derivation in sweep.sizes:
+        if (case := by_label.get(derivation.base)) is not None:
+            yield from _long_cases(case, derivation)
+    for label in sweep.elementwise:
+        if (case := by_label.get(label)) is not None:
+            yield reshape(case, MANY_SHAPE, f"{case.dtype.name}-{MANY_SHAPE[0]}-elements")
+            yield reshape(case, HUGE_SHAPE, f"{case.dtype.name}-storage-huge", HUGE_LAYOUT)
+
+
+def _long_cases(case: Case, derivation: SweepSize) -> Iterator[Case]:
+    """Yield the case with a long axis, and the case with many elements if there is one."""
+    axis = derivation.axes[0].replace(" ", "-")
+    long = lengthen(case, derivation, LONG, f"{case.dtype.name}-long-{axis}")
+    yield repeat_values(long) if derivation.repeats else long
+    if derivation.large_size:
+        yield repeat_values(lengthen(case, derivation, derivation.large_size, f"{case.dtype.name}-many-{axis}"))
+
+
+def reshape(case: Case, shape: tuple[int, ...], label: str, first_layout: Layout = contiguous) -> Case:
+    """Return an element-wise case in which all tensors have a shape and repeat their values; its first layout differs.
+
+    Args:
+        case: The small case.
+        shape: The shape of all tensors.
+        label: The label of the new case.
+        first_layout: The layout of the first tensor argument.
+
+    Returns:
+        The case, of which the reference evaluates only one period.
+    """
+    layouts = {name: first_layout for name in list(_tensor_names(case))[:1]}
+    arguments = {
+        name: replace(value, shape=shape, layout=layouts.get(name, contiguous))
+        if isinstance(value, TensorSpec)
+        else value
+        for name, value in case.arguments.items()
+    }
+    reshaped = replace(
+        case, label=label, arguments=arguments, smoke=False, large=True, case_class=CaseClass.basic, period=PERIOD
+    )
+    return repeat_values(reshaped)
+
+
+def _tensor_names(case: Case) -> Iterator[str]:
+    """Yield the names of the arguments of a case that are tensors and are passed to the function."""
+    return (name for name, value in case.arguments.items() if isinstance(value, TensorSpec) and name[0] != "_")
 
 
 def lengthen(case: Case, derivation: SweepSize, target: int, label: str) -> Case:
@@ -127,7 +197,7 @@ def repeats_sizes(value: Any, case: Case) -> bool:
 
 
 def repeat_values(case: Case) -> Case:
-    """Return a case whose tensors repeat their first `PERIOD` values."""
+    """Return a case whose tensors repeat their first `PERIOD` values. Computed tensors follow from the others."""
 
     def change(value: Any) -> Any:
         if isinstance(value, list):

@@ -32,6 +32,7 @@ from diopi_test.oracle.reference import (
     find_reference,
     strip_remarks,
 )
+from diopi_test.oracle.repetition import repeat_results, shorten
 from diopi_test.oracle.subnormals import flush_subnormals, has_subnormals
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import is_inexact
@@ -52,6 +53,9 @@ def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
     Raises:
         ValueError: The function has no reference, or the reference returns a wrong number of results.
     """
+    if case.period:
+        period = _build_case(prototype, shorten(case), Evaluation.expected_results)
+        return repeat_results(period, draw_arguments(prototype, case))
     return _build_case(prototype, case, Evaluation.expected_results)
 
 

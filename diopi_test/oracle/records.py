@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -61,6 +61,20 @@ class Expected:
     has_signed_zeros: bool = True
     needs_validator: bool = False
     change: NDArray[np.float64] | None = None
+
+    def repeat(self, shape: tuple[int, ...]) -> Expected:
+        """Return the expected result whose elements are repeated until the result has this shape."""
+
+        def repeat(array: NDArray[Any] | None) -> Any:
+            return None if array is None else np.resize(array, shape)
+
+        return replace(
+            self,
+            values=repeat(self.values),
+            budget=None if self.budget is None else Budget(repeat(self.budget.unit)),
+            flushed=repeat(self.flushed),
+            specified=repeat(self.specified),
+        )
 
 
 def tensors_in(value: Any) -> list[BaselineTensor]:

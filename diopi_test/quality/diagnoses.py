@@ -72,7 +72,7 @@ def diagnose_mutants(function: str, limit: int, seed: int, level: str = "smoke")
         The drawn mutants that fail at least one case. Mutants that change no result are not drawn.
     """
     prototype = lookup(function)
-    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge]
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_giant]
     mutants = list(size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases))
     random.Random(f"{seed} {function}").shuffle(mutants)
     found = (_diagnose_mutant(function, mutant, cases) for mutant in mutants)

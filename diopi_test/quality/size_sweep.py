@@ -1,7 +1,8 @@
-"""Find the axes of every function that can be long, and write `cases/size_sweep.json` and the table of docs/sizes.md.
+"""Find the axes of every function that can be long, and write `cases/size_sweep.json` and the tables of docs/sizes.md.
 
 A size of a small case is replaced by larger ones in all tensors that have it. It is a candidate for the size sweep if
-the reference accepts the call, and if its results and its time grow at most linearly.
+the reference accepts the call, and if its results and its time grow at most linearly. If no size of a function is one,
+the file has the reason.
 """
 
 from __future__ import annotations
@@ -12,18 +13,26 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
+import numpy as np
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_proto.dtypes import leading_dtype
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
 from diopi_test.cases import sweep
 from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.selection import select_cases
-from diopi_test.oracle.evaluation import draw_case_with_zeros
-from diopi_test.oracle.records import expected_arrays, tensors_in
+from diopi_test.execution.call import Call, RejectedCallError
+from diopi_test.oracle.evaluation import compute_baseline_case, draw_case_with_zeros
+from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
+from lib_rt import Device
 
 PAGE = Path("docs/sizes.md")
 """The page of the documentation, in the root folder of a clone."""
@@ -31,7 +40,7 @@ PAGE = Path("docs/sizes.md")
 PROBE_SIZES = (509, 4_093)
 """The sizes with which the reference is tried."""
 
-MAX_ELEMENTS = 2**21
+MAX_ELEMENTS = 2**22
 """The maximum number of elements of all tensors of a case with a long axis."""
 
 MAX_MANY_ELEMENTS = 2**22 + 2**20
@@ -46,40 +55,128 @@ MAX_SECONDS = 0.12
 MAX_CASES = 12
 """The maximum number of small cases of a function whose sizes are replaced."""
 
-MAX_RANK = 4
+MAX_RANK = 5
 """The maximum number of axes of the first tensor of a case."""
 
 MIN_SIZE = 2
 """The smallest size that can be replaced."""
 
+NO_TENSORS = "no small case has a tensor argument with an axis"
+NOT_SUITABLE = "no small case of the class `basic` has only contiguous tensors, of which the first has at most 5 axes"
+RANDOM = "its results are random; other cases have more numbers, and the numbers of a run are pooled"
+NUMBER = "the size is also a number of the call"
+ONE_ELEMENT = "no axis of a small case has more than one element"
+REJECTED = "the function accepts no other size in place of a single one"
+UNRELATED = "the size changes no tensor of the call"
+TOO_MANY = "the tensors would have more than 2^22 elements"
+TOO_SLOW = "the reference takes more than 0.12 s for an axis of 4,093"
 
-def find_derivations(function: str) -> list[sweep.SweepSize]:
-    """Return the derivations of the size sweep cases of a function."""
+
+FAMILIES_WITH_SIZES = ("attention", "llm", "lmdeploy", "mmcv")
+"""The beginnings of the names of families whose functions take sizes of tensors as numbers."""
+
+
+class UnsuitableError(Exception):
+    """A size that can't be replaced; the text is the reason."""
+
+
+def find_sweep(function: str) -> sweep.Sweep:
+    """Return the size sweep of a function."""
     prototype = lookup(function)
+    if prototype.guarantee == "random":
+        return sweep.Sweep(reason=RANDOM)
+    cases = _suitable_cases(function)
+    if not cases:
+        has_tensors = any(_rank_of(case) for case in select_cases(function, "full"))
+        return sweep.Sweep(reason=NOT_SUITABLE if has_tensors else NO_TENSORS)
+    draw_case_with_zeros(prototype, cases[0])  # imports the reference, so that its import is not measured
+    reasons: Counter[str] = Counter()
+    usual_rank = _usual_rank(cases)
+    found = _find_sizes(prototype, [case for case in cases if _rank_of(case) == usual_rank], reasons)
+    found = found or _find_sizes(prototype, [case for case in cases if _rank_of(case) != usual_rank], reasons)
+    is_form = prototype.base != prototype.name
+    elementwise = [] if is_form else _find_elementwise(prototype)
+    if not found and not elementwise:
+        return sweep.Sweep(reason="; ".join(text for text, _ in reasons.most_common()) or ONE_ELEMENT)
+    sizes = _select_derivations(found)
+    return sweep.Sweep(sizes=sizes[:1] if is_form else sizes, elementwise=elementwise)
+
+
+def _find_sizes(prototype: Prototype, cases: Sequence[Case], reasons: Counter[str]) -> list[sweep.SweepSize]:
+    """Return the derivations for different axes, and count the reasons why other sizes are not suitable."""
     found: dict[frozenset[str], sweep.SweepSize] = {}
-    for case in _suitable_cases(function):
+    for case in cases[:MAX_CASES]:
         for derivation in _candidates(case):
+            if _takes_sizes(prototype) and has_number(case, derivation.size):
+                reasons[NUMBER] += 1
+                continue
             key = frozenset(derivation.axes)
-            if key not in found and (valid := _validate(prototype, case, derivation)) is not None:
-                found[key] = valid
-    return _select_derivations(list(found.values()))
+            if key not in found:
+                try:
+                    found[key] = _validate(prototype, case, derivation)
+                except UnsuitableError as error:
+                    reasons[str(error)] += 1
+    return list(found.values())
 
 
 def _suitable_cases(function: str) -> list[Case]:
-    """Return the small cases in the leading type, small ones first, whose first tensor has the most frequent rank.
+    """Return the small cases in the leading type whose first tensor has few axes, small ones first."""
+    cases = [case for case in select_cases(function, "full") if _is_suitable(case) and 0 < _rank_of(case) <= MAX_RANK]
+    return sorted(cases, key=_count_elements)
 
-    A rank above 1 is preferred.
-    """
-    cases = [
-        case
-        for case in select_cases(function, "full")
-        if case.case_class is CaseClass.basic and not case.exact and all(map(_is_plain, _tensors_of(case)))
-    ]
-    ranks = Counter(rank for case in cases if 0 < (rank := _rank_of(case)) <= MAX_RANK)
-    if not ranks:
+
+def _usual_rank(cases: Sequence[Case]) -> int:
+    """Return the most frequent number of axes of the first tensor; more than one axis is preferred."""
+    ranks = Counter(map(_rank_of, cases))
+    return max(ranks, key=lambda rank: (rank > 1, ranks[rank], rank))
+
+
+def _is_suitable(case: Case) -> bool:
+    """Return whether a case is basic, rounds and has only contiguous tensors."""
+    return case.case_class is CaseClass.basic and not case.exact and all(map(_is_plain, _tensors_of(case)))
+
+
+def _find_elementwise(prototype: Prototype) -> list[str]:
+    """Return the labels of element-wise cases: one in the leading type and, if it is another type, one in int32."""
+    if not prototype.dtypes:
         return []
-    rank = max(ranks, key=lambda rank: (rank > 1, ranks[rank], rank))
-    return sorted((case for case in cases if _rank_of(case) == rank), key=_count_elements)[:MAX_CASES]
+    leading = leading_dtype(prototype.dtypes)
+    labels = []
+    for dtype in dict.fromkeys((leading, Dtype.int32)):
+        cases = (case for case in select_cases(prototype.name, "full") if case.dtype is dtype and _is_plain_case(case))
+        labels += [case.label for case in cases if _is_elementwise(prototype, case)][:1]
+    return labels
+
+
+def _is_plain_case(case: Case) -> bool:
+    """Return whether a case has ordinary values, in any element type, and only contiguous tensors."""
+    is_ordinary = case.case_class in (CaseClass.basic, CaseClass.types) and not case.exact
+    return is_ordinary and all(map(_is_plain, _tensors_of(case)))
+
+
+def _is_elementwise(prototype: Prototype, case: Case) -> bool:
+    """Return whether results of repeated arguments are the repeated results, so that elements are independent."""
+    shapes = {spec.shape for spec in _tensors_of(case)}
+    is_listed = any(isinstance(value, list) for value in case.arguments.values())
+    if len(shapes) != 1 or () in shapes or is_listed or not math.prod(*shapes):
+        return False
+    longer = sweep.reshape(case, (2 * sweep.PERIOD + 17,), case.label)
+    try:
+        if not _is_accepted(draw_case_with_zeros(prototype, replace(longer, period=0))):
+            return False
+        whole = compute_baseline_case(prototype, replace(longer, period=0))
+        repeated = compute_baseline_case(prototype, longer)
+    except REJECTIONS:
+        return False
+    pairs = [
+        (first, second)
+        for name, value in whole.expected.items()
+        for first, second in zip(expected_arrays(value), expected_arrays(repeated.expected[name]), strict=True)
+    ]
+    return bool(pairs) and all(
+        not first.needs_validator and np.array_equal(first.values, second.values, equal_nan=True)
+        for first, second in pairs
+    )
 
 
 def _tensors_of(case: Case) -> list[TensorSpec]:
@@ -101,6 +198,16 @@ def _rank_of(case: Case) -> int:
 def _count_elements(case: Case) -> int:
     """Return the number of elements of all tensor arguments."""
     return sum(math.prod(spec.shape) for spec in _tensors_of(case))
+
+
+def has_number(case: Case, size: int) -> bool:
+    """Return whether a case passes a size as a number, too, so that it can't be replaced in the tensors only."""
+    return any(type(value) is int and value == size for value in case.arguments.values())
+
+
+def _takes_sizes(prototype: Prototype) -> bool:
+    """Return whether the functions of a family take sizes of tensors as numbers."""
+    return prototype.family.startswith(FAMILIES_WITH_SIZES)
 
 
 def _candidates(case: Case) -> Iterator[sweep.SweepSize]:
@@ -135,13 +242,13 @@ class _Cost:
     has_ordinary_results: bool
 
 
-def _measure(prototype: Prototype, case: Case) -> _Cost | None:
-    """Return the cost of a call; None if the reference rejects it."""
+def _measure(prototype: Prototype, case: Case) -> _Cost:
+    """Return the cost of a call; raise UnsuitableError if the reference rejects it."""
     start = time.process_time()
     try:
         computed = draw_case_with_zeros(prototype, case)
-    except REJECTIONS:
-        return None
+    except REJECTIONS as error:
+        raise UnsuitableError(REJECTED) from error
     arguments = [tensor.values.size for value in computed.arguments.values() for tensor in tensors_in(value)]
     results = [entry for value in computed.expected.values() for entry in expected_arrays(value)]
     return _Cost(
@@ -152,28 +259,62 @@ def _measure(prototype: Prototype, case: Case) -> _Cost | None:
     )
 
 
-def _validate(prototype: Prototype, case: Case, derivation: sweep.SweepSize) -> sweep.SweepSize | None:
-    """Return the derivation with the size for many elements; None if the call is invalid or costs too much."""
+def _validate(prototype: Prototype, case: Case, derivation: sweep.SweepSize) -> sweep.SweepSize:
+    """Return the derivation with the size for many elements; raise UnsuitableError if the call is invalid or costly."""
+    limit = MAX_ELEMENTS * PROBE_SIZES[0] / sweep.LONG
     small_case, large_case = (sweep.lengthen(case, derivation, size, case.label) for size in PROBE_SIZES)
-    if _count_elements(small_case) > MAX_ELEMENTS * PROBE_SIZES[0] / sweep.LONG:
-        return None
+    if _count_elements(small_case) > limit:
+        raise UnsuitableError(TOO_MANY)
     small = _measure(prototype, small_case)
-    if small is None or small.elements > MAX_ELEMENTS * PROBE_SIZES[0] / sweep.LONG:
-        return None
-    if small.seconds > MAX_SECONDS:
-        return None
+    if small.elements > limit:
+        raise UnsuitableError(TOO_MANY)
+    if not _is_accepted(draw_case_with_zeros(prototype, small_case)):
+        raise UnsuitableError(REJECTED)
+    if small.seconds * PROBE_SIZES[1] / PROBE_SIZES[0] > 2 * MAX_SECONDS:
+        raise UnsuitableError(TOO_SLOW)
     large = _measure(prototype, large_case)
-    if large is None or large.elements <= small.elements or large.seconds > MAX_SECONDS:
-        return None
+    if large.elements <= small.elements:
+        raise UnsuitableError(UNRELATED)
+    if large.seconds > MAX_SECONDS:
+        raise UnsuitableError(TOO_SLOW)
     slope = (large.elements - small.elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
     if slope * sweep.LONG > MAX_ELEMENTS:
-        return None
+        raise UnsuitableError(TOO_MANY)
+    is_determined = large.has_ordinary_results and prototype.guarantee in {"exact", "rounded"}
+    derivation = replace(derivation, repeats=is_determined and _can_repeat(prototype, large_case))
     result_slope = (large.result_elements - small.result_elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
-    if result_slope < 1 or not large.has_ordinary_results or prototype.guarantee not in {"exact", "rounded"}:
+    if result_slope < 1 or not derivation.repeats:
         return derivation
     large_size = math.ceil(sweep.MIN_ELEMENTS / result_slope) | 1
     is_cheap = large.elements + slope * large_size <= MAX_MANY_ELEMENTS and large.seconds < MAX_SECONDS / 4
     return replace(derivation, large_size=large_size) if is_cheap else derivation
+
+
+@cache
+def _vendor() -> tuple[BaseVendor, Device]:
+    """Return the built-in vendor and its open device."""
+    vendor = find_vendor("jax_cpu")
+    return vendor, vendor.open_device()
+
+
+def _is_accepted(case: BaselineCase) -> bool:
+    """Return whether the built-in vendor, which checks more shapes than the references, accepts the call."""
+    vendor, device = _vendor()
+    try:
+        with Call(vendor, device, case) as call:
+            call.run()
+    except RejectedCallError:
+        return False
+    return True
+
+
+def _can_repeat(prototype: Prototype, case: Case) -> bool:
+    """Return whether the tensors of a case may repeat values, which the domains of boxes and of other groups reject."""
+    try:
+        draw_case_with_zeros(prototype, sweep.repeat_values(case))
+    except REJECTIONS:
+        return False
+    return True
 
 
 def _select_derivations(found: Sequence[sweep.SweepSize]) -> list[sweep.SweepSize]:
@@ -190,19 +331,27 @@ def _select_derivations(found: Sequence[sweep.SweepSize]) -> list[sweep.SweepSiz
 PAGE_HEAD = """\
 # Sizes
 
-This page is for people who want to know with which sizes the suite tests a function. Afterwards you know which axes
-of a function are longer than 65,536 in a case of level `large`.
+This page is for people who want to know with which sizes the suite tests a function. Afterwards you know which axes of
+a function are longer than 65,536 in a case of level `large`, and which functions are tested with millions of elements.
 
-The cases of the size sweep are small cases in which one size is replaced by a large one, in all tensors that have it:
+{count} functions have cases of the size sweep. These cases are small cases in which one size is replaced by a large
+one, in all tensors that have it:
 
 - `float32-long-input-axis-0`: the axis has {long:,} elements.
-- `float32-many-input-axis-0`: the axis is so long that a result has at least 2^20 + 3 elements. The inputs repeat
-  {period} values, so that the results take little space. {period} is a prime number, so an offset that wraps at a
-  power of two leads to another value.
+- `float32-many-input-axis-0`: the axis is so long that a result has at least 2^20 + 3 elements.
+- `float32-{many}-elements`: all tensors of an element-wise function have 2^24 + 3 elements, more than float32 can
+  count. There is also a case in int32 if the function accepts it.
+- `float32-storage-huge`: a tensor of an element-wise function lies in a storage of more than 2^31 bytes. These cases
+  run only with [`--huge`](baseline.md#level-large).
 
-The size must be valid, and the number of elements and the time of the reference must grow at most linearly. The file
-`diopi_test/cases/size_sweep.json` lists the sizes. `python -m diopi_test.quality.size_sweep FUNCTION` finds the sizes
-of a function again and writes this page.
+The inputs repeat {period} values, so that the results take little space. {period} is a prime number, so an offset that
+wraps at a power of two leads to another value. For an element-wise function with 2^24 + 3 elements, the reference
+evaluates one period, and the file stores one period. If the order of equal elements matters, as it does in a sort, the
+inputs do not repeat values.
+
+The size must be valid, and the number of elements and the time of the reference must grow at most linearly. In-place
+and scalar forms have one long axis. The file `diopi_test/cases/size_sweep.json` lists the sizes.
+`python -m diopi_test.quality.size_sweep FUNCTION` finds the sizes of a function again and writes this page.
 
 | function | long axes | elements |
 | --- | --- | --- |
@@ -211,44 +360,57 @@ of a function again and writes this page.
 FUNCTIONS_WITHOUT_SWEEP = """
 ## Functions without size sweep
 
-{count} functions have no cases of the size sweep. Either no axis of a small case can be long at a linear cost, or the
-cases have not been derived yet. [Level large](baseline.md#level-large) has other cases of these functions:
+{count} functions have no cases of the size sweep. The table shows the reasons, the most frequent reason among the sizes
+that were tried first. [Level large](baseline.md#level-large) has other cases of these functions.
 
-{names}.
+| function | reason |
+| --- | --- |
+{rows}
 """
 
 
 def render_page() -> str:
     """Return the page of the documentation about the size sweep."""
-    swept = {function: entries for function, entries in sweep.derivations().items() if entries}
-    lines = [_table_row(function, entries) for function, entries in sorted(swept.items())]
-    missing = [name for name in prototypes() if name not in swept]
-    note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(missing), names=", ".join(f"`{name}`" for name in missing))
-    return PAGE_HEAD.format(long=sweep.LONG, period=sweep.PERIOD) + "\n".join(lines) + "\n" + note
+    swept = {function: entry for function, entry in sorted(sweep.sweeps().items()) if not entry.reason}
+    lines = [_table_row(function, entry) for function, entry in swept.items()]
+    missing = [(name, sweep.sweeps()[name].reason) for name in prototypes() if name not in swept]
+    reasons = [f"| `{name}` | {reason} |" for name, reason in missing]
+    note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(missing), rows="\n".join(reasons))
+    head = PAGE_HEAD.format(long=sweep.LONG, period=sweep.PERIOD, many=sweep.MANY_SHAPE[0], count=len(swept))
+    return head + "\n".join(lines) + "\n" + note
 
 
-def _table_row(function: str, entries: Sequence[sweep.SweepSize]) -> str:
+def _table_row(function: str, entry: sweep.Sweep) -> str:
     """Return the row of a function in the table."""
-    axes = "; ".join(", ".join(entry.axes) for entry in entries)
-    elements = "2^20 + 3 or more" if any(entry.large_size for entry in entries) else ""
-    return f"| `{function}` | {axes} | {elements} |"
+    axes = "; ".join(", ".join(size.axes) for size in entry.sizes)
+    has_many = any(size.large_size for size in entry.sizes)
+    elements = [text for text, has_it in (("2^20 + 3", has_many), ("2^24 + 3", entry.elementwise)) if has_it]
+    return f"| `{function}` | {axes} | {', '.join(elements)} |"
 
 
 def main(functions: Sequence[str]) -> None:
-    """Find the derivations of these functions, write them to the file, and write the page.
+    """Find the size sweeps of these functions, write them to the file, and write the page.
 
     The current folder is the root folder of a clone.
 
     Args:
-        functions: the names of the functions; none to write only the page.
+        functions: the names of the functions; `all` for all of them, none to write only the page.
     """
     known = json.loads(sweep.FILE.read_text("utf-8"))
-    for function in functions:
-        known[function] = [asdict(derivation) for derivation in find_derivations(function)]
-    lines = [f"{json.dumps(name)}: {json.dumps(entries)}" for name, entries in sorted(known.items()) if entries]
+    for function in prototypes() if list(functions) == ["all"] else functions:
+        known[function] = _to_json(find_sweep(function))
+    lines = [f"{json.dumps(name)}: {json.dumps(known[name])}" for name in prototypes() if name in known]
     sweep.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
-    sweep.derivations.cache_clear()
+    sweep.sweeps.cache_clear()
     PAGE.write_text(render_page(), "utf-8")
+
+
+def _to_json(record: sweep.Sweep | sweep.SweepSize) -> dict[str, Any]:
+    """Return the attributes of a record that differ from their defaults."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    if isinstance(record, sweep.Sweep):
+        values["sizes"] = [_to_json(size) for size in record.sizes]
+    return {name: value for name, value in values.items() if value}
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def _full_cases(prototype: Prototype) -> Sequence[Case]:
 
 
 def _large_cases(prototype: Prototype) -> Sequence[Case]:
-    """Return a function's own cases of the large level the case with few NaNs, and those of the size sweep."""
+    """Return a function's own cases of the large level, the case with few NaNs, and those of the size sweep."""
     load_families("diopi_test.cases")
     cases = registered_cases(prototype, large=True)
     return *cases, *nan_cases(prototype, cases), *sweep.sweep_cases(prototype, _full_cases(prototype))

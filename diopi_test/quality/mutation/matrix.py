@@ -187,7 +187,7 @@ def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = 
         MutationTestError: if a case fails its own expected results.
     """
     prototype = lookup(function)
-    computed = (compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_huge)
+    computed = (compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_giant)
     cases = [derive_declared_case(case, numerics) for case in computed]
     _check_without_mutation(function, cases, numerics)
     basic = [case for case in cases if case.smoke]

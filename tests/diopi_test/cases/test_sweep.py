@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from sampling import sampled
 
-from diopi_proto.interface import lookup
+from diopi_proto.interface import lookup, prototypes
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
-from diopi_test.cases.sweep import LONG, MIN_ELEMENTS, PERIOD, derivations
+from diopi_test.cases.sweep import LONG, MANY_SHAPE, MIN_ELEMENTS, PERIOD, sweeps
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
 from diopi_test.quality.mutation.matrix import run_mutant
 from diopi_test.quality.mutation.size import COLUMNS, MATRIX_ROWS, ROWS, size_mutants
-from diopi_test.quality.size_sweep import PAGE, find_derivations, render_page
+from diopi_test.quality.size_sweep import PAGE, find_sweep, render_page
+from diopi_test.run.collection import collect_drawn
 
 LABEL = re.compile(r"-(long|many)-\w+-axis-\d$")
 
@@ -28,9 +29,17 @@ def shapes_of(case: Case) -> Sequence[tuple[int, ...]]:
     return [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
 
 
-@pytest.mark.parametrize("function", sampled(sorted(derivations()), 10))
+SWEPT = sorted(function for function, sweep in sweeps().items() if not sweep.reason)
+
+
+def test_every_function_has_cases_or_a_reason() -> None:
+    assert set(sweeps()) == set(prototypes())
+    assert all(bool(sweep.reason) != bool(sweep.sizes or sweep.elementwise) for sweep in sweeps().values())
+
+
+@pytest.mark.parametrize("function", sampled(SWEPT, 10))
 def test_every_case_has_a_long_axis_or_many_elements(function: str) -> None:
-    entries, cases = derivations()[function], sweep_of(function)
+    entries, cases = sweeps()[function].sizes, sweep_of(function)
     assert len(cases) == len(entries) + sum(entry.large_size > 0 for entry in entries)
     for case in cases:
         assert case.large
@@ -46,15 +55,31 @@ def test_cases_with_many_elements_repeat_their_values() -> None:
 
 
 def test_the_kinds_of_axes_of_matrix_products_are_covered() -> None:
-    axes = {axis for derivation in derivations()["diopiBmm"] for axis in derivation.axes}
+    axes = {axis for size in sweeps()["diopiBmm"].sizes for axis in size.axes}
     assert axes == {"input axis 0", "input axis 1", "input axis 2", "mat2 axis 0", "mat2 axis 1", "mat2 axis 2"}
     assert all(sum(math.prod(shape) for shape in shapes_of(case)) < 2**22 for case in sweep_of("diopiBmm"))
 
 
 @pytest.mark.parametrize("function", ["diopiSoftmax", "diopiBmm"])
 def test_the_file_has_the_derivations_that_the_rule_finds(function: str) -> None:
-    found = {derivation.axes[0]: derivation.size for derivation in find_derivations(function)}
-    assert {derivation.axes[0]: derivation.size for derivation in derivations()[function]} == found
+    found = {size.axes[0]: size.size for size in find_sweep(function).sizes}
+    assert {size.axes[0]: size.size for size in sweeps()[function].sizes} == found
+
+
+def test_elementwise_functions_have_more_elements_than_float32_counts_in_two_types() -> None:
+    cases = {case.label: case for case in select_cases("diopiAbs", "large")}
+    for label in ("float32-16777219-elements", "int32-16777219-elements"):
+        assert set(shapes_of(cases[label])) == {MANY_SHAPE}
+        assert not cases[label].is_huge
+    assert cases["float32-storage-huge"].is_huge
+
+
+def test_cases_with_a_huge_storage_do_not_run_by_default() -> None:
+    def labels(*, huge: bool) -> set[str]:
+        cases = collect_drawn("large", lambda function: function == "diopiAbs", huge=huge)
+        return {case.label for case in cases}
+
+    assert "float32-storage-huge" in labels(huge=True) - labels(huge=False)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,42 @@
+"""Cases whose tensors repeat a period of values: the reference evaluates one period, and its results are repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.layouts import contiguous
+from diopi_test.oracle.records import BaselineCase, Expected, tensors_in
+
+
+def shorten(case: Case) -> Case:
+    """Return a case with one period of each tensor; its tensors have one axis."""
+    shape = (case.period,)
+    arguments = {
+        name: replace(value, shape=shape, layout=contiguous) if isinstance(value, TensorSpec) else value
+        for name, value in case.arguments.items()
+    }
+    results = {
+        name: result if result is None or result.shape is None else replace(result, shape=shape)
+        for name, result in case.results.items()
+    }
+    return replace(case, arguments=arguments, results=results, period=0)
+
+
+def repeat_results(period: BaselineCase, arguments: Mapping[str, Any]) -> BaselineCase:
+    """Return a case with these arguments, and with the expected results of a period repeated to their shape.
+
+    Args:
+        period: The case with one period of each tensor.
+        arguments: The arguments of the whole case; all tensors have the same shape.
+
+    Returns:
+        The whole case.
+    """
+    shape = next(tensor.values.shape for value in arguments.values() for tensor in tensors_in(value))
+    expected = {
+        name: value.repeat(shape) if isinstance(value, Expected) else value for name, value in period.expected.items()
+    }
+    return replace(period, arguments=arguments, expected=expected)
