@@ -193,14 +193,6 @@ def test_one_case_of_another_class_is_no_evidence_of_ignored_strides() -> None:
     assert (cause.diagnosis, ambiguous.diagnosis) == ("strides-cached-or-ignored", "")
 
 
-def test_only_integers_saturate() -> None:
-    for dtype, diagnosis in (("int32", "integers-saturate"), ("float32", "")):
-        (cause,) = causes_of(
-            wrong_values(f"diopiExp[{dtype}-a]", {"wrong_value": 50}, relation=ValueRelation.saturated)
-        )
-        assert cause.diagnosis == diagnosis
-
-
 def test_wrong_numbers_of_wider_types_refute_sums_in_half_precision() -> None:
     arguments = {"out": "float16 (100,), strides (1,)"}
     half = wrong_values("diopiMean[float16-a]", {"wrong_value": 90}, arguments=arguments)
