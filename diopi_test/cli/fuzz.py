@@ -61,6 +61,15 @@ TIMEOUT = 30.0
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="TOML file of calls that may fail. Can be repeated.",
 )
+@click.option(
+    "--failed-in",
+    "failed_in",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="REPORT",
+    help="Report or log of an earlier run: its failures are not findings, and their functions are searched less. "
+    "Can be repeated.",
+)
 @numerics_option
 @click.option("--statistics", is_flag=True, help="Show how many calls of each function were valid and how they vary.")
 def fuzz(
@@ -72,6 +81,7 @@ def fuzz(
     timeout: float,
     output: Path | None,
     waivers: tuple[Path, ...],
+    failed_in: tuple[Path, ...],
     numerics: str | None,
     statistics: bool,
 ) -> None:
@@ -87,8 +97,9 @@ def fuzz(
     from diopi_impl import find_numerics
     from diopi_test.cases.selection import select_cases
     from diopi_test.fuzz.findings import FindingsWriter
-    from diopi_test.fuzz.search import Search
+    from diopi_test.fuzz.search import Search, known_failures
     from diopi_test.fuzz.trial import TrialRunner
+    from diopi_test.reporting.reading import read_report
     from diopi_test.waivers.rules import Waivers
 
     functions = select_functions(selection, lambda name: bool(select_cases(name, "full")))
@@ -102,9 +113,10 @@ def fuzz(
     with _convert_errors():
         writer.check_is_new()
         command_line_waivers = Waivers.read(waivers)
+        known = known_failures(record for path in failed_in for record in read_report(path).cases)
         with TrialRunner(vendor, timeout, None if numerics is None else find_numerics(numerics)) as trials:
             description = trials.describe()
-            search = Search(trials=trials, seed=seed, until=time.monotonic() + 60 * minutes, report=report)
+            search = Search(trials=trials, seed=seed, until=time.monotonic() + 60 * minutes, report=report, known=known)
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
     options = ["--vendor", vendor, *([] if numerics is None else ["--numerics", numerics])]
@@ -117,12 +129,13 @@ def _convert_errors() -> Iterator[None]:
     """Convert the errors of a search to command-line errors with the right exit status."""
     from diopi_impl import VendorError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
+    from diopi_test.reporting.reading import ReportError
     from diopi_test.run.isolation.fork_server import ForkServerError
     from diopi_test.waivers.tables import TableError
 
     try:
         yield
-    except (VendorNotFoundError, TableError, FileExistsError) as error:
+    except (VendorNotFoundError, TableError, FileExistsError, ReportError) as error:
         raise click.UsageError(str(error)) from error
     except (VendorError, ForkServerError, BaselineError, OSError) as error:
         raise UnusableError(str(error)) from error

@@ -10,6 +10,8 @@ from hypothesis.strategies import DrawFn
 from diopi_proto.types import MemoryFormat
 from diopi_test.cases.case import Case, CaseClass
 from diopi_test.fuzz.changes import changes_for, is_small_enough
+from diopi_test.fuzz.changes.chances import SELDOM
+from diopi_test.fuzz.changes.sizes import grow_case
 from diopi_test.fuzz.known import ValidCallKnowledge
 from diopi_test.fuzz.legal import IllegalError, with_forward_shapes
 
@@ -29,12 +31,15 @@ def cases(draw: DrawFn, known: ValidCallKnowledge, earlier: Case | None = None) 
     )
     for change in applied:
         case = change(draw, known, case)
+    has_grown = draw(SELDOM) and known.prototype.guarantee != "random"
+    if has_grown:
+        case = grow_case(draw, known, case)
     origin = case.label.partition("-")[2].partition("#")[0]
-    if not is_small_enough(known, case):
+    if not is_small_enough(known, case, has_grown=has_grown):
         raise IllegalError("it has too many elements")
     case = with_forward_shapes(known, case)
     label = f"{case.dtype.name}-{origin}#{draw(st.integers(0, 999))}"
-    called_again = draw(st.booleans()) and not _result_follows_layout(known, case)
+    called_again = draw(st.booleans()) and not has_grown and not _result_follows_layout(known, case)
     return replace(
         case, label=label, exact=False, smoke=called_again, case_class=CaseClass.basic, non_discriminating=""
     )

@@ -21,8 +21,8 @@ from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import random_generator
 from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
-from diopi_test.fuzz.bounds import limit_resources
-from diopi_test.fuzz.known import ValidCallKnowledge, as_tuple, is_choice
+from diopi_test.fuzz.bounds import MAX_SECONDS, limit_resources
+from diopi_test.fuzz.known import ValidCallKnowledge, as_tuple, count_elements, is_choice
 from diopi_test.fuzz.rejected_numbers import is_rejected
 from diopi_test.fuzz.relations import FAILURES, relations_of
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
@@ -31,7 +31,10 @@ from diopi_test.oracle.reference import Reference, find_reference
 from lib_rt.formats import is_inexact
 
 MAX_TOTAL_ELEMENTS = 200_000
-"""Maximum number of elements of all tensors of a call, including results."""
+"""Maximum number of elements of all tensors of a call, including results, unless the arguments are large."""
+
+SECONDS_OF_LARGE_CALLS = 60.0
+"""Time limit in seconds of the reference for a call with more elements than that."""
 
 OUT_OF_RANGE = "a number is out of the range of the element type"
 UNRELATED = "a relation that holds in all cases of the function is violated"
@@ -53,7 +56,7 @@ def compute_legal_case(known: ValidCallKnowledge, case: Case) -> BaselineCase:
     if function is None:
         raise IllegalError("there is no reference")
     try:
-        with limit_resources():
+        with limit_resources(SECONDS_OF_LARGE_CALLS if count_elements(case) > MAX_TOTAL_ELEMENTS else MAX_SECONDS):
             computed = compute_baseline_case(known.prototype, case)
             _check_elements(known, case, computed)
             _check_results(known, case, computed)
@@ -102,7 +105,7 @@ def _check_results(known: ValidCallKnowledge, case: Case, computed: BaselineCase
     """Raise IllegalError if the call is too large, or if its results violate a fact or relation of the function."""
     results = [entry.values for value in computed.expected.values() for entry in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
-    if sum(array.size for array in (*tensors, *results)) > MAX_TOTAL_ELEMENTS:
+    if sum(array.size for array in (*tensors, *results)) > max(MAX_TOTAL_ELEMENTS, 2 * count_elements(case)):
         raise IllegalError("it has too many elements")
     ranks = max((array.ndim for array in (*tensors, *results)), default=0)
     if not all(_satisfies_facts(p, case, max(ranks, 1)) for p in known.prototype.arguments):

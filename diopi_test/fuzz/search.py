@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -23,16 +23,20 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import DataObject
 
 from diopi_test.baseline.shuffle import shuffle_by_seed
-from diopi_test.cases.case import Case
-from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.cases.case import Case, CaseClass
+from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Verdict
 from diopi_test.fuzz.calls import MAX_CALLS, cases
+from diopi_test.fuzz.changes.chances import SOMETIMES, VERY_RARELY
+from diopi_test.fuzz.derived import aliased_calls, chains
 from diopi_test.fuzz.findings import FuzzFinding
-from diopi_test.fuzz.known import knowledge_of
-from diopi_test.fuzz.legal import IllegalError, compute_legal_case
+from diopi_test.fuzz.known import count_elements, knowledge_of
+from diopi_test.fuzz.legal import MAX_TOTAL_ELEMENTS, IllegalError, compute_legal_case
 from diopi_test.fuzz.smaller import smaller_calls
 from diopi_test.fuzz.statistics import SearchStatistics
 from diopi_test.fuzz.trial import TrialRunner, to_collected
-from diopi_test.oracle.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase, tensors_in
+from diopi_test.results.records import CaseRecord
+from diopi_test.run.collection import Collected
 from diopi_test.waivers.rules import Waivers
 
 EXAMPLES_PER_ROUND = 12
@@ -43,6 +47,16 @@ MAX_SHRINKS = 250
 
 MAX_HISTORY = 200
 """Maximum number of earlier calls of a process that are considered as the cause of a failure."""
+
+
+KNOWN_PERIOD = 4
+"""The search visits functions with known failures in one of this many rounds."""
+
+REPETITIONS = 600
+"""The number of times that a call is repeated, rarely, to find defects that only some calls have."""
+
+MAX_REPEATED = 300
+"""The maximum number of elements of the arguments of a call that is repeated many times."""
 
 
 class SequenceFailedError(Exception):
@@ -56,17 +70,29 @@ class EndSearchError(BaseException):
 Signature = tuple[str, ...]
 
 
-def failure_signature(outcome: Outcome) -> Signature:
-    """Return what two outcomes of the same defect have in common: the verdict and the failed checks.
+def failure_signature(verdict: Verdict, checks: Iterable[CheckResult], case_class: CaseClass) -> Signature:
+    """Return what two outcomes of the same defect have in common.
 
     Args:
-        outcome: the outcome of a call.
+        verdict: the verdict on a call.
+        checks: the results of its checks.
+        case_class: the class of the call; only `aliased` and `concurrent` count.
 
     Returns:
-        The verdict and the names of the failed checks.
+        The verdict, the class if it counts, and the names of the failed checks.
     """
-    verdict = Verdict.failed if outcome.verdict is Verdict.flaky else outcome.verdict
-    return verdict.value, *sorted(finding.check for finding in outcome.check_results if not finding.passed)
+    same = Verdict.failed if verdict is Verdict.flaky else verdict
+    derived = [case_class.value] if case_class in (CaseClass.aliased, CaseClass.concurrent) else []
+    return same.value, *derived, *sorted(result.check for result in checks if not result.passed)
+
+
+def known_failures(records: Iterable[CaseRecord]) -> dict[str, set[Signature]]:
+    """Return the signatures of the failed cases of an earlier run, by function."""
+    known: dict[str, set[Signature]] = defaultdict(set)
+    for record in records:
+        if record.verdict in UNSUCCESSFUL:
+            known[record.function].add(failure_signature(record.verdict, record.checks, record.class_))
+    return known
 
 
 def deterministic_hypothesis() -> AbstractContextManager[object]:
@@ -91,6 +117,8 @@ class Search:
         report: called with each finding.
         check: called before each call; an exception ends the search.
         statistics: the statistics by function.
+        known: the signatures of known failures, by function. They are no findings, and the search visits their
+            functions in one of `KNOWN_PERIOD` rounds.
     """
 
     trials: TrialRunner
@@ -100,14 +128,17 @@ class Search:
     check: Callable[[], None] = lambda: None
     waivers: Waivers = field(default_factory=Waivers)
     statistics: dict[str, SearchStatistics] = field(default_factory=lambda: defaultdict(SearchStatistics))
+    known: Mapping[str, Set[Signature]] = field(default_factory=dict)
 
     def run(self, functions: Sequence[str], rounds: int | None = None) -> None:
         """Search in functions until the time is up or for `rounds` rounds; raise VendorError if the vendor fails."""
         absent: set[str] = set()
-        found: dict[str, set[Signature]] = defaultdict(set)
+        found: dict[str, set[Signature]] = defaultdict(set, {name: set(known) for name, known in self.known.items()})
         for number in islice(count(1), rounds):
             order = [name for name in shuffle_by_seed(functions, self.seed + number) if name not in absent]
             for function in order:
+                if number % KNOWN_PERIOD and function in self.known:
+                    continue
                 if time.monotonic() >= self.until:
                     return
                 search = FunctionSearch(self, function, found[function])
@@ -179,7 +210,7 @@ class FunctionSearch:
 
     def _shrink_further(self) -> None:
         """Shrink a failing call for as long as one of the `smaller` calls fails as well."""
-        while self._smallest is not None and not self._uses_new_worker:
+        while self._smallest is not None and not self._uses_new_worker and len(self._smallest.calls) == 1:
             if not any(self._fails_alike(case) for case in smaller_calls(self._known, self._smallest_case)):
                 return
 
@@ -193,10 +224,15 @@ class FunctionSearch:
         except IllegalError:
             return False
         self._attempts += 1
-        outcome = self._search.trials.run([call])[0]
-        if not self._is_new(call, outcome):
+        assert self._smallest is not None
+        derived = self._smallest.derived and replace(self._smallest.derived, base=call.label)
+        try:
+            outcome = self._search.trials.run([call], [derived] if derived else [])[-1]
+        except KeyError:  # the smaller call can't share memory in this way
             return False
-        self._smallest, self._smallest_case = FuzzFinding([call], outcome), case
+        if not self._is_new(derived or to_collected(call), outcome):
+            return False
+        self._smallest, self._smallest_case = FuzzFinding(calls=[call], outcome=outcome, derived=derived), case
         return True
 
     def _attempt(self, data: DataObject) -> None:
@@ -207,8 +243,14 @@ class FunctionSearch:
         pairs = list(self._draw_calls(data))
         assume(pairs)
         calls = [call for _, call in pairs]
-        outcomes = self._run(calls, new_worker=self._uses_new_worker)
-        failed = next((i for i, outcome in enumerate(outcomes) if self._is_new(calls[i], outcome)), None)
+        derived = self._draw_derived(data, calls)
+        is_repeated = not self._signature and data.draw(VERY_RARELY)
+        outcomes = self._run(calls, derived, new_worker=self._uses_new_worker)
+        collected = [*map(to_collected, calls), *derived]
+        if any(outcome.verdict in UNSUCCESSFUL for outcome in outcomes[: len(calls)]):
+            collected = collected[: len(calls)]  # a derived call fails for the reason of its stored call
+            outcomes = outcomes[: len(calls)]
+        failed = next((i for i, outcome in enumerate(outcomes) if self._is_new(collected[i], outcome)), None)
         if not self._signature:
             self._statistics.verdicts.update(outcome.verdict for outcome in outcomes)
             self._history += calls
@@ -217,8 +259,45 @@ class FunctionSearch:
         if {outcome.verdict for outcome in outcomes} == {Verdict.not_implemented}:
             raise EndSearchError
         if failed is not None:
-            self._smallest_case = pairs[failed][0]
-            self._record_failure(calls[: failed + 1], outcomes[failed])
+            self._smallest_case = pairs[min(failed, len(pairs) - 1)][0]
+            if failed < len(calls):
+                self._record_failure(calls[: failed + 1], outcomes[failed])
+            self._record_derived_failure(calls, collected[failed], outcomes[failed])
+        if is_repeated:
+            self._repeat_call(calls[0])
+
+    def _draw_derived(self, data: DataObject, calls: Sequence[BaselineCase]) -> list[Collected]:
+        """Draw a call with shared memory and a chain of calls in flight, sometimes, from the calls of a sequence."""
+        chosen: list[Collected] = []
+        for found in (aliased_calls(calls[-1]), chains(calls)):
+            is_wanted: bool = data.draw(SOMETIMES)
+            if found and is_wanted:
+                chosen.append(data.draw(st.sampled_from(found)))
+        return chosen
+
+    def _record_derived_failure(self, calls: Sequence[BaselineCase], derived: Collected, outcome: Outcome) -> None:
+        """Record a derived call that failed, and raise SequenceFailedError so that Hypothesis shrinks its calls."""
+        self._signature = self._signature or _signature_of(derived, outcome)
+        needed = calls if derived.case_class is CaseClass.concurrent else calls[-1:]
+        self._smallest = FuzzFinding(calls=needed, outcome=outcome, derived=derived)
+        raise SequenceFailedError
+
+    def _repeat_call(self, call: BaselineCase) -> None:
+        """Repeat a small call many times in one worker; record the first call that fails, and end the search.
+
+        Raises:
+            EndSearchError: if a call fails. Hypothesis could not shrink the number of calls.
+        """
+        if sum(tensor.values.size for value in call.arguments.values() for tensor in tensors_in(value)) > MAX_REPEATED:
+            return
+        copies = [replace(call, label=f"{call.label}.{number}", smoke=False) for number in range(REPETITIONS)]
+        outcomes = self._run(copies, new_worker=False)
+        for number, outcome in enumerate(outcomes):
+            if self._is_new(to_collected(call), outcome):
+                self._signature = _signature_of(to_collected(call), outcome)
+                self._uses_new_worker = True
+                self._smallest = FuzzFinding(calls=copies[: number + 1], outcome=outcome)
+                raise EndSearchError
 
     def _draw_calls(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
         """Yield the legal calls of a generated sequence: each is a new call, or the previous one with some changes."""
@@ -236,21 +315,23 @@ class FunctionSearch:
                 self._statistics.count_legal(call)
             yield earlier, call
 
-    def _is_new(self, call: BaselineCase, outcome: Outcome) -> bool:
+    def _is_new(self, call: Collected, outcome: Outcome) -> bool:
         """Return whether a call fails in a new way; while shrinking, in the same way as the finding."""
         if outcome.verdict not in UNSUCCESSFUL:
             return False
-        if self._search.waivers.apply(to_collected(call).record(outcome, 0.0)).verdict is Verdict.waived:
+        if self._search.waivers.apply(call.record(outcome, 0.0)).verdict is Verdict.waived:
             return False
-        new_signature = failure_signature(outcome)
+        new_signature = _signature_of(call, outcome)
         return new_signature == self._signature if self._signature else new_signature not in self._found
 
     def _record_failure(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
         """Record calls, the last of which failed, and raise SequenceFailedError so that Hypothesis shrinks them."""
         if not self._signature:
-            self._signature = failure_signature(outcome)
+            self._signature = _signature_of(to_collected(calls[-1]), outcome)
             self._find_cause(calls, outcome)
-        self._smallest = FuzzFinding(calls if self._uses_new_worker else calls[-1:], outcome)
+        self._smallest = FuzzFinding(calls=calls if self._uses_new_worker else calls[-1:], outcome=outcome)
+        if count_elements(self._smallest_case) > MAX_TOTAL_ELEMENTS:
+            raise EndSearchError  # Hypothesis would try hundreds of large calls; `_shrink_further` halves the sizes
         raise SequenceFailedError
 
     def _find_cause(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
@@ -261,12 +342,12 @@ class FunctionSearch:
         Raises:
             EndSearchError: if the last call fails only after earlier calls.
         """
-        self._smallest = FuzzFinding(calls[-1:], outcome)
+        self._smallest = FuzzFinding(calls=calls[-1:], outcome=outcome)
         if self._fails_in_new_worker(calls[-1:]):
             return
         self._uses_new_worker = True
         if not self._fails_in_new_worker(calls):
-            self._smallest = FuzzFinding(self._minimize_history(calls[-1]), outcome)
+            self._smallest = FuzzFinding(calls=self._minimize_history(calls[-1]), outcome=outcome)
             raise EndSearchError
 
     def _minimize_history(self, last: BaselineCase) -> list[BaselineCase]:
@@ -291,9 +372,16 @@ class FunctionSearch:
         unique = [replace(call, label=f"{call.label}.{place}") for place, call in enumerate(calls)]
         return self._run(unique, new_worker=True)[-1].verdict in UNSUCCESSFUL
 
-    def _run(self, calls: Sequence[BaselineCase], *, new_worker: bool) -> list[Outcome]:
+    def _run(
+        self, calls: Sequence[BaselineCase], derived: Sequence[Collected] = (), *, new_worker: bool
+    ) -> list[Outcome]:
         """Return the outcomes of the calls; raise EndSearchError if they can't run, which isn't a vendor's failure."""
         try:
-            return self._search.trials.run(calls, new_worker=new_worker)
+            return self._search.trials.run(calls, derived, new_worker=new_worker)
         except Exception as error:
             raise EndSearchError from error
+
+
+def _signature_of(call: Collected, outcome: Outcome) -> Signature:
+    """Return the signature of the failure of a generated call."""
+    return failure_signature(outcome.verdict, outcome.check_results, call.case_class)

@@ -53,7 +53,9 @@ class TrialRunner:
         """End the worker: the next call runs in a new one."""
         self._executor.renew()
 
-    def run(self, calls: Sequence[BaselineCase], *, new_worker: bool = False) -> list[Outcome]:
+    def run(
+        self, calls: Sequence[BaselineCase], derived: Sequence[Collected] = (), *, new_worker: bool = False
+    ) -> list[Outcome]:
         """Run the calls of one function.
 
         If a call fails in a worker that has run other calls, it is repeated in a new worker. It is `flaky` if it passes
@@ -61,10 +63,11 @@ class TrialRunner:
 
         Args:
             calls: the calls, in order.
+            derived: calls that are derived from these calls, and run after them.
             new_worker: whether to start a new worker first.
 
         Returns:
-            The outcome of each call.
+            The outcome of each call, then of each derived call.
 
         Raises:
             VendorError: if the vendor no longer starts.
@@ -81,9 +84,10 @@ class TrialRunner:
             """Store the outcome of a call by its label."""
             ended[case.label] = outcome
 
-        self._executor.run([[ScheduledCase(path, to_collected(call)) for call in calls]], report)
+        scheduled = [*map(to_collected, calls), *derived]
+        self._executor.run([[ScheduledCase(path, case) for case in scheduled]], report)
         shutil.rmtree(folder)
-        return [ended[call.label] for call in calls]
+        return [ended[case.label] for case in scheduled]
 
 
 def to_collected(call: BaselineCase) -> Collected:

@@ -16,7 +16,7 @@ from diopi_test.fuzz.changes.attributes import change_attributes
 from diopi_test.fuzz.changes.element_types import change_types
 from diopi_test.fuzz.changes.layouts import change_layouts
 from diopi_test.fuzz.changes.shapes import change_shapes
-from diopi_test.fuzz.changes.sizes import change_sizes, max_elements
+from diopi_test.fuzz.changes.sizes import MAX_GROWN_ELEMENTS, change_sizes, max_elements
 from diopi_test.fuzz.changes.values import change_values
 from diopi_test.fuzz.known import ValidCallKnowledge, count_elements
 
@@ -42,6 +42,6 @@ def changes_for(known: ValidCallKnowledge) -> Sequence[Change]:
     return CHANGES_OF_RANDOM_FUNCTIONS if known.prototype.guarantee == "random" else CHANGES
 
 
-def is_small_enough(known: ValidCallKnowledge, case: Case) -> bool:
-    """Return whether the reference computes a call of this size quickly."""
-    return count_elements(case) <= 2 * max_elements(known)
+def is_small_enough(known: ValidCallKnowledge, case: Case, *, has_grown: bool = False) -> bool:
+    """Return whether the reference computes a call of this size in the time that is spent on such calls."""
+    return count_elements(case) <= 2 * (MAX_GROWN_ELEMENTS if has_grown else max_elements(known))

@@ -37,8 +37,13 @@ MAX_OTHER_ELEMENTS = 12_000
 SMALL = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 32, 33, 6, 10])
 """Small sizes of axes, including sizes around powers of two."""
 
-EDGES = (63, 65, 127, 128, 129, 255, 257, 511, 513, 1023, 1025, 2049, 3001, 4095, 4097, 10_007, 32_769, 65_535, 65_537)
-"""Sizes of a long axis."""
+MAX_GROWN_ELEMENTS = 2**22
+"""The maximum number of elements of the largest tensor of a call with a very long axis."""
+
+EDGES = tuple(
+    sorted({2**bits + offset for bits in range(6, 23) for offset in (-1, 0, 1)} | {65_534, 3001, 10_007, 1_000_003})
+)
+"""Sizes of a long axis: powers of two and their neighbors, the neighbors of 65,535, and some other sizes."""
 
 
 def max_elements(known: ValidCallKnowledge) -> int:
@@ -74,10 +79,37 @@ def changeable_sizes(known: ValidCallKnowledge, case: Case) -> list[int]:
     return sorted(all_sizes(case) - fixed_sizes - {0, 1})
 
 
-def long_sizes(limit: int) -> st.SearchStrategy[int]:
-    """Return a strategy for sizes of a long axis, up to `limit`."""
-    edges = [size for size in EDGES if size <= limit]
-    return st.one_of(st.integers(1, limit), *([st.sampled_from(edges)] if edges else ()))
+MIN_GROWN_BITS = 14
+"""Very long axes have at least 2 to this power elements, if the other axes permit it."""
+
+
+def long_sizes(limit: int, min_bits: int = 0) -> st.SearchStrategy[int]:
+    """Return a strategy for sizes of a long axis: log-uniform ones, and half of them from `EDGES`.
+
+    Args:
+        limit: the largest size.
+        min_bits: the smallest size is 2 to this power, if this is at most the limit.
+
+    Returns:
+        The strategy.
+    """
+    min_bits = min(min_bits, limit.bit_length() - 1)
+    edges = [size for size in EDGES if 2**min_bits <= size <= limit]
+    log_uniform = st.integers(min_bits, limit.bit_length() - 1).flatmap(
+        lambda bits: st.integers(2**bits, min(2 ** (bits + 1) - 1, limit))
+    )
+    return st.one_of(log_uniform, *([st.sampled_from(edges)] if edges else ()))
+
+
+def grow_case(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+    """Return a call with one very long axis, so that its largest tensor has up to 2²² elements."""
+    free = changeable_sizes(known, case)
+    if not free:
+        return case
+    long = draw(st.sampled_from(free))
+    largest = max(math.prod(_replace_sizes(spec.shape, {long: 1})) for _, spec in named_tensors(case))
+    size = draw(long_sizes(max(MAX_GROWN_ELEMENTS // max(largest, 1), 1), MIN_GROWN_BITS))
+    return resize_case(known, case, {long: size})
 
 
 def _axes_from_end(spec: TensorSpec) -> range:

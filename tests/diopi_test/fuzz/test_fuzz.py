@@ -20,6 +20,7 @@ from diopi_test.baseline.level import open_level
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.cli import main
+from diopi_test.fuzz.changes.sizes import EDGES, MAX_GROWN_ELEMENTS
 from diopi_test.oracle.records import BaselineCase, tensors_in
 
 FUNCTION = "diopiNeg"
@@ -69,7 +70,7 @@ def test_a_failure_of_one_rank_is_shrunk_to_one_element(tmp_path: Path) -> None:
 
 
 def test_a_failure_after_another_call_is_shrunk_to_two_calls(tmp_path: Path) -> None:
-    done = fuzz("forgetful", tmp_path)
+    done = fuzz("forgetful", tmp_path, *WORDS[:-1], 4)
     assert done.exit_code == 1, done.output
     first, second = found(tmp_path)
     assert "after 1 other call:" in done.output
@@ -85,6 +86,43 @@ def test_the_search_continues_after_a_crash(tmp_path: Path) -> None:
     assert set(open_level(tmp_path / "smoke").functions) == {"diopiNeg", "diopiAbs"}
     assert 0 in shapes(found(tmp_path)[0])[0]
     assert "crashed" in done.output
+
+
+@pytest.mark.exhaustive  # each search makes many calls
+@pytest.mark.parametrize(
+    ("vendor", "label"), [("sharing", "aliased-other-is-input"), ("scratch", "in-flight-two-streams")]
+)
+def test_calls_that_share_memory_or_are_in_flight_are_found(vendor: str, label: str, tmp_path: Path) -> None:
+    words = ("--function", "diopiMul", "--seed", 1, "--rounds", 8)
+    done = fuzz(vendor, tmp_path, *words)
+    assert done.exit_code == 1, done.output
+    assert f"diopiMul[{label}], from " in done.output
+    listed = {case.label: case for case in open_level(tmp_path / "smoke").cases("diopiMul")}
+    assert listed[label].base in listed
+    repeated = ["run", "--vendor", f"narrow:{vendor}", "--data", str(tmp_path), "--case", f"diopiMul[{label}]", "-n1"]
+    assert CliRunner().invoke(main, repeated).exit_code == 1
+
+
+def test_known_failures_are_no_findings(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert fuzz("of_rank_six", tmp_path / "first").exit_code == 1
+    words = ["run", "--vendor", "narrow:of_rank_six", "--data", tmp_path / "first", "--json", report, "-n", 1]
+    assert CliRunner().invoke(main, [str(word) for word in words]).exit_code == 1
+    done = fuzz("of_rank_six", tmp_path / "second", *WORDS, "--failed-in", report)
+    assert done.exit_code in (0, 3), done.output  # the search skips the function in its first rounds
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_report_of_known_failures_must_be_a_report(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("[]", "utf-8")
+    done = fuzz("correct", tmp_path / "found", *WORDS, "--failed-in", tmp_path / "report.json")
+    assert done.exit_code == 2
+    assert "is no report" in done.output
+
+
+def test_long_sizes_are_near_powers_of_two_and_the_largest_grid() -> None:
+    assert {65_534, 65_535, 65_536, 65_537, 2**20 - 1, 2**20 + 1, 2**22} <= {*EDGES}
+    assert max(size for size in EDGES if size <= MAX_GROWN_ELEMENTS) == 2**22
 
 
 def run_words(vendor: str, folder: Path) -> list[str]:
