@@ -33,7 +33,7 @@ from diopi_test.baseline.location import folder_to_write
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.fuzz.calls import cases
-from diopi_test.fuzz.known import knowledge_of
+from diopi_test.fuzz.knowledge import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import deterministic_hypothesis
 from diopi_test.fuzz.trial import TrialRunner

@@ -12,7 +12,7 @@ from diopi_test.cases.case import Case, CaseClass
 from diopi_test.fuzz.changes import changes_for, is_small_enough
 from diopi_test.fuzz.changes.chances import SELDOM
 from diopi_test.fuzz.changes.sizes import grow_case
-from diopi_test.fuzz.known import ValidCallKnowledge
+from diopi_test.fuzz.knowledge import ValidCallKnowledge
 from diopi_test.fuzz.legal import IllegalError, with_forward_shapes
 
 MAX_CALLS = 4
@@ -22,30 +22,30 @@ IncludeChange = st.sampled_from([False, True])
 
 
 @st.composite
-def cases(draw: DrawFn, known: ValidCallKnowledge, earlier: Case | None = None) -> Case:
+def cases(draw: DrawFn, knowledge: ValidCallKnowledge, earlier: Case | None = None) -> Case:
     """Draw a case with some changes, or an `earlier` call with one change; raise IllegalError if it is invalid."""
-    case = draw(st.sampled_from(known.cases)) if earlier is None else earlier
-    changes = changes_for(known)
+    case = draw(st.sampled_from(knowledge.cases)) if earlier is None else earlier
+    changes = changes_for(knowledge)
     applied = (
         [change for change in changes if draw(IncludeChange)] if earlier is None else [draw(st.sampled_from(changes))]
     )
     for change in applied:
-        case = change(draw, known, case)
-    has_grown = draw(SELDOM) and known.prototype.guarantee != "random"
+        case = change(draw, knowledge, case)
+    has_grown = draw(SELDOM) and knowledge.prototype.guarantee != "random"
     if has_grown:
-        case = grow_case(draw, known, case)
+        case = grow_case(draw, knowledge, case)
     origin = case.label.partition("-")[2].partition("#")[0]
-    if not is_small_enough(known, case, has_grown=has_grown):
+    if not is_small_enough(knowledge, case, has_grown=has_grown):
         raise IllegalError("it has too many elements")
-    case = with_forward_shapes(known, case)
+    case = with_forward_shapes(knowledge, case)
     label = f"{case.dtype.name}-{origin}#{draw(st.integers(0, 999))}"
-    called_again = draw(st.booleans()) and not has_grown and not _result_follows_layout(known, case)
+    called_again = draw(st.booleans()) and not has_grown and not _result_follows_layout(knowledge, case)
     return replace(
         case, label=label, exact=False, smoke=called_again, case_class=CaseClass.basic, non_discriminating=""
     )
 
 
-def _result_follows_layout(known: ValidCallKnowledge, case: Case) -> bool:
+def _result_follows_layout(knowledge: ValidCallKnowledge, case: Case) -> bool:
     """Return whether the result must have the layout of an input, so that another layout changes the result."""
-    orders = [case.arguments[p.name] for p in known.attributes if p.annotation is MemoryFormat]
+    orders = [case.arguments[p.name] for p in knowledge.attributes if p.annotation is MemoryFormat]
     return MemoryFormat.Preserve in orders

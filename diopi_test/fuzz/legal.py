@@ -22,7 +22,7 @@ from diopi_test.cases.domains import random_generator
 from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import MAX_SECONDS, limit_resources
-from diopi_test.fuzz.known import ValidCallKnowledge, as_tuple, count_elements, is_choice
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, as_tuple, count_elements, is_choice
 from diopi_test.fuzz.rejected_numbers import is_rejected
 from diopi_test.fuzz.relations import FAILURES, relations_of
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
@@ -47,22 +47,22 @@ class IllegalError(Exception):
     """A random call is invalid, or has no reference result; the message is the reason, equal for similar calls."""
 
 
-def compute_legal_case(known: ValidCallKnowledge, case: Case) -> BaselineCase:
+def compute_legal_case(knowledge: ValidCallKnowledge, case: Case) -> BaselineCase:
     """Return a drawn call with its data and expected results; raise IllegalError if the call is invalid."""
-    if reason_open(known.prototype, case):
+    if reason_open(knowledge.prototype, case):
         raise IllegalError("PyTorch leaves it open")
-    _check_arguments(known, case)
-    function = find_reference(known.prototype.name)
+    _check_arguments(knowledge, case)
+    function = find_reference(knowledge.prototype.name)
     if function is None:
         raise IllegalError("there is no reference")
     try:
         with limit_resources(SECONDS_OF_LARGE_CALLS if count_elements(case) > MAX_TOTAL_ELEMENTS else MAX_SECONDS):
-            computed = compute_baseline_case(known.prototype, case)
-            _check_elements(known, case, computed)
-            _check_results(known, case, computed)
-            if computed.draws and known.prototype.guarantee != "random":
+            computed = compute_baseline_case(knowledge.prototype, case)
+            _check_elements(knowledge, case, computed)
+            _check_results(knowledge, case, computed)
+            if computed.draws and knowledge.prototype.guarantee != "random":
                 raise IllegalError("validators of random numbers apply only to the data of the cases")
-            return restrict_to_stable(computed, Evaluation(known.prototype, function, case), computed)
+            return restrict_to_stable(computed, Evaluation(knowledge.prototype, function, case), computed)
     except IllegalError:
         raise
     except UnstableError as error:
@@ -73,21 +73,25 @@ def compute_legal_case(known: ValidCallKnowledge, case: Case) -> BaselineCase:
         raise IllegalError(f"the reference rejects it: {type(error).__name__}") from error
 
 
-def _check_arguments(known: ValidCallKnowledge, case: Case) -> None:
+def _check_arguments(knowledge: ValidCallKnowledge, case: Case) -> None:
     """Raise IllegalError if the arguments violate a relation, an element type's range, or the choices of the cases."""
-    if not known.prototype.elementwise and not relations_of(known).are_satisfied(case.arguments, []):
+    if not knowledge.prototype.elementwise and not relations_of(knowledge).are_satisfied(case.arguments, []):
         raise IllegalError(UNRELATED)
-    if is_rejected(known.prototype, case):
+    if is_rejected(knowledge.prototype, case):
         raise IllegalError(OUT_OF_RANGE)
-    for p in known.attributes:
+    for p in knowledge.attributes:
         value = case.arguments[p.name]
-        if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.observed_choices:
+        if is_choice(p) and (p.name, str(value), category(case.dtype)) not in knowledge.observed_choices:
             raise IllegalError("no case has this choice for a type of this kind")
-        if issubclass(p.annotation, NUMBER_KINDS) and value is not None and not known.is_number_allowed(p.name, case):
+        if (
+            issubclass(p.annotation, NUMBER_KINDS)
+            and value is not None
+            and not knowledge.is_number_allowed(p.name, case)
+        ):
             raise IllegalError(OUT_OF_RANGE)
 
 
-def _check_elements(known: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
+def _check_elements(knowledge: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
     """Raise IllegalError if a finite value of a domain becomes infinite in the tensor's element type."""
     for name, value in case.arguments.items():
         tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
@@ -95,28 +99,28 @@ def _check_elements(known: ValidCallKnowledge, case: Case, computed: BaselineCas
             if spec.compute is None and is_inexact(spec.dtype):
                 word = f"{name}.{number}" if isinstance(value, list) else name
                 values = spec.domain(
-                    random_generator(known.prototype.base, case.label, word), tensor.values.size, spec.dtype
+                    random_generator(knowledge.prototype.base, case.label, word), tensor.values.size, spec.dtype
                 )
                 if np.isfinite(values).sum() > np.isfinite(tensor.values).sum():
                     raise IllegalError(OUT_OF_RANGE)
 
 
-def _check_results(known: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
+def _check_results(knowledge: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
     """Raise IllegalError if the call is too large, or if its results violate a fact or relation of the function."""
     results = [entry.values for value in computed.expected.values() for entry in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
     if sum(array.size for array in (*tensors, *results)) > max(MAX_TOTAL_ELEMENTS, 2 * count_elements(case)):
         raise IllegalError("it has too many elements")
     ranks = max((array.ndim for array in (*tensors, *results)), default=0)
-    if not all(_satisfies_facts(p, case, max(ranks, 1)) for p in known.prototype.arguments):
+    if not all(_satisfies_facts(p, case, max(ranks, 1)) for p in knowledge.prototype.arguments):
         raise IllegalError("a fact of the prototype does not hold")
-    for p in known.prototype.parameters:
+    for p in knowledge.prototype.parameters:
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
             actual_shapes = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
             if actual_shapes != [entry.values.shape for entry in expected_arrays(computed.expected[p.name])]:
                 raise IllegalError("a result in place has another shape")
     shapes = [array.shape for array in results]
-    if not known.prototype.elementwise and not relations_of(known).are_satisfied(case.arguments, shapes):
+    if not knowledge.prototype.elementwise and not relations_of(knowledge).are_satisfied(case.arguments, shapes):
         raise IllegalError(UNRELATED)
 
 
@@ -129,12 +133,12 @@ def _satisfies_facts(parameter: Parameter, case: Case, ranks: int) -> bool:
     return needed is None or value is not None or not case.arguments[needed.argument]
 
 
-def with_forward_shapes(known: ValidCallKnowledge, case: Case) -> Case:
+def with_forward_shapes(knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Return a gradient's call with `grad_output` in the forward result's shape; raise IllegalError if impossible."""
     gradient = case.arguments.get("grad_output")
     forward, function = (
-        known.forward_function,
-        find_reference(known.forward_function.name) if known.forward_function else None,
+        knowledge.forward_function,
+        find_reference(knowledge.forward_function.name) if knowledge.forward_function else None,
     )
     if forward is None or function is None or gradient is None or forward.results[0].is_callee_allocated:
         return case

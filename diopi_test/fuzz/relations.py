@@ -27,7 +27,7 @@ from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.fuzz.known import INTEGER_KINDS, ValidCallKnowledge
+from diopi_test.fuzz.knowledge import INTEGER_KINDS, ValidCallKnowledge
 from diopi_test.oracle.data import decode_masks, materialize, plain_values
 from diopi_test.oracle.evaluation import Evaluation, compute_result
 from diopi_test.oracle.reference import find_reference
@@ -75,12 +75,12 @@ KINDS: dict[str, Callable[..., Any]] = {
 class CallRelations:
     """The relations that hold in all cases of a function, grouped by the condition under which they hold."""
 
-    def __init__(self, known: ValidCallKnowledge) -> None:
-        self._prototype = known.prototype
+    def __init__(self, knowledge: ValidCallKnowledge) -> None:
+        self._prototype = knowledge.prototype
         groups: dict[str, list[CallNumbers]] = defaultdict(list)
-        for case in known.cases:
-            if (numbers := _case_numbers(known.prototype, case)) is not None:
-                for condition in _conditions(known.prototype, case.arguments):
+        for case in knowledge.cases:
+            if (numbers := _case_numbers(knowledge.prototype, case)) is not None:
+                for condition in _conditions(knowledge.prototype, case.arguments):
                     groups[condition].append(numbers)
         self._by_condition = {condition: list(_find_relations(seen)) for condition, seen in groups.items()}
 
@@ -99,9 +99,9 @@ class CallRelations:
 
 
 @cache
-def relations_of(known: ValidCallKnowledge) -> CallRelations:
+def relations_of(knowledge: ValidCallKnowledge) -> CallRelations:
     """Return the relations that hold in the cases of a function."""
-    return CallRelations(known)
+    return CallRelations(knowledge)
 
 
 def _case_numbers(prototype: Prototype, case: Case) -> CallNumbers | None:

@@ -29,7 +29,7 @@ from diopi_test.fuzz.calls import MAX_CALLS, cases
 from diopi_test.fuzz.changes.chances import SOMETIMES, VERY_RARELY
 from diopi_test.fuzz.derived import aliased_calls, chains
 from diopi_test.fuzz.findings import FuzzFinding
-from diopi_test.fuzz.known import count_elements, knowledge_of
+from diopi_test.fuzz.knowledge import count_elements, knowledge_of
 from diopi_test.fuzz.legal import MAX_TOTAL_ELEMENTS, IllegalError, compute_legal_case
 from diopi_test.fuzz.smaller import smaller_calls
 from diopi_test.fuzz.statistics import SearchStatistics

@@ -9,17 +9,17 @@ from dataclasses import replace
 from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous
 from diopi_test.fuzz.changes.sizes import changeable_sizes, resize_case
-from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, named_tensors
 
 
-def smaller_calls(known: ValidCallKnowledge, case: Case) -> Iterator[Case]:
+def smaller_calls(knowledge: ValidCallKnowledge, case: Case) -> Iterator[Case]:
     """Yield calls that are smaller than this one, the smallest first: with one axis, with shorter axes, row-major."""
     shapes = {spec.shape for _, spec in named_tensors(case)}
-    if known.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
+    if knowledge.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
         yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))
-    for size in reversed(changeable_sizes(known, case)):
+    for size in reversed(changeable_sizes(knowledge, case)):
         for shorter in smaller_sizes(size):
-            yield resize_case(known, case, {size: shorter})
+            yield resize_case(knowledge, case, {size: shorter})
     if any(spec.layout is not contiguous for _, spec in named_tensors(case)):
         yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, layout=contiguous)))
 

@@ -1,4 +1,4 @@
-"""Changes that leave a call valid in nearly all cases; the reference rejects the other calls (`legal`).
+"""Changes that nearly always keep a call valid. `diopi_test.fuzz.legal` rejects the calls that became invalid.
 
 A change receives the draw function of Hypothesis, the knowledge about the function, and a call. It returns another
 call. The first alternative of each draw is the simplest one, so that a failing call shrinks to few changes and small
@@ -18,7 +18,7 @@ from diopi_test.fuzz.changes.layouts import change_layouts
 from diopi_test.fuzz.changes.shapes import change_shapes
 from diopi_test.fuzz.changes.sizes import MAX_GROWN_ELEMENTS, change_sizes, max_elements
 from diopi_test.fuzz.changes.values import change_values
-from diopi_test.fuzz.known import ValidCallKnowledge, count_elements
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, count_elements
 
 Change = Callable[[DrawFn, ValidCallKnowledge, Case], Case]
 
@@ -30,18 +30,21 @@ CHANGES: tuple[Change, ...] = (
     change_layouts,
     change_values,
 )
-"""The changes in the order in which they are applied: axes after ranks, domains after types."""
+"""The changes in the order in which they are applied.
+
+The order matters: axis attributes depend on ranks, and value domains depend on element types.
+"""
 
 CHANGES_OF_RANDOM_FUNCTIONS: tuple[Change, ...] = (change_sizes, change_shapes)
 """The changes for random functions, whose results are validated by statistical tests that need data like those of
 the cases."""
 
 
-def changes_for(known: ValidCallKnowledge) -> Sequence[Change]:
+def changes_for(knowledge: ValidCallKnowledge) -> Sequence[Change]:
     """Return the changes that may be applied to calls of a function."""
-    return CHANGES_OF_RANDOM_FUNCTIONS if known.prototype.guarantee == "random" else CHANGES
+    return CHANGES_OF_RANDOM_FUNCTIONS if knowledge.prototype.guarantee == "random" else CHANGES
 
 
-def is_small_enough(known: ValidCallKnowledge, case: Case, *, has_grown: bool = False) -> bool:
+def is_small_enough(knowledge: ValidCallKnowledge, case: Case, *, has_grown: bool = False) -> bool:
     """Return whether the reference computes a call of this size in the time that is spent on such calls."""
-    return count_elements(case) <= 2 * (MAX_GROWN_ELEMENTS if has_grown else max_elements(known))
+    return count_elements(case) <= 2 * (MAX_GROWN_ELEMENTS if has_grown else max_elements(knowledge))

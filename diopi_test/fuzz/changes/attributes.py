@@ -18,36 +18,36 @@ from diopi_test.cases.case import Case
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.shapes import draw_axes
 from diopi_test.fuzz.changes.values import REAL_KINDS, domain_replacer
-from diopi_test.fuzz.known import INTEGER_KINDS, ValidCallKnowledge, largest_rank, map_tensor_specs
+from diopi_test.fuzz.knowledge import INTEGER_KINDS, ValidCallKnowledge, largest_rank, map_tensor_specs
 
 
-def change_attributes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def change_attributes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Replace the numbers by those of another case, with its domains; draw axes, texts and truth values separately."""
-    if known.is_determined_by_attributes(case):
+    if knowledge.is_determined_by_attributes(case):
         return case
-    donor = draw(st.sampled_from(known.cases_of_category(case.dtype) or known.cases))
-    free = [p for p in known.attributes if p.name not in known.size_attributes | known.drawing_attributes]
-    together = [p.name for p in free if _is_free_number(p, known) and donor.arguments[p.name] is not None]
+    donor = draw(st.sampled_from(knowledge.cases_of_category(case.dtype) or knowledge.cases))
+    free = [p for p in knowledge.attributes if p.name not in knowledge.size_attributes | knowledge.drawing_attributes]
+    together = [p.name for p in free if _is_free_number(p, knowledge) and donor.arguments[p.name] is not None]
     arguments = dict(case.arguments)
     if draw(st.booleans()):
         arguments = dict(map_tensor_specs(case, domain_replacer(donor)))
         arguments |= {name: donor.arguments[name] for name in together if arguments[name] is not None}
-    is_usual = known.is_in_usual_range(replace(case, arguments=arguments))
+    is_usual = knowledge.is_in_usual_range(replace(case, arguments=arguments))
     for p in free:
         is_number = issubclass(p.annotation, REAL_KINDS)
         if arguments[p.name] is not None and draw(SOMETIMES) and (is_usual or not is_number):
-            arguments[p.name] = _draw_attribute(draw, known, p, arguments[p.name], largest_rank(case), case.dtype)
+            arguments[p.name] = _draw_attribute(draw, knowledge, p, arguments[p.name], largest_rank(case), case.dtype)
     return replace(case, arguments=arguments)
 
 
-def _is_free_number(parameter: Parameter, known: ValidCallKnowledge) -> bool:
+def _is_free_number(parameter: Parameter, knowledge: ValidCallKnowledge) -> bool:
     """Return whether an attribute is a number that the same attribute of another case may replace.
 
     Axes, choices and truth values are drawn separately. Integers of functions with index tensors stay, because the
     indices may depend on them, as the targets of a loss depend on the number of classes.
     """
-    tensors = [p.name for p in known.prototype.arguments if p.is_tensor and known.prototype.dtypes_of(p.name)]
-    has_positions = any(all(category(dtype) == 1 for dtype in known.prototype.dtypes_of(name)) for name in tensors)
+    tensors = [p.name for p in knowledge.prototype.arguments if p.is_tensor and knowledge.prototype.dtypes_of(p.name)]
+    has_positions = any(all(category(dtype) == 1 for dtype in knowledge.prototype.dtypes_of(name)) for name in tensors)
     return not (
         (has_positions and parameter.annotation in (kinds.i64, kinds.const_i64))
         or (parameter.fact(facts.NamesAxis) and parameter.annotation not in (kinds.Size, kinds.const_Size))
@@ -57,7 +57,7 @@ def _is_free_number(parameter: Parameter, known: ValidCallKnowledge) -> bool:
 
 
 def _draw_attribute(
-    draw: DrawFn, known: ValidCallKnowledge, parameter: Parameter, value: Any, ranks: int, dtype: Dtype
+    draw: DrawFn, knowledge: ValidCallKnowledge, parameter: Parameter, value: Any, ranks: int, dtype: Dtype
 ) -> Any:
     """Draw an attribute from its whole domain if that is known; a number lies between the numbers of the cases."""
     if parameter.fact(facts.NamesAxis):
@@ -66,7 +66,7 @@ def _draw_attribute(
         return draw(st.sampled_from(texts.choices))
     if issubclass(parameter.annotation, kinds.boolean):
         return draw(st.booleans())
-    known_values = known.observed_values(parameter.name, dtype)
+    known_values = knowledge.observed_values(parameter.name, dtype)
     same = [known_value for known_value in known_values if type(known_value) is type(value)]
     if type(value) is float:
         return draw(st.floats(min(same), max(same))) if all(map(math.isfinite, same)) else value

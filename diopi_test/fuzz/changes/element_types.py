@@ -14,26 +14,26 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, TensorSpec
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.values import domains_by_name
-from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, named_tensors
 from lib_rt.dtypes import to_numpy
 
 
-def change_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def change_types(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Return the case with other types: the one under test, sometimes those of operands and the requested result."""
-    if not known.prototype.dtypes:
+    if not knowledge.prototype.dtypes:
         return case
-    new = draw(st.sampled_from(known.prototype.dtypes))
-    donors = known.cases_of_category(new)
-    if category(new) != category(case.dtype) and known.is_determined_by_attributes(case):
+    new = draw(st.sampled_from(knowledge.prototype.dtypes))
+    donors = knowledge.cases_of_category(new)
+    if category(new) != category(case.dtype) and knowledge.is_determined_by_attributes(case):
         return case
-    if not known.mixes_types and _has_more_precise_arguments(case) and _itemsize(new) != _itemsize(case.dtype):
+    if not knowledge.mixes_types and _has_more_precise_arguments(case) and _itemsize(new) != _itemsize(case.dtype):
         return case
     if new is not case.dtype and donors:
-        changed = _with_type(known, case, new, draw(st.sampled_from(donors)))
-        case = changed if not known.mixes_types or _can_hold_result(known, changed) else case
-    if known.mixes_types and draw(SOMETIMES):
-        case = _mix_types(draw, known, case)
-    return _request_result_type(draw, known, case)
+        changed = _with_type(knowledge, case, new, draw(st.sampled_from(donors)))
+        case = changed if not knowledge.mixes_types or _can_hold_result(knowledge, changed) else case
+    if knowledge.mixes_types and draw(SOMETIMES):
+        case = _mix_types(draw, knowledge, case)
+    return _request_result_type(draw, knowledge, case)
 
 
 def _has_more_precise_arguments(case: Case) -> bool:
@@ -47,13 +47,13 @@ def _itemsize(dtype: Dtype) -> int:
     return to_numpy(dtype).itemsize
 
 
-def _with_type(known: ValidCallKnowledge, case: Case, new: Dtype, donor: Case) -> Case:
+def _with_type(knowledge: ValidCallKnowledge, case: Case, new: Dtype, donor: Case) -> Case:
     """Return the case with another type under test; if its category differs, with domains and scalars of `donor`."""
     domains = domains_by_name(donor)
 
     def with_new_type(name: str, spec: TensorSpec) -> TensorSpec:
         """Return a tensor's specification with the new element type, if the tensor had the tested type."""
-        supported = known.prototype.dtypes_of(name) if not name.startswith("_") else known.prototype.dtypes
+        supported = knowledge.prototype.dtypes_of(name) if not name.startswith("_") else knowledge.prototype.dtypes
         if isinstance(spec.compute, ResultOf) and not name.startswith("_"):
             saved = lookup(spec.compute.function).rule_of(spec.compute.result)([new])
             return replace(spec, dtype=saved) if saved in supported else spec
@@ -64,22 +64,22 @@ def _with_type(known: ValidCallKnowledge, case: Case, new: Dtype, donor: Case) -
 
     arguments = dict(map_tensor_specs(case, with_new_type))
     if category(new) != category(case.dtype):
-        scalars = [p.name for p in known.attributes if issubclass(p.annotation, kinds.Scalar)]
+        scalars = [p.name for p in knowledge.attributes if issubclass(p.annotation, kinds.Scalar)]
         arguments |= {name: donor.arguments[name] for name in scalars}
     results = {name: override and replace(override, dtype=None) for name, override in case.results.items()}
     return replace(case, dtype=new, arguments=arguments, results=results)
 
 
-def _mix_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def _mix_types(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw a separate type for each operand except the first; an overwritten operand can still hold the result."""
     first = next(name for name, _ in named_tensors(case))
     arguments = dict(case.arguments)
-    for p in known.prototype.operands:
+    for p in knowledge.prototype.operands:
         spec = arguments[p.name]
         if p.name == first or not isinstance(spec, TensorSpec):
             continue
-        dtype = draw(st.sampled_from(known.prototype.dtypes_of(p.name)))
-        domains = [domains_by_name(similar_case).get(p.name) for similar_case in known.cases_of_category(dtype)]
+        dtype = draw(st.sampled_from(knowledge.prototype.dtypes_of(p.name)))
+        domains = [domains_by_name(similar_case).get(p.name) for similar_case in knowledge.cases_of_category(dtype)]
         if category(dtype) != category(spec.dtype) and domains and domains[0]:
             arguments[p.name] = replace(spec, dtype=dtype, domain=domains[0])
         elif category(dtype) == category(spec.dtype):
@@ -89,25 +89,25 @@ def _mix_types(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
         arguments=arguments,
         results={n: override and replace(override, dtype=None) for n, override in case.results.items()},
     )
-    return mixed if _can_hold_result(known, mixed) else case
+    return mixed if _can_hold_result(knowledge, mixed) else case
 
 
-def _can_hold_result(known: ValidCallKnowledge, case: Case) -> bool:
+def _can_hold_result(knowledge: ValidCallKnowledge, case: Case) -> bool:
     """Return whether the operand that an in-place call overwrites has a type that can hold the result."""
-    if not known.prototype.is_inplace:
+    if not knowledge.prototype.is_inplace:
         return True
-    operands = [case.arguments[p.name] for p in known.prototype.operands]
+    operands = [case.arguments[p.name] for p in knowledge.prototype.operands]
     tensors = [value.dtype for value in operands if isinstance(value, TensorSpec)]
     numbers = [value for value in operands if value is not None and not isinstance(value, TensorSpec)]
-    rule = known.prototype.rule_of(known.prototype.results[0].name)
+    rule = knowledge.prototype.rule_of(knowledge.prototype.results[0].name)
     return category(rule([common_dtype(tensors, numbers)])) <= category(tensors[0])
 
 
-def _request_result_type(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def _request_result_type(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw the type of a result, among the types that the caller may request, and add it to the label."""
-    if not known.prototype.selectable_dtypes or not draw(SOMETIMES):
+    if not knowledge.prototype.selectable_dtypes or not draw(SOMETIMES):
         return case
-    dtype = draw(st.sampled_from(known.prototype.selectable_dtypes))
+    dtype = draw(st.sampled_from(knowledge.prototype.selectable_dtypes))
     results = {name: override and replace(override, dtype=dtype) for name, override in case.results.items()}
     origin = case.label.partition("#")[0].partition("-ordered-")[0]
     return replace(case, label=f"{origin}-ordered-{dtype.name}", results=results)

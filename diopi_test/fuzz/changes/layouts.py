@@ -10,26 +10,26 @@ from hypothesis.strategies import DrawFn
 from diopi_proto import parameters as kinds
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.layouts import expanded, layout_named
-from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs
 
 
-def change_layouts(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def change_layouts(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw a layout for each tensor that is not row-major in some case."""
-    if known.has_layout_attribute:
+    if knowledge.has_layout_attribute:
         return case
     dense = [layout_named(name) for name in ("contiguous", "transposed", "strided", "channels_last")]
 
     def with_new_layout(name: str, spec: TensorSpec) -> TensorSpec:
         """Return a tensor's specification with a drawn layout, if some case has other layouts of the tensor."""
-        if name not in known.strided_tensors:
+        if name not in knowledge.strided_tensors:
             return spec
-        views = [expanded] if name in known.may_be_expanded and spec.compute is None else []
+        views = [expanded] if name in knowledge.may_be_expanded and spec.compute is None else []
         return replace(spec, layout=draw(st.sampled_from([*dense, *views])))
 
     allocated = [
         p.name
-        for p in known.prototype.results
-        if p.annotation in (kinds.Out, kinds.Outs) and p.name in known.strided_tensors
+        for p in knowledge.prototype.results
+        if p.annotation in (kinds.Out, kinds.Outs) and p.name in knowledge.strided_tensors
     ]
     results = {**case.results}
     for name in allocated:

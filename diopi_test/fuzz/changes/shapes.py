@@ -13,17 +13,17 @@ from diopi_proto import facts
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
 from diopi_test.fuzz.changes.sizes import MAX_ELEMENTWISE_ELEMENTS, long_sizes
-from diopi_test.fuzz.known import ValidCallKnowledge, largest_rank, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, largest_rank, map_tensor_specs, named_tensors
 
 MAX_RANK = 8
 """The largest number of axes of a tensor."""
 
 
-def change_shapes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def change_shapes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw new shapes for an element-wise call; for other calls, add an axis if the function accepts any rank."""
-    if not known.accepts_any_rank:
+    if not knowledge.accepts_any_rank:
         return case
-    if not known.prototype.elementwise:
+    if not knowledge.prototype.elementwise:
         return _add_leading_axis(draw, case)
     number_of_axes = draw(st.integers(0, MAX_RANK))
     small_sizes = st.sampled_from([1, 2, 3] if number_of_axes > MAX_RANK // 2 else [1, 2, 3, 4, 5, 7])
@@ -43,12 +43,12 @@ def change_shapes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
             lambda name, spec: replace(
                 spec,
                 shape=_draw_broadcastable(draw, shape)
-                if name in known.broadcast_tensors and name != full_name
+                if name in knowledge.broadcast_tensors and name != full_name
                 else shape,
             ),
         ),
     )
-    return _change_axes(draw, known, changed)
+    return _change_axes(draw, knowledge, changed)
 
 
 def _draw_broadcastable(draw: DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -70,9 +70,9 @@ def _add_leading_axis(draw: DrawFn, case: Case) -> Case:
     return replace(case, arguments=map_tensor_specs(case, with_axis))
 
 
-def _change_axes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def _change_axes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw new axis arguments within the rank of the call."""
-    axes = [p for p in known.attributes if p.fact(facts.NamesAxis) and case.arguments[p.name] is not None]
+    axes = [p for p in knowledge.attributes if p.fact(facts.NamesAxis) and case.arguments[p.name] is not None]
     new_axes = {p.name: draw_axes(draw, case.arguments[p.name], largest_rank(case)) for p in axes}
     return replace(case, arguments={**case.arguments, **new_axes})
 

@@ -19,7 +19,7 @@ from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
-from diopi_test.fuzz.known import (
+from diopi_test.fuzz.knowledge import (
     ValidCallKnowledge,
     all_sizes,
     as_tuple,
@@ -46,35 +46,35 @@ EDGES = tuple(
 """Sizes of a long axis: powers of two and their neighbors, the neighbors of 65,535, and some other sizes."""
 
 
-def max_elements(known: ValidCallKnowledge) -> int:
+def max_elements(knowledge: ValidCallKnowledge) -> int:
     """Return the maximum number of elements of the largest tensor of a call."""
-    return MAX_ELEMENTWISE_ELEMENTS if known.prototype.elementwise else MAX_OTHER_ELEMENTS
+    return MAX_ELEMENTWISE_ELEMENTS if knowledge.prototype.elementwise else MAX_OTHER_ELEMENTS
 
 
-def change_sizes(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def change_sizes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw a new size for each size of the call's tensors; equal sizes stay equal."""
-    free = changeable_sizes(known, case)
+    free = changeable_sizes(knowledge, case)
     sizes = {size: draw(st.one_of(st.just(size), SMALL)) for size in free}
-    if draw(RARELY) and known.may_be_empty and free:
+    if draw(RARELY) and knowledge.may_be_empty and free:
         emptied = draw(st.sampled_from(free))
         sizes[emptied] = 0
     if draw(SOMETIMES) and free:
         long = draw(st.sampled_from(free))
         sizes[long] = 1
         largest = max((math.prod(_replace_sizes(spec.shape, sizes)) for _, spec in named_tensors(case)), default=1)
-        room = max_elements(known) // max(largest, 1)
+        room = max_elements(knowledge) // max(largest, 1)
         if room > 40:
             sizes[long] = draw(long_sizes(room))
-    return resize_case(known, case, sizes)
+    return resize_case(knowledge, case, sizes)
 
 
-def changeable_sizes(known: ValidCallKnowledge, case: Case) -> list[int]:
+def changeable_sizes(knowledge: ValidCallKnowledge, case: Case) -> list[int]:
     """Return the sizes of a call that may be changed: neither 0 nor 1, nor the size of an axis that never varies."""
     fixed_sizes = {
         spec.shape[axis]
         for n, spec in named_tensors(case)
         for axis in _axes_from_end(spec)
-        if (n, axis) in known.fixed_axes
+        if (n, axis) in knowledge.fixed_axes
     }
     return sorted(all_sizes(case) - fixed_sizes - {0, 1})
 
@@ -101,15 +101,15 @@ def long_sizes(limit: int, min_bits: int = 0) -> st.SearchStrategy[int]:
     return st.one_of(log_uniform, *([st.sampled_from(edges)] if edges else ()))
 
 
-def grow_case(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def grow_case(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Return a call with one very long axis, so that its largest tensor has up to 2²² elements."""
-    free = changeable_sizes(known, case)
+    free = changeable_sizes(knowledge, case)
     if not free:
         return case
     long = draw(st.sampled_from(free))
     largest = max(math.prod(_replace_sizes(spec.shape, {long: 1})) for _, spec in named_tensors(case))
     size = draw(long_sizes(max(MAX_GROWN_ELEMENTS // max(largest, 1), 1), MIN_GROWN_BITS))
-    return resize_case(known, case, {long: size})
+    return resize_case(knowledge, case, {long: size})
 
 
 def _axes_from_end(spec: TensorSpec) -> range:
@@ -122,7 +122,7 @@ def _replace_sizes(numbers: Sequence[int], sizes: Mapping[int, int]) -> tuple[in
     return tuple(sizes.get(number, number) for number in numbers)
 
 
-def resize_case(known: ValidCallKnowledge, case: Case, sizes: Mapping[int, int]) -> Case:
+def resize_case(knowledge: ValidCallKnowledge, case: Case, sizes: Mapping[int, int]) -> Case:
     """Return a call with sizes replaced in tensors, results and size attributes; index domains are adapted."""
 
     def with_new_sizes(name: str, spec: TensorSpec) -> TensorSpec:
@@ -133,7 +133,7 @@ def resize_case(known: ValidCallKnowledge, case: Case, sizes: Mapping[int, int])
         )
 
     arguments = dict(map_tensor_specs(case, with_new_sizes))
-    for name in known.size_attributes:
+    for name in knowledge.size_attributes:
         value = arguments[name]
         if value is not None:
             new = _replace_sizes(as_tuple(value), sizes)

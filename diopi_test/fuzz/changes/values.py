@@ -17,26 +17,26 @@ from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
-from diopi_test.fuzz.known import ValidCallKnowledge, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, named_tensors
 from lib_rt.formats import format_of
 
 REAL_KINDS = (kinds.Scalar, kinds.f64, kinds.f32)
 """The kinds of attributes that domains are chosen for."""
 
 
-def change_values(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
+def change_values(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw values from the domains of another case, values of another magnitude, or a mixture of two domains."""
-    donors = known.cases_of_category(case.dtype)
+    donors = knowledge.cases_of_category(case.dtype)
     way = draw(st.sampled_from(["scaled", "another", "mixed"]))
     if way == "scaled" or not donors:
         exponent = draw(st.integers(-30, 30))
-        return replace(case, arguments=map_tensor_specs(case, lambda n, s: _scale_values(known, n, s, exponent)))
+        return replace(case, arguments=map_tensor_specs(case, lambda n, s: _scale_values(knowledge, n, s, exponent)))
     donor = draw(st.sampled_from(donors))
     domains, current_domains = domains_by_name(donor), domains_by_name(case)
     numbers = [
         p.name
-        for p in known.attributes
-        if issubclass(p.annotation, REAL_KINDS) and p.name not in known.drawing_attributes
+        for p in knowledge.attributes
+        if issubclass(p.annotation, REAL_KINDS) and p.name not in knowledge.drawing_attributes
     ]
 
     def replace_domain(name: str, spec: TensorSpec) -> TensorSpec:
@@ -44,7 +44,7 @@ def change_values(draw: DrawFn, known: ValidCallKnowledge, case: Case) -> Case:
         new_domain = domains.get(name)
         if new_domain is None or spec.compute is not None or category(spec.dtype) == 1 != category(case.dtype):
             return spec
-        mixes = way == "mixed" and known.prototype.elementwise and name in current_domains
+        mixes = way == "mixed" and knowledge.prototype.elementwise and name in current_domains
         return replace(spec, domain=_mix_domains(spec.domain, new_domain) if mixes else new_domain)
 
     return replace(
@@ -80,11 +80,11 @@ def _mix_domains(first: Domain, second: Domain) -> Domain:
     return draw
 
 
-def _scale_values(known: ValidCallKnowledge, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
+def _scale_values(knowledge: ValidCallKnowledge, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
     """Multiply the values of a tensor by a power of two, within the range of the cases; squares must not underflow."""
     if spec.compute is not None or category(spec.dtype) < 2 or name.startswith("_"):
         return spec
-    low, high = known.value_range(name)
+    low, high = knowledge.value_range(name)
     factor = 2.0 ** max(exponent, -(format_of(spec.dtype).max_exponent // 4))
     domain = spec.domain
 

@@ -16,7 +16,7 @@ from diopi_test.cases.domains import choice
 from diopi_test.fuzz.calls import cases
 from diopi_test.fuzz.changes.element_types import change_types
 from diopi_test.fuzz.changes.sizes import resize_case
-from diopi_test.fuzz.known import knowledge_of
+from diopi_test.fuzz.knowledge import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import deterministic_hypothesis
 from diopi_test.fuzz.statistics import SearchStatistics

@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.products import fixed_values
-from diopi_test.fuzz.known import knowledge_of
+from diopi_test.fuzz.knowledge import knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case, with_forward_shapes
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected

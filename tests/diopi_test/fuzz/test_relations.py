@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.fuzz.known import knowledge_of
+from diopi_test.fuzz.knowledge import knowledge_of
 from diopi_test.fuzz.relations import relations_of
 
 

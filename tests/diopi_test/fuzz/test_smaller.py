@@ -9,7 +9,7 @@ import pytest
 
 from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous, strided
-from diopi_test.fuzz.known import count_elements, knowledge_of, largest_rank, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import count_elements, knowledge_of, largest_rank, map_tensor_specs, named_tensors
 from diopi_test.fuzz.smaller import smaller_calls, smaller_sizes
 
 
