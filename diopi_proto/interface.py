@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from diopi_proto.families import load_families
-from diopi_proto.prototype import Prototype, registered
+from diopi_proto.prototype import Prototype, registered_prototypes
 
 
 @cache
@@ -39,7 +39,7 @@ def header_of(name: str) -> str:
 def prototypes() -> Mapping[str, Prototype]:
     """Return the prototypes of all operators by name, in header order."""
     load_families("diopi_proto.functions")
-    known = registered()
+    known = registered_prototypes()
     return {
         name: known[name]
         for header, names in header_order().items()
@@ -53,11 +53,21 @@ def prototypes() -> Mapping[str, Prototype]:
 def runtime_prototypes() -> Mapping[str, Prototype]:
     """Return the prototypes of the functions of `diopirt.h` by name, in header order."""
     importlib.import_module("diopi_proto.runtime")
-    return {name: registered()[name] for name in header_order()["diopirt.h"]}
+    return {name: registered_prototypes()[name] for name in header_order()["diopirt.h"]}
 
 
 def lookup(name: str) -> Prototype:
-    """Return the prototype called `name`; raise a KeyError that suggests the closest names if there is none."""
+    """Return the prototype of an operator.
+
+    Args:
+        name: the name of the operator. `runtime_prototypes` has the functions of `diopirt.h`.
+
+    Returns:
+        The prototype.
+
+    Raises:
+        KeyError: No operator has this name; the message suggests similar names.
+    """
     try:
         return prototypes()[name]
     except KeyError:

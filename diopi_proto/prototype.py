@@ -419,6 +419,6 @@ def _check_facts(prototype: Prototype) -> None:
         raise PrototypeError(f"{prototype.name}: a fact refers to {min(unknown)!r}, which is not one of its parameters")
 
 
-def registered() -> Mapping[str, Prototype]:
+def registered_prototypes() -> Mapping[str, Prototype]:
     """Return all prototypes declared so far, by name."""
     return _registry

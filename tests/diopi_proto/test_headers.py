@@ -30,13 +30,15 @@ def compile_with(language: str, source: str, *options: str) -> None:
     compiler, flags = LANGUAGES[language]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} here")
-    done = subprocess.run([compiler, *flags, *WARNINGS, *options, "-"], input=source, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    completed = subprocess.run(
+        [compiler, *flags, *WARNINGS, *options, "-"], input=source, capture_output=True, text=True
+    )
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.parametrize("header", headers.names())
 def test_committed_header_is_the_generated_one(header: str) -> None:
-    """`python -m diopi_proto --write` regenerates them."""
+    """If this test fails, run `python -m diopi_proto --write` to regenerate the headers."""
     assert headers.INCLUDE_DIR.joinpath("diopi", header).read_text("utf-8") == headers.render(header)
 
 
@@ -70,7 +72,7 @@ def test_header_declares_its_functions_in_order(header: str) -> None:
 
 
 def symbols(language: str, source: str, tmp_path: Path) -> dict[str, str]:
-    """Return the kind of each symbol, in the notation of nm, of `source` compiled with hidden visibility."""
+    """Compile `source` with hidden visibility; return the type letter that nm prints for each dynamic symbol."""
     if shutil.which("nm") is None:
         pytest.skip("there is no nm here")
     library = tmp_path / "library.so"
@@ -82,15 +84,17 @@ def symbols(language: str, source: str, tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_operators_are_weak_and_visible(language: str, tmp_path: Path) -> None:
-    text = headers.declaration(prototypes()["diopiGetVendorName"])
-    found = symbols(language, DEFINITION.format(header="functions.h", declaration=text, value='"name"'), tmp_path)
+    declaration = headers.declaration(prototypes()["diopiGetVendorName"])
+    found = symbols(
+        language, DEFINITION.format(header="functions.h", declaration=declaration, value='"name"'), tmp_path
+    )
     assert found["diopiGetVendorName"] == "W"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_runtime_functions_are_strong_and_visible(language: str, tmp_path: Path) -> None:
-    text = headers.declaration(runtime_prototypes()["diopiGetVersion"])
-    found = symbols(language, DEFINITION.format(header="diopirt.h", declaration=text, value='"text"'), tmp_path)
+    declaration = headers.declaration(runtime_prototypes()["diopiGetVersion"])
+    found = symbols(language, DEFINITION.format(header="diopirt.h", declaration=declaration, value='"text"'), tmp_path)
     assert found["diopiGetVersion"] == "T"
 
 
@@ -109,14 +113,16 @@ def test_cdef_declares_every_function() -> None:
     ("option", "file"), [("--include-dir", "diopi/functions.h"), ("--cmake-dir", "diopi-config.cmake")]
 )
 def test_the_command_prints_its_folders(option: str, file: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "diopi_proto", option], capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip(), file).is_file()
+    completed = subprocess.run(
+        [sys.executable, "-m", "diopi_proto", option], capture_output=True, text=True, check=True
+    )
+    assert Path(completed.stdout.strip(), file).is_file()
 
 
 def test_the_command_requires_an_option() -> None:
-    done = subprocess.run([sys.executable, "-m", "diopi_proto"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "--include-dir" in done.stderr
+    completed = subprocess.run([sys.executable, "-m", "diopi_proto"], capture_output=True, text=True)
+    assert completed.returncode == 2
+    assert "--include-dir" in completed.stderr
 
 
 def test_write_generates_every_header(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from diopi_proto.parameters import (
     f64,
     i64,
 )
-from diopi_proto.prototype import GUARANTEES, Prototype, PrototypeError, registered
+from diopi_proto.prototype import GUARANTEES, Prototype, PrototypeError, registered_prototypes
 from diopi_proto.types import Dtype
 from diopi_proto.types import Scalar as Scalar_
 
@@ -95,13 +95,18 @@ def test_a_function_becomes_a_prototype() -> None:
 
 def test_the_registry_contains_the_function_and_its_forms() -> None:
     combine = declare_combination()
-    assert registered()["diopiCombine"] is combine
-    assert list(registered()) == ["diopiCombine", "diopiCombineInp", "diopiCombineScalar", "diopiCombineInpScalar"]
+    assert registered_prototypes()["diopiCombine"] is combine
+    assert list(registered_prototypes()) == [
+        "diopiCombine",
+        "diopiCombineInp",
+        "diopiCombineScalar",
+        "diopiCombineInpScalar",
+    ]
 
 
 def test_the_inplace_form_overwrites_its_first_argument() -> None:
     declare_combination()
-    inplace = registered()["diopiCombineInp"]
+    inplace = registered_prototypes()["diopiCombineInp"]
     assert signature(inplace) == {"ctx": Context, "input": InOut, "low": In, "high": In, "alpha": f64}
     assert inplace.parameter("low").optional
     assert inplace.is_inplace
@@ -109,7 +114,7 @@ def test_the_inplace_form_overwrites_its_first_argument() -> None:
 
 def test_the_scalar_form_takes_a_number() -> None:
     declare_combination()
-    scalar = registered()["diopiCombineScalar"]
+    scalar = registered_prototypes()["diopiCombineScalar"]
     assert signature(scalar) == {
         "ctx": Context,
         "out": Out,
@@ -124,7 +129,7 @@ def test_the_scalar_form_takes_a_number() -> None:
 
 def test_the_inplace_scalar_form_overwrites_and_takes_a_number() -> None:
     declare_combination()
-    form = registered()["diopiCombineInpScalar"]
+    form = registered_prototypes()["diopiCombineInpScalar"]
     assert signature(form) == {"ctx": Context, "input": InOut, "low": Scalar, "high": Scalar, "alpha": f64}
     assert form.is_inplace
 
@@ -139,7 +144,7 @@ def test_the_inplace_scalar_form_overwrites_and_takes_a_number() -> None:
 )
 def test_forms_inherit_facts_and_docstring(name: str, form: str, first_words: str) -> None:
     combine = declare_combination()
-    derived = registered()[name]
+    derived = registered_prototypes()[name]
     assert (derived.form, derived.base, derived.family) == (form, "diopiCombine", "test_prototype")
     assert derived.backward is None
     assert derived.doc.startswith(first_words)
@@ -152,7 +157,7 @@ def test_only_scalar_arguments_become_numbers() -> None:
     def diopiPick(ctx: Context, out: Out, condition: In, input: In, second: In) -> None:
         """input where condition, else second."""
 
-    scalar = registered()["diopiPickScalar"]
+    scalar = registered_prototypes()["diopiPickScalar"]
     assert signature(scalar) == {"ctx": Context, "out": Out, "condition": In, "input": Scalar, "second": In}
     assert scalar.doc.startswith("Scalar form of `diopiPick`:\n`input` is given")
 
@@ -162,7 +167,11 @@ def test_the_inplace_form_of_arrays_overwrites_every_entry() -> None:
     def diopiForeachHalve(ctx: Context, outs: Outs, inputs: Ins, count: Count) -> None:
         """Half of every tensor."""
 
-    assert signature(registered()["diopiForeachHalveInp"]) == {"ctx": Context, "inputs": InOuts, "count": Count}
+    assert signature(registered_prototypes()["diopiForeachHalveInp"]) == {
+        "ctx": Context,
+        "inputs": InOuts,
+        "count": Count,
+    }
 
 
 def test_inplace_form_accepts_only_dtypes_that_can_store_the_result() -> None:
@@ -174,8 +183,10 @@ def test_inplace_form_accepts_only_dtypes_that_can_store_the_result() -> None:
     def diopiModulus(ctx: Context, out: Out, input: In) -> None:
         """Modulus."""
 
-    assert registered()["diopiRootInp"].dtypes == (*floating, *complexes)
-    assert registered()["diopiModulusInp"].dtypes == floating, "PyTorch refuses a modulus in a complex tensor"
+    assert registered_prototypes()["diopiRootInp"].dtypes == (*floating, *complexes)
+    assert registered_prototypes()["diopiModulusInp"].dtypes == floating, (
+        "PyTorch refuses a modulus in a complex tensor"
+    )
     assert diopiRoot.dtypes == (*real, *complexes)
 
 
@@ -200,7 +211,7 @@ def test_a_docstring_is_required() -> None:
         @prototype(dtypes=real)
         def diopiMute(ctx: Context, out: Out, input: In) -> None: ...
 
-    assert registered() == {}
+    assert registered_prototypes() == {}
 
 
 def test_an_unknown_guarantee_is_rejected() -> None:
@@ -264,7 +275,7 @@ def test_a_form_with_several_results_accepts_the_dtypes_of_the_plain_function() 
     def diopiTally(ctx: Context, out: Out, input: In, count: NewOut) -> None:
         """Tally."""
 
-    assert registered()["diopiTallyInp"].dtypes == integer
+    assert registered_prototypes()["diopiTallyInp"].dtypes == integer
 
 
 def test_text_queries_return_text() -> None:
@@ -323,7 +334,7 @@ def test_conditions_are_about_values_and_about_element_types_of_tensors() -> Non
 def test_forms_ignore_the_same_arguments() -> None:
     pooling = declare_pooling(Ignored(("places",), "means have none", {"mode": "avg"}))
     for form in ("diopiPoolingInp", "diopiPoolingScalar"):
-        assert registered()[form].ignored == pooling.ignored
+        assert registered_prototypes()[form].ignored == pooling.ignored
 
 
 def test_the_docstring_states_which_arguments_are_not_read() -> None:
@@ -342,7 +353,7 @@ def test_the_docstring_states_which_arguments_are_not_read() -> None:
         "has it."
     )
     assert all(len(line) <= 116 for line in paragraph.splitlines())
-    assert registered()["diopiPoolingInp"].doc.endswith(pooling.doc)
+    assert registered_prototypes()["diopiPoolingInp"].doc.endswith(pooling.doc)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +378,7 @@ def test_numbers_promote_the_result_unless_they_are_truncated() -> None:
     def diopiScale(ctx: Context, out: Out, input: In, second: In, alpha: Factor) -> None:
         """Something of input and second."""
 
-    scaled = registered()["diopiScaleScalar"]
+    scaled = registered_prototypes()["diopiScaleScalar"]
     assert [p.name for p in scaled.numbers] == ["second"]
     assert [p.name for p in scaled.operands] == ["input", "second"]
     arguments = {"input": Dtype.int8}, {"second": 0.5}
@@ -457,6 +468,6 @@ def test_pointwise_results_may_overwrite_every_tensor() -> None:
         """Shares along an axis. Source: nowhere."""
 
     assert diopiPlus.aliases == {"out": ("input", "second")}
-    assert registered()["diopiPlusScalar"].aliases == {"out": ("input",)}
-    assert registered()["diopiPlusInp"].aliases == {"input": ("second",)}
+    assert registered_prototypes()["diopiPlusScalar"].aliases == {"out": ("input",)}
+    assert registered_prototypes()["diopiPlusInp"].aliases == {"input": ("second",)}
     assert not diopiShares.aliases

@@ -33,7 +33,7 @@ from diopi_proto.parameters import (
     StoredScalar,
     i64,
 )
-from diopi_proto.prototype import Prototype, registered
+from diopi_proto.prototype import Prototype, registered_prototypes
 from diopi_proto.types import Dtype
 from diopi_test.execution.ignored import ignored_labels
 from diopi_test.execution.negative_cases import MUTATIONS, negative_labels
@@ -170,7 +170,7 @@ def test_a_number_may_be_a_tensor_in_another_form() -> None:
 
     small, out = tensor(2, dtype=Dtype.int8), result(2, dtype=Dtype.int8)
     assert errors(diopiToy, out, input=small, x=small) == set()
-    assert errors(registered()["diopiToyScalar"], out, input=small, x=2) == {"x-negative"}
+    assert errors(registered_prototypes()["diopiToyScalar"], out, input=small, x=2) == {"x-negative"}
 
 
 def test_shapes_that_do_not_broadcast_are_negative_cases() -> None:
