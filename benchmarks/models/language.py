@@ -1,4 +1,7 @@
-"""Language models of `transformers`: widths of the smallest published models, one or two layers, a small vocabulary."""
+"""Language models, most of them from `transformers`.
+
+Each has the widths of its smallest published model, one or two layers, and a small vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,18 @@ from network import Network, pretrained, tokens
 VOCABULARY = 2003
 
 
-def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
-    """Return a function that builds a network that predicts the next token; the names are classes in `transformers`."""
+def autoregressive_model(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
+    """Return a function that builds an autoregressive language model: a decoder, or an encoder and a decoder.
+
+    Args:
+        model: the class of the network in `transformers`.
+        config: the class of its configuration in `transformers`.
+        optimizer: the name of the optimizer.
+        **sizes: the arguments of the configuration.
+
+    Returns:
+        The function.
+    """
 
     def build() -> Network:
         ids = tokens(VOCABULARY)
@@ -23,15 +36,24 @@ def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Cal
     return build
 
 
-def masked(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
-    """Return a function that builds a network that predicts masked tokens, for sequences of which one is padded."""
+def masked_language_model(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
+    """Return a function that builds a masked language model; the arguments are those of `autoregressive_model`.
+
+    The batch has two sequences. The attention mask excludes the last 12 tokens of the second sequence. No token is
+    replaced by the mask token, and the loss covers all tokens.
+    """
 
     def build() -> Network:
-        ids, seen = tokens(VOCABULARY), torch.ones(2, 32, dtype=torch.int64)
-        seen[1, 20:] = 0
+        ids, attention_mask = tokens(VOCABULARY), torch.ones(2, 32, dtype=torch.int64)
+        attention_mask[1, 20:] = 0
         configuration = getattr(transformers, config)(vocab_size=VOCABULARY, **sizes)
         return pretrained(
-            getattr(transformers, model), configuration, optimizer, input_ids=ids, attention_mask=seen, labels=ids
+            getattr(transformers, model),
+            configuration,
+            optimizer,
+            input_ids=ids,
+            attention_mask=attention_mask,
+            labels=ids,
         )
 
     return build
@@ -67,7 +89,7 @@ LLAMA_LIKE = {"hidden_size": 576, "intermediate_size": 1536, "num_attention_head
 ONE_LAYER = {"num_hidden_layers": 1}
 
 NETWORKS: Mapping[str, Callable[[], Network]] = {
-    "albert": masked(
+    "albert": masked_language_model(
         "AlbertForMaskedLM",
         "AlbertConfig",
         hidden_size=768,
@@ -75,7 +97,7 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         num_attention_heads=12,
         **ONE_LAYER,
     ),
-    "bart": causal(
+    "bart": autoregressive_model(
         "BartForConditionalGeneration",
         "BartConfig",
         d_model=768,
@@ -89,9 +111,9 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         eos_token_id=2,
         decoder_start_token_id=2,
     ),
-    "bert": masked("BertForMaskedLM", "BertConfig", "adamw", num_hidden_layers=2),
-    "bloom": causal("BloomForCausalLM", "BloomConfig", hidden_size=1024, n_head=16, n_layer=1),
-    "deberta": masked(
+    "bert": masked_language_model("BertForMaskedLM", "BertConfig", "adamw", num_hidden_layers=2),
+    "bloom": autoregressive_model("BloomForCausalLM", "BloomConfig", hidden_size=1024, n_head=16, n_layer=1),
+    "deberta": masked_language_model(
         "DebertaV2ForMaskedLM",
         "DebertaV2Config",
         hidden_size=768,
@@ -101,8 +123,8 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         pos_att_type=["p2c", "c2p"],
         **ONE_LAYER,
     ),
-    "electra": masked("ElectraForMaskedLM", "ElectraConfig", **ONE_LAYER),
-    "gemma": causal(
+    "electra": masked_language_model("ElectraForMaskedLM", "ElectraConfig", **ONE_LAYER),
+    "gemma": autoregressive_model(
         "GemmaForCausalLM",
         "GemmaConfig",
         hidden_size=640,
@@ -112,8 +134,8 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         head_dim=256,
         **ONE_LAYER,
     ),
-    "gpt2": causal("GPT2LMHeadModel", "GPT2Config", "adamw", n_layer=1),
-    "gpt_neox": causal(
+    "gpt2": autoregressive_model("GPT2LMHeadModel", "GPT2Config", "adamw", n_layer=1),
+    "gpt_neox": autoregressive_model(
         "GPTNeoXForCausalLM",
         "GPTNeoXConfig",
         hidden_size=768,
@@ -121,11 +143,13 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         num_attention_heads=12,
         **ONE_LAYER,
     ),
-    "llama": causal("LlamaForCausalLM", "LlamaConfig", "adamw", **LLAMA_LIKE, **ONE_LAYER),
+    "llama": autoregressive_model("LlamaForCausalLM", "LlamaConfig", "adamw", **LLAMA_LIKE, **ONE_LAYER),
     "lstm": lstm,
-    "mamba": causal("MambaForCausalLM", "MambaConfig", hidden_size=768, **ONE_LAYER),
-    "mixtral": causal("MixtralForCausalLM", "MixtralConfig", num_local_experts=4, **LLAMA_LIKE, **ONE_LAYER),
-    "opt": causal(
+    "mamba": autoregressive_model("MambaForCausalLM", "MambaConfig", hidden_size=768, **ONE_LAYER),
+    "mixtral": autoregressive_model(
+        "MixtralForCausalLM", "MixtralConfig", num_local_experts=4, **LLAMA_LIKE, **ONE_LAYER
+    ),
+    "opt": autoregressive_model(
         "OPTForCausalLM",
         "OPTConfig",
         hidden_size=768,
@@ -134,10 +158,10 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         num_attention_heads=12,
         **ONE_LAYER,
     ),
-    "phi": causal(
+    "phi": autoregressive_model(
         "PhiForCausalLM", "PhiConfig", hidden_size=1024, intermediate_size=4096, num_attention_heads=32, **ONE_LAYER
     ),
-    "qwen2": causal(
+    "qwen2": autoregressive_model(
         "Qwen2ForCausalLM",
         "Qwen2Config",
         hidden_size=896,
@@ -146,6 +170,8 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         num_key_value_heads=2,
         **ONE_LAYER,
     ),
-    "roberta": masked("RobertaForMaskedLM", "RobertaConfig", **ONE_LAYER),
-    "t5": causal("T5ForConditionalGeneration", "T5Config", d_model=512, num_layers=1, decoder_start_token_id=0),
+    "roberta": masked_language_model("RobertaForMaskedLM", "RobertaConfig", **ONE_LAYER),
+    "t5": autoregressive_model(
+        "T5ForConditionalGeneration", "T5Config", d_model=512, num_layers=1, decoder_start_token_id=0
+    ),
 }

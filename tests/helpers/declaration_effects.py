@@ -1,4 +1,4 @@
-"""What declaring an arithmetic costs, measured with the vendors of `declared_vendors`.
+"""The effects of declaring an arithmetic, measured with the vendors of `declared_vendors`.
 
 Each vendor runs the functions that its declaration affects, with and without the declaration. The mutants of a correct
 vendor run with the budgets of IEEE 754 arithmetic and with those of the declaration.
@@ -60,28 +60,28 @@ class Row:
         name: the name of the declaration.
         functions: the functions that the declaration affects, or that fail without it.
         cases: the number of their cases.
-        undeclared: the number of cases and pools that fail without the declaration.
+        failures_if_undeclared: the number of cases and pools that fail without the declaration.
         undeclared_fields: the fields that the fingerprint finds to be used but not declared.
         diagnoses: the number of failed cases by diagnosis.
-        declared: the IDs of the cases and pools that fail with the declaration.
+        failures_if_declared: the IDs of the cases and pools that fail with the declaration.
         mutants: the number of mutants that the cases kill.
         survivors: the mutants that they do not kill with the budgets of the declaration.
-        seconds: how long this took.
+        seconds: the duration of the measurement.
     """
 
     name: str
     functions: list[str] = field(default_factory=list)
     cases: int = 0
-    undeclared: int = 0
+    failures_if_undeclared: int = 0
     undeclared_fields: list[str] = field(default_factory=list)
     diagnoses: Counter[str] = field(default_factory=Counter)
-    declared: list[str] = field(default_factory=list)
+    failures_if_declared: list[str] = field(default_factory=list)
     mutants: int = 0
     survivors: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
-    def killed(self) -> float:
+    def killed_share(self) -> float:
         """Return the share of the mutants that are still killed."""
         return 1 - len(self.survivors) / self.mutants if self.mutants else 1.0
 
@@ -89,15 +89,15 @@ class Row:
     def cells(self) -> list[str]:
         """Return the cells of the row in the table."""
         diagnoses = ", ".join(f"`{name}` {count:,}" for name, count in self.diagnoses.most_common(2)) or "-"
-        killed = f"{self.mutants - len(self.survivors):,} of {self.mutants:,} ({100 * self.killed:.1f} %)"
+        killed = f"{self.mutants - len(self.survivors):,} of {self.mutants:,} ({100 * self.killed_share:.1f} %)"
         return [
             f"`{self.name}`",
             str(len(self.functions)),
             f"{self.cases:,}",
-            f"{self.undeclared:,}",
+            f"{self.failures_if_undeclared:,}",
             diagnoses,
             ", ".join(f"`{name}`" for name in self.undeclared_fields) or "-",
-            f"{len(self.declared):,}",
+            f"{len(self.failures_if_declared):,}",
             killed if self.mutants else "-",
         ]
 
@@ -106,10 +106,10 @@ HEADINGS = (
     "arithmetic",
     "functions",
     "cases",
-    "fail undeclared",
+    "fail without the declaration",
     "diagnosed as",
     "fields that the fingerprint finds",
-    "fail declared",
+    "fail with the declaration",
     "mutants still killed",
 )
 
@@ -210,14 +210,14 @@ def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) 
         row.functions.append(function)
         row.cases += len(cases)
         undeclared += outcomes
-        row.declared += [record.id for record in failures(record_outcomes(declaring, declared))]
+        row.failures_if_declared += [record.id for record in failures(record_outcomes(declaring, declared))]
         if options.mutants:
             killed, survived = survivors(function, cases, declared, numerics)
             row.mutants += killed
             row.survivors += survived
         if not options.functions and len(row.functions) == options.sample:
             break
-    row.undeclared, row.diagnoses = len(failures(undeclared)), diagnose_all(undeclared)
+    row.failures_if_undeclared, row.diagnoses = len(failures(undeclared)), diagnose_all(undeclared)
     row.seconds = time.monotonic() - start
     return row
 

@@ -7,7 +7,7 @@ from sampling import sampled
 
 pytest.importorskip("torch", reason="the vendors change torch_cpu, which needs PyTorch: pip install 'diopi[torch]'")
 
-from declaration_costs import MIN_KILLED, PERMITTED, Options, measure  # imports PyTorch
+from declaration_effects import MIN_KILLED, PERMITTED, Options, measure  # imports PyTorch
 from declared_vendors import EMULATED
 
 PRODUCTS = ("diopiMm", "diopiBmm", "diopiLinear", "diopiMatmul", "diopiBaddbmm", "diopiConvolution2d")
@@ -22,21 +22,21 @@ DECLARED = [
 def test_a_vendor_passes_only_if_it_declares_its_arithmetic(name: str, function: str) -> None:
     row = measure(EMULATED[name], [function], Options(mutants=False))
     assert row.functions == [function]
-    assert row.undeclared > 0
-    assert row.declared == []
+    assert row.failures_if_undeclared > 0
+    assert row.failures_if_declared == []
 
 
 @pytest.mark.parametrize("function", sampled(ELEMENTARY, 2))
 def test_functions_within_two_ulps_pass_undeclared_and_declared(function: str) -> None:
     row = measure(EMULATED["two-ulp"], [function], Options(mutants=False))
-    assert (row.undeclared, row.declared) == (0, [])
+    assert (row.failures_if_undeclared, row.failures_if_declared) == (0, [])
 
 
 @pytest.mark.parametrize("name", PERMITTED)
 def test_flushed_subnormal_numbers_need_no_declaration(name: str) -> None:
     row = measure(EMULATED[name], ["diopiMul"], Options(mutants=False))
     assert row.functions == ["diopiMul"]
-    assert (row.undeclared, row.declared) == (0, [])
+    assert (row.failures_if_undeclared, row.failures_if_declared) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_flushed_subnormal_numbers_need_no_declaration(name: str) -> None:
 def test_declared_budgets_kill_the_mutants_that_ieee_budgets_kill(name: str, function: str) -> None:
     row = measure(EMULATED[name], [function], Options())
     assert row.mutants > 20
-    assert row.killed >= MIN_KILLED
+    assert row.killed_share >= MIN_KILLED
