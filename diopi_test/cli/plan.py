@@ -1,4 +1,4 @@
-"""`diopi-test plan`: the order in which functions and fixes unlock networks."""
+"""`diopi-test plan`: which functions to implement or fix, in which order, so that more networks can run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _parse_models(context: click.Context, option: click.Parameter, values: tuple
 )
 @output_option("--json", "json_file", "Write the plan as JSON, see docs/report.md.")
 def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
-    """Show the order in which functions and fixes unlock networks.
+    """Show which functions to implement or fix, in which order, so that more networks can run.
 
     LOG is a log, or a report that `diopi-test run --json` has written. A run of level `models` decides by the calls of
     each network. Any other run decides by all cases of the functions that a network calls.

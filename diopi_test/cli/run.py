@@ -79,7 +79,7 @@ MAX_LISTED = 8
     "--since",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="LOG",
-    help="Only the cases of this log that changes of the vendor since then can affect, or that have no verdict there.",
+    help="Only the cases of this log that have no verdict, or that changes of the vendor since the log can affect.",
 )
 @workers_option
 @dask_option
