@@ -73,13 +73,13 @@ class EngineClient:
         """Return the handle of a new execution context of an engine."""
         return self.get("hgEngineCreateExecutionContext", engine, policy, mask, position=1)
 
-    def execute(self, context: Any, batch: int, arrays: Sequence[Any], info: Any = ffi.NULL) -> None:
+    def execute(self, context: Any, batch: int, arrays: Sequence[Any], descriptors: Any = ffi.NULL) -> None:
         """Execute a batch with arrays in host memory or handles of tensors."""
         pointers = [
             ffi.cast("void*", array.ctypes.data if isinstance(array, np.ndarray) else ffi.cast("uintptr_t", array))
             for array in arrays
         ]
-        self.call("hgExecutionContextExecute", context, batch, ffi.new("void*[]", pointers), info)
+        self.call("hgExecutionContextExecute", context, batch, ffi.new("void*[]", pointers), descriptors)
 
     def tensor(self, array: Any, location: MemoryType = MemoryType.HOST) -> Any:
         """Return the handle of a new tensor with the contents of an array."""

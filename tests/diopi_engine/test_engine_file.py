@@ -58,11 +58,14 @@ def test_additional_bytes_are_detected(engine: Engine, before: bool) -> None:
         Engine.from_bytes(b"#!/bin/sh\n" + data if before else data + b"more")
 
 
-def without(name: str) -> Callable[[Members], Members]:
+def remove_member(name: str) -> Callable[[Members], Members]:
+    """Return a function that removes a member of an engine file."""
     return lambda members: {key: data for key, data in members.items() if key != name}
 
 
-def manifest_with(**changes: object) -> Callable[[Members], Members]:
+def change_manifest(**changes: object) -> Callable[[Members], Members]:
+    """Return a function that changes entries of the manifest."""
+
     def change(members: Members) -> Members:
         value = json.loads(members[MANIFEST]) | changes
         return {**members, MANIFEST: (json.dumps(value, indent=1) + "\n").encode()}
@@ -70,43 +73,43 @@ def manifest_with(**changes: object) -> Callable[[Members], Members]:
     return change
 
 
-def resized(members: Members) -> Members:
+def replace_weight_with_larger_array(members: Members) -> Members:
     weight = io.BytesIO()
     np.save(weight, np.zeros((400, 3), np.float32))
-    return sealed({**members, "weights/0.npy": weight.getvalue()})
+    return update_digests({**members, "weights/0.npy": weight.getvalue()})
 
 
-def pickled(members: Members) -> Members:
+def replace_weight_with_pickled_object(members: Members) -> Members:
     weight = io.BytesIO()
     np.save(weight, np.array([{"a": 1}], object), allow_pickle=True)
-    return sealed({**members, "weights/0.npy": weight.getvalue()})
+    return update_digests({**members, "weights/0.npy": weight.getvalue()})
 
 
-def sealed(members: Members) -> Members:
-    """Return the members with their correct digests."""
+def update_digests(members: Members) -> Members:
+    """Return the members with a manifest that contains their correct digests."""
     digests = {name: container.sha256(data) for name, data in members.items() if name != MANIFEST}
-    return manifest_with(members=digests)(members)
+    return change_manifest(members=digests)(members)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without(NETWORK), "the members are .* expected .*network"),
-        (without("weights/1.npy"), "the members are .* expected .*weights/1"),
-        (without(MANIFEST), "network"),
+        (remove_member(NETWORK), "the members are .* expected .*network"),
+        (remove_member("weights/1.npy"), "the members are .* expected .*weights/1"),
+        (remove_member(MANIFEST), "network"),
         (lambda members: {**members, "extra.py": b"import os"}, "the members are .*extra.py"),
         (lambda members: {**members, "../../etc/passwd": b""}, r"called '../../etc/passwd'"),
         (lambda members: {**members, "/etc/passwd": b""}, r"called '/etc/passwd'"),
         (lambda members: {**members, NETWORK: members[NETWORK][:-1]}, "digest"),
-        (lambda members: sealed({**members, NETWORK: b"none"}), "is no network"),
-        (resized, r"weight a is float32\[400, 3\], the manifest says float32\[4, 3\]"),
-        (pickled, "weight a"),
-        (manifest_with(patch=99), "patches of 99"),
-        (manifest_with(is_divisible=False), "patches of 4 divide batches, which must be computed as a whole"),
-        (manifest_with(engine=1), "number 1"),
-        (manifest_with(max_batch="16"), 'manifest.max_batch is "16", expected int'),
-        (manifest_with(weights=[]), "the members are"),
-        (manifest_with(more=1), "manifest is .* expected an object with format"),
+        (lambda members: update_digests({**members, NETWORK: b"none"}), "is no network"),
+        (replace_weight_with_larger_array, r"weight a is float32\[400, 3\], the manifest says float32\[4, 3\]"),
+        (replace_weight_with_pickled_object, "weight a"),
+        (change_manifest(patch=99), "patches of 99"),
+        (change_manifest(is_divisible=False), "patches of 4 divide batches, which must be computed as a whole"),
+        (change_manifest(engine=1), "number 1"),
+        (change_manifest(max_batch="16"), 'manifest.max_batch is "16", expected int'),
+        (change_manifest(weights=[]), "the members are"),
+        (change_manifest(more=1), "manifest is .* expected an object with format"),
         (lambda members: {**members, MANIFEST: members[MANIFEST] + b" "}, "compiler"),
         (lambda members: {**members, MANIFEST: b"\xff"}, "JSON"),
     ],
@@ -121,7 +124,7 @@ def test_incomplete_or_false_contents_are_rejected(
 
 @pytest.mark.parametrize("changes", [{"compiler": "0.9"}, {"format": 3}, {"format": 1, "is_divisible": None}])
 def test_an_engine_of_another_version_is_rejected(engine: Engine, changes: dict[str, object]) -> None:
-    members = manifest_with(**changes)(container.unpack(engine.to_bytes()))
+    members = change_manifest(**changes)(container.unpack(engine.to_bytes()))
     with pytest.raises(EngineVersionError, match="expected format 2"):
         Engine.from_bytes(container.pack(members))
 
@@ -153,18 +156,18 @@ def test_compressed_members_are_rejected(engine: Engine) -> None:
 
 
 def test_a_network_with_callbacks_is_rejected() -> None:
-    def called(x: jax.Array) -> jax.Array:
+    def network_with_callback(x: jax.Array) -> jax.Array:
         return jax.pure_callback(lambda y: y, jax.ShapeDtypeStruct((4,), np.float32), x)
 
     with pytest.raises(diopi_engine.CompileError):
-        diopi_engine.compile(called, [Input("x", (4,))])
+        diopi_engine.compile(network_with_callback, [Input("x", (4,))])
 
 
 def test_a_failed_save_leaves_nothing(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def fail_because_disk_is_full(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("os.replace", full)
+    monkeypatch.setattr("os.replace", fail_because_disk_is_full)
     with pytest.raises(OSError, match="no space"):
         engine.save(tmp_path / "layer.engine")
     assert list(tmp_path.iterdir()) == []

@@ -8,12 +8,12 @@ from diopi_engine.grouping import LOCAL_MEMORY
 
 
 @pytest.fixture(scope="module")
-def wide() -> Engine:
+def split_engine() -> Engine:
     """Compile an engine that computes a batch on two cores together."""
     return diopi_engine.compile(lambda x: x * 2, [Input("x", ("b", 4))], name="wide", mode="weight_split", cores=2)
 
 
-def masks(engines: list[Engine]) -> list[tuple[int, int]]:
+def devices_and_core_masks(engines: list[Engine]) -> list[tuple[int, int]]:
     return [(control.virtual_device, control.core_mask) for control in engines[0].manifest.scheme]
 
 
@@ -22,31 +22,31 @@ def test_each_engine_knows_the_scheme_and_its_number(engine: Engine) -> None:
     assert [entry.manifest.engine for entry in group] == [0, 1, 2]
     assert len({entry.manifest.group for entry in group}) == 1
     assert len({entry.manifest.scheme for entry in group}) == 1
-    assert masks(group) == [(0, 1), (0, 2), (0, 4)]
+    assert devices_and_core_masks(group) == [(0, 1), (0, 2), (0, 4)]
     assert [entry.memory_group for entry in group[0].manifest.scheme] == [0, 1, 2]
 
 
 def test_engines_share_cores_if_there_are_too_few(engine: Engine) -> None:
     group = link([engine, engine, engine], cores=2)
-    assert masks(group) == [(0, 1), (0, 2), (0, 1)]
+    assert devices_and_core_masks(group) == [(0, 1), (0, 2), (0, 1)]
     assert [control.memory_group for control in group[0].manifest.scheme] == [0, 1, 0]
 
 
 def test_devices_are_filled_evenly(engine: Engine) -> None:
-    assert masks(link([engine] * 4, devices=2, cores=2)) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert devices_and_core_masks(link([engine] * 4, devices=2, cores=2)) == [(0, 1), (0, 2), (1, 1), (1, 2)]
 
 
-def test_one_mode_runs_on_a_device(engine: Engine, wide: Engine) -> None:
-    assert masks(link([engine, wide], devices=2, cores=4)) == [(1, 1), (0, 3)]
+def test_one_mode_runs_on_a_device(engine: Engine, split_engine: Engine) -> None:
+    assert devices_and_core_masks(link([engine, split_engine], devices=2, cores=4)) == [(1, 1), (0, 3)]
     with pytest.raises(LinkError, match="'layer' needs 1"):
-        link([engine, wide], cores=4)
+        link([engine, split_engine], cores=4)
 
 
-def test_link_rejects_engines_that_do_not_fit(engine: Engine, wide: Engine) -> None:
+def test_link_rejects_engines_that_do_not_fit(engine: Engine, split_engine: Engine) -> None:
     with pytest.raises(LinkError, match="'wide' needs 2"):
-        link([wide], cores=1)
+        link([split_engine], cores=1)
     needed = engine.manifest.control.memory
-    assert masks(link([engine], local_memory=needed)) == [(0, 1)]
+    assert devices_and_core_masks(link([engine], local_memory=needed)) == [(0, 1)]
     with pytest.raises(LinkError, match="memory"):
         link([engine], local_memory=needed - 1)
     with pytest.raises(LinkError, match="0 engines"):

@@ -135,8 +135,8 @@ def as_array(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def found() -> Any:
-    """Return the results of all calls by name. All of them are one program, because this compiles faster."""
+def results_by_call() -> Any:
+    """Return the results of all calls by name. A single program computes all of them, because it compiles faster."""
 
     def compute() -> Any:
         return {
@@ -149,10 +149,10 @@ def found() -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_an_operator_computes_the_same_as_pytorch(name: str, found: Any) -> None:
+def test_an_operator_computes_the_same_as_pytorch(name: str, results_by_call: Any) -> None:
     stem, _, overload = name.partition(".")
     operator = getattr(getattr(torch.ops.aten, stem), overload or "default")
-    for arguments, results in zip(CALLS[name], found[name], strict=True):
+    for arguments, results in zip(CALLS[name], results_by_call[name], strict=True):
         expected = operator(*arguments)
         single = isinstance(expected, torch.Tensor)
         pairs = zip([results] if single else results, [expected] if single else expected, strict=True)
@@ -167,8 +167,8 @@ def test_an_operator_computes_the_same_as_pytorch(name: str, found: Any) -> None
 @pytest.mark.parametrize("pair", [(BITS, BITS + 9), (X, Y)], ids=["integers", "floats"])
 def test_quotients_are_rounded_as_in_pytorch(pair: Any, mode: str) -> None:
     expected = torch.div(*pair, rounding_mode=mode)
-    found = OPERATORS["div.Tensor_mode"](*map(as_array, pair), rounding_mode=mode)
-    np.testing.assert_array_equal(np.asarray(found), expected.numpy())
+    actual = OPERATORS["div.Tensor_mode"](*map(as_array, pair), rounding_mode=mode)
+    np.testing.assert_array_equal(np.asarray(actual), expected.numpy())
 
 
 def test_masks_as_indices_are_rejected() -> None:
@@ -191,7 +191,9 @@ def test_a_nan_is_found_among_many_elements(name: str, arguments: tuple[Any, ...
     x.view(-1)[x.numel() // 2] = torch.nan
     stem, _, overload = name.partition(".")
     expected = getattr(getattr(torch.ops.aten, stem), overload or "default")(x, *arguments)
-    found = jax.jit(lambda x: OPERATORS[name](x, *arguments))(as_array(x))
+    actual = jax.jit(lambda x: OPERATORS[name](x, *arguments))(as_array(x))
     first = expected if isinstance(expected, torch.Tensor) else expected[0]
     assert first.isnan().sum() == 1
-    np.testing.assert_array_equal(np.asarray(found if isinstance(expected, torch.Tensor) else found[0]), first.numpy())
+    np.testing.assert_array_equal(
+        np.asarray(actual if isinstance(expected, torch.Tensor) else actual[0]), first.numpy()
+    )

@@ -13,7 +13,7 @@ from diopi_engine.proto.hgrt import FUNCTIONS
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def broken_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a library that aborts in hgDeviceRetain, hangs in hgDeviceSetCurrent, and fails in all other functions."""
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")
@@ -30,8 +30,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
-    done = CliRunner().invoke(main, ["check", str(broken), "-k", "retain"])
+def test_failures_and_crashes_have_verdicts(broken_library: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(broken_library), "-k", "retain"])
     assert done.exit_code == 1
     assert done.output.splitlines() == [
         "failed    retained_cores_can_be_released: a call that is legal fails: ERROR_INTERNAL: ",
@@ -40,8 +40,8 @@ def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
     ]
 
 
-def test_timeouts_have_verdicts(broken: Path) -> None:
-    done = CliRunner().invoke(main, ["check", str(broken), "-k", "unknown_devices", "--timeout", "0.01"])
+def test_timeouts_have_verdicts(broken_library: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(broken_library), "-k", "unknown_devices", "--timeout", "0.01"])
     assert done.exit_code == 1
     assert "timed_out unknown_devices_are_rejected: it took more than 0.01 s" in done.output
 
@@ -52,8 +52,8 @@ def test_the_reference_passes_in_a_separate_process(library: Path, locks: Path) 
     assert done.output.splitlines()[-1] == "2 passed, 0 not_run"
 
 
-def test_check_exits_3_if_no_case_was_run(broken: Path) -> None:
-    assert CliRunner().invoke(main, ["check", str(broken), "-k", "no such case"]).exit_code == 3
+def test_check_exits_3_if_no_case_was_run(broken_library: Path) -> None:
+    assert CliRunner().invoke(main, ["check", str(broken_library), "-k", "no such case"]).exit_code == 3
 
 
 def test_the_interface_is_detected_from_the_library(nvdla_library: Path, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_the_interface_is_detected_from_the_library(nvdla_library: Path, tmp_pat
     assert "empty.c can't be loaded: " in done.output
 
 
-def test_an_unknown_vendor_is_a_usage_error(broken: Path) -> None:
-    done = CliRunner().invoke(main, ["check", str(broken), "--vendor", "nobody"])
+def test_an_unknown_vendor_is_a_usage_error(broken_library: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(broken_library), "--vendor", "nobody"])
     assert done.exit_code == 2
     assert "Invalid value for --vendor" in done.output
     assert "nobody" in done.output

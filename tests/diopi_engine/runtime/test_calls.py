@@ -1,4 +1,4 @@
-"""The calls of HanGuangRT, also in the wrong order: their results, and what they leave unchanged."""
+"""Tests of the HanGuangRT calls: results, calls in the wrong order, and failed calls, which must change nothing."""
 
 import re
 from collections.abc import Iterator
@@ -16,8 +16,10 @@ from diopi_engine.proto.hgrt import (
     BatchSizeFlags,
     BindingAttribute,
     CoreAllocPolicy,
+    DataType,
     DeviceAttribute,
     DevicePriority,
+    Layout,
     MemoryType,
     Result,
 )
@@ -30,34 +32,37 @@ AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMU
 
 
 @contextmanager
-def fails(result: Result, text: str = "") -> Iterator[None]:
-    with pytest.raises(FailedCallError, match=re.compile(text)) as raised:
+def fails(result: Result, pattern: str = "") -> Iterator[None]:
+    with pytest.raises(FailedCallError, match=re.compile(pattern)) as raised:
         yield
     assert raised.value.result is result
 
 
 @pytest.fixture
-def loaded(client: EngineClient, engine: Engine) -> Iterator[Any]:
+def engine_handle(client: EngineClient, engine: Engine) -> Iterator[Any]:
+    """Load the engine and yield its handle; destroy it after the test."""
     handle = client.engine(engine.to_bytes())
     yield handle
     client.call("hgEngineDestroy", handle)
 
 
 @pytest.fixture
-def context(client: EngineClient, loaded: Any) -> Iterator[Any]:
-    handle = client.context(loaded)
+def context(client: EngineClient, engine_handle: Any) -> Iterator[Any]:
+    handle = client.context(engine_handle)
     yield handle
     client.call("hgExecutionContextDestroy", handle)
 
 
-def batch_of(size: int) -> list[Any]:
+def bindings_for_batch(size: int) -> list[Any]:
+    """Return random input x, and outputs y and z filled with NaN and -1, for a batch of `size` samples."""
     x = np.random.default_rng(size).standard_normal((size, 4)).astype(np.float32)
     return [x, np.full((size, 3), np.nan, np.float32), np.full(size, -1, np.int32)]
 
 
-def check(engine: Engine, bindings: list[Any]) -> None:
-    for found, expected in zip(bindings[1:], engine(bindings[0]), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+def assert_outputs_match(engine: Engine, bindings: list[Any]) -> None:
+    """Compare the outputs in `bindings` with those that the compiled engine computes from the input in Python."""
+    for actual, expected in zip(bindings[1:], engine(bindings[0]), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_devices_and_versions_are_reported(client: EngineClient) -> None:
@@ -84,8 +89,8 @@ def test_invalid_arguments_are_rejected(client: EngineClient) -> None:
 def test_each_thread_has_a_current_device(client: EngineClient) -> None:
     client.call("hgDeviceSetCurrent", 1)
     with ThreadPoolExecutor(1) as pool:
-        seen = pool.submit(client.get, "hgDeviceGetCurrent").result()
-    assert (seen, client.get("hgDeviceGetCurrent")) == (0, 1)
+        device_in_thread = pool.submit(client.get, "hgDeviceGetCurrent").result()
+    assert (device_in_thread, client.get("hgDeviceGetCurrent")) == (0, 1)
 
 
 def test_cores_are_retained_and_released(client: EngineClient) -> None:
@@ -110,24 +115,30 @@ def test_requests_of_low_priority_leave_cores_to_others(client: EngineClient) ->
         client.call("hgDeviceRelease", 0, client.get("hgDeviceRetain", 0, maximum, priority))
 
 
-def test_an_engine_is_described(client: EngineClient, loaded: Any) -> None:
-    assert client.get("hgEngineGetNbBindings", loaded) == 3
-    assert [client.text("hgEngineGetBindingName", loaded, n) for n in range(3)] == ["x", "y", "z"]
-    assert client.get("hgEngineGetBindingIndex", loaded, b"z") == 2
-    dims = client.get("hgEngineGetBindingDimensions", loaded, 1)
+def test_an_engine_is_described(client: EngineClient, engine_handle: Any) -> None:
+    assert client.get("hgEngineGetNbBindings", engine_handle) == 3
+    assert [client.text("hgEngineGetBindingName", engine_handle, n) for n in range(3)] == ["x", "y", "z"]
+    assert client.get("hgEngineGetBindingIndex", engine_handle, b"z") == 2
+    dims = client.get("hgEngineGetBindingDimensions", engine_handle, 1)
     assert list(dims.d[0 : dims.nbDims]) == [-1, 3]
-    assert client.get("hgEngineGetBindingType", loaded, 2) == 4
-    assert client.get("hgEngineGetBindingLayout", loaded, 0) == 0
-    values = [client.get("hgEngineGetBindingAttribute", loaded, 1, attribute) for attribute in BindingAttribute]
-    assert values == [0, 9, 0, 2, 0, 12]
-    assert client.get("hgEngineGetMaxBatchSize", loaded, 0) == 16
-    assert client.get("hgEngineGetMaxBatchSize", loaded, BatchSizeFlags.MAX_CORES) == 64
+    assert client.get("hgEngineGetBindingType", engine_handle, 2) == DataType.INT32
+    assert client.get("hgEngineGetBindingLayout", engine_handle, 0) == Layout.LINEAR
+    assert {name: client.get("hgEngineGetBindingAttribute", engine_handle, 1, name) for name in BindingAttribute} == {
+        BindingAttribute.IS_INPUT: 0,
+        BindingAttribute.DATA_TYPE: DataType.FLOAT32,
+        BindingAttribute.LAYOUT: Layout.LINEAR,
+        BindingAttribute.NB_DIMS: 2,
+        BindingAttribute.BATCH_DIM: 0,
+        BindingAttribute.SAMPLE_SIZE: 12,
+    }
+    assert client.get("hgEngineGetMaxBatchSize", engine_handle, 0) == 16
+    assert client.get("hgEngineGetMaxBatchSize", engine_handle, BatchSizeFlags.MAX_CORES) == 64
     with fails(Result.ERROR_INVALID_ARGUMENT, "binding 3, expected one of 0 to 2"):
-        client.text("hgEngineGetBindingName", loaded, 3)
+        client.text("hgEngineGetBindingName", engine_handle, 3)
     with fails(Result.ERROR_INVALID_ARGUMENT, "no binding is called 'w'"):
-        client.get("hgEngineGetBindingIndex", loaded, b"w")
+        client.get("hgEngineGetBindingIndex", engine_handle, b"w")
     with fails(Result.ERROR_INVALID_ARGUMENT, "0x4 is unknown"):
-        client.get("hgEngineGetMaxBatchSize", loaded, 4)
+        client.get("hgEngineGetMaxBatchSize", engine_handle, 4)
 
 
 def test_the_scheme_of_a_group_is_described(client: EngineClient, engine: Engine) -> None:
@@ -159,26 +170,26 @@ def test_invalid_engine_bytes_are_rejected(client: EngineClient, engine: Engine)
 @pytest.mark.parametrize("policy", [MINIMUM, MAXIMUM])
 @pytest.mark.parametrize("size", [1, 7])
 def test_a_batch_is_executed(
-    client: EngineClient, engine: Engine, loaded: Any, policy: CoreAllocPolicy, size: int
+    client: EngineClient, engine: Engine, engine_handle: Any, policy: CoreAllocPolicy, size: int
 ) -> None:
-    context = client.context(loaded, policy)
-    bindings = batch_of(size)
+    context = client.context(engine_handle, policy)
+    bindings = bindings_for_batch(size)
     client.execute(context, size, bindings)
-    check(engine, bindings)
+    assert_outputs_match(engine, bindings)
     client.call("hgExecutionContextDestroy", context)
 
 
 def test_invalid_batch_sizes_are_rejected(client: EngineClient, context: Any) -> None:
     for size in (0, -1, 17):
-        bindings = batch_of(20)
+        bindings = bindings_for_batch(20)
         with fails(Result.ERROR_BATCH_SIZE, f"the batch is {size}, expected 1 to 16"):
             client.execute(context, size, bindings)
         assert np.isnan(bindings[1]).all()
 
 
 def test_invalid_bindings_are_rejected(client: EngineClient, context: Any) -> None:
-    x, y, z = batch_of(4)
-    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, array.nbytes) for array in (x, y, z)])
+    x, y, z = bindings_for_batch(4)
+    descriptors = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, array.nbytes) for array in (x, y, z)])
     with fails(Result.ERROR_BINDING, "bindings is NULL"):
         client.call("hgExecutionContextExecute", context, 4, ffi.NULL, ffi.NULL)
     with fails(Result.ERROR_BINDING, "binding y is NULL"):
@@ -186,31 +197,31 @@ def test_invalid_bindings_are_rejected(client: EngineClient, context: Any) -> No
     with fails(Result.ERROR_BINDING, "bindings x and y overlap"):
         client.execute(context, 4, [x, x, z])
     with fails(Result.ERROR_BINDING, "binding y has 16 bytes, expected 48"):
-        info[1].size = 16
-        client.execute(context, 4, [x, y, z], info)
+        descriptors[1].size = 16
+        client.execute(context, 4, [x, y, z], descriptors)
     with fails(Result.ERROR_INVALID_ARGUMENT, "location 7"):
-        info[0].location = 7
-        client.execute(context, 4, [x, y, z], info)
+        descriptors[0].location = 7
+        client.execute(context, 4, [x, y, z], descriptors)
 
 
 def test_page_locked_tensors_can_be_bindings(client: EngineClient, engine: Engine, context: Any) -> None:
-    bindings = batch_of(6)
+    bindings = bindings_for_batch(6)
     tensors = [client.tensor(array) for array in bindings]
-    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 3)
-    client.execute(context, 6, tensors, info)
+    descriptors = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 3)
+    client.execute(context, 6, tensors, descriptors)
     for tensor, array in zip(tensors, bindings, strict=True):
         address = client.get("hgTensorMap", tensor)
         ffi.memmove(ffi.from_buffer(array, require_writable=True), address, array.nbytes)
         with fails(Result.ERROR_IN_USE, "is mapped"):
             client.call("hgTensorDestroy", tensor)
         client.call("hgTensorUnmap", tensor)
-    check(engine, bindings)
+    assert_outputs_match(engine, bindings)
     with fails(Result.ERROR_BINDING, r"binding x is a tensor of float32\[6, 3\], expected float32\[6, 4\]"):
-        client.execute(context, 6, [tensors[1], tensors[0], tensors[2]], info)
+        client.execute(context, 6, [tensors[1], tensors[0], tensors[2]], descriptors)
     for tensor in tensors:
         client.call("hgTensorDestroy", tensor)
     with fails(Result.ERROR_INVALID_HANDLE):
-        client.execute(context, 6, tensors, info)
+        client.execute(context, 6, tensors, descriptors)
 
 
 def test_the_description_of_a_tensor_can_change(client: EngineClient) -> None:
@@ -252,7 +263,7 @@ def test_handles_of_destroyed_objects_are_rejected(client: EngineClient, engine:
         client.call("hgEngineDestroy", handle)
     client.call("hgExecutionContextDestroy", context)
     with fails(Result.ERROR_INVALID_HANDLE):
-        client.execute(context, 1, batch_of(1))
+        client.execute(context, 1, bindings_for_batch(1))
     with fails(Result.ERROR_INVALID_HANDLE):
         client.call("hgExecutionContextDestroy", context)
     client.call("hgEngineDestroy", handle)
@@ -262,48 +273,50 @@ def test_handles_of_destroyed_objects_are_rejected(client: EngineClient, engine:
 
 
 def test_objects_of_another_device_are_rejected(
-    client: EngineClient, engine: Engine, loaded: Any, context: Any
+    client: EngineClient, engine: Engine, engine_handle: Any, context: Any
 ) -> None:
-    tensor = client.tensor(batch_of(1)[0])
+    tensor = client.tensor(bindings_for_batch(1)[0])
     client.call("hgDeviceSetCurrent", 1)
     for call in (
-        lambda: client.get("hgEngineGetNbBindings", loaded),
-        lambda: client.execute(context, 1, batch_of(1)),
+        lambda: client.get("hgEngineGetNbBindings", engine_handle),
+        lambda: client.execute(context, 1, bindings_for_batch(1)),
         lambda: client.get("hgTensorGetSize", tensor),
     ):
         with fails(Result.ERROR_WRONG_DEVICE, "of device 0, the current one is 1"):
             call()
     second_engine = client.engine(engine.to_bytes())
     second_context = client.context(second_engine)
-    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0), (MemoryType.SYSTEM, 0), (MemoryType.SYSTEM, 0)])
+    descriptors = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0), (MemoryType.SYSTEM, 0), (MemoryType.SYSTEM, 0)])
     with fails(Result.ERROR_WRONG_DEVICE, "binding x is a tensor of device 0"):
-        client.execute(second_context, 1, [tensor, *batch_of(1)[1:]], info)
+        client.execute(second_context, 1, [tensor, *bindings_for_batch(1)[1:]], descriptors)
     client.call("hgExecutionContextDestroy", second_context)
     client.call("hgEngineDestroy", second_engine)
     client.call("hgDeviceSetCurrent", 0)
     client.call("hgTensorDestroy", tensor)
 
 
-def test_a_context_takes_the_requested_cores(client: EngineClient, engine: Engine, loaded: Any) -> None:
+def test_a_context_takes_the_requested_cores(client: EngineClient, engine: Engine, engine_handle: Any) -> None:
     for policy, mask, free in ((MINIMUM, 0, 3), (MAXIMUM, 0, 0), (AS_MASK, 0b1010, 2)):
-        context = client.context(loaded, policy, mask)
+        context = client.context(engine_handle, policy, mask)
         assert client.get("hgDeviceGetAttribute", 0, FREE) == free
-        bindings = batch_of(16)
+        bindings = bindings_for_batch(16)
         client.execute(context, 16, bindings)
-        check(engine, bindings)
+        assert_outputs_match(engine, bindings)
         client.call("hgExecutionContextDestroy", context)
         assert client.get("hgDeviceGetAttribute", 0, FREE) == 4
 
 
 @pytest.mark.parametrize(("policy", "mask"), [(AS_MASK, 0), (AS_MASK, 0x10), (MINIMUM, 1), (7, 0)])
-def test_invalid_masks_are_rejected(client: EngineClient, loaded: Any, policy: Any, mask: int) -> None:
+def test_invalid_policies_and_core_masks_are_rejected(
+    client: EngineClient, engine_handle: Any, policy: Any, mask: int
+) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT):
-        client.context(loaded, policy, mask)
+        client.context(engine_handle, policy, mask)
 
 
-def test_cores_are_not_taken_twice(client: EngineClient, engine: Engine, loaded: Any) -> None:
+def test_cores_are_not_taken_twice(client: EngineClient, engine: Engine, engine_handle: Any) -> None:
     second_engine = client.engine(replace(engine, manifest=replace(engine.manifest, group="another")).to_bytes())
-    context = client.context(loaded, AS_MASK, 0b0110)
+    context = client.context(engine_handle, AS_MASK, 0b0110)
     with fails(Result.ERROR_CORES_UNAVAILABLE, "of cores 0xc only 0x8 are free"):
         client.context(second_engine, AS_MASK, 0b1100)
     second_context = client.context(second_engine, MAXIMUM)
@@ -315,9 +328,9 @@ def test_cores_are_not_taken_twice(client: EngineClient, engine: Engine, loaded:
     client.call("hgEngineDestroy", second_engine)
 
 
-def test_contexts_stay_within_retained_cores(client: EngineClient, loaded: Any) -> None:
+def test_contexts_stay_within_retained_cores(client: EngineClient, engine_handle: Any) -> None:
     mask = client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
-    context = client.context(loaded, MAXIMUM)
+    context = client.context(engine_handle, MAXIMUM)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
     with fails(Result.ERROR_IN_USE, "used by a context"):
         client.call("hgDeviceRelease", 0, mask)
@@ -327,19 +340,19 @@ def test_contexts_stay_within_retained_cores(client: EngineClient, loaded: Any) 
 
 
 def test_a_group_is_allocated_at_once(client: EngineClient, engine: Engine) -> None:
-    first, second = (client.engine(context.to_bytes()) for context in link([engine, engine], cores=4))
+    first, second = (client.engine(linked.to_bytes()) for linked in link([engine, engine], cores=4))
     context = client.context(first, AS_MASK, 0b1000)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
     with fails(Result.ERROR_CORES_UNAVAILABLE, "allocated cores 0x1, not 0x2"):
         client.context(second, AS_MASK, 0b0010)
-    two = client.context(second)
+    second_context = client.context(second)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
     client.call("hgExecutionContextDestroy", context)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
-    bindings = batch_of(5)
-    client.execute(two, 5, bindings)
-    check(engine, bindings)
-    client.call("hgExecutionContextDestroy", two)
+    bindings = bindings_for_batch(5)
+    client.execute(second_context, 5, bindings)
+    assert_outputs_match(engine, bindings)
+    client.call("hgExecutionContextDestroy", second_context)
     for handle in (first, second):
         client.call("hgEngineDestroy", handle)
 
@@ -369,7 +382,7 @@ def test_a_failed_allocation_takes_no_cores(client: EngineClient, engine: Engine
     client.call("hgEngineDestroy", handle)
 
 
-def test_an_engine_that_exceeds_the_local_memory_is_rejected(client: EngineClient, engine: Engine) -> None:
+def test_creating_a_context_fails_if_the_engine_exceeds_local_memory(client: EngineClient, engine: Engine) -> None:
     control = replace(engine.manifest.control, memory=1 << 30)
     handle = client.engine(replace(engine, manifest=replace(engine.manifest, scheme=(control,))).to_bytes())
     with fails(Result.ERROR_OUT_OF_MEMORY, "needs 1073741824 bytes of local memory, a core has 268435456"):
@@ -377,16 +390,17 @@ def test_an_engine_that_exceeds_the_local_memory_is_rejected(client: EngineClien
     client.call("hgEngineDestroy", handle)
 
 
-def test_a_context_can_be_destroyed_while_a_call_waits_for_it(client: EngineClient, loaded: Any) -> None:
-    context = client.context(loaded)
+def test_a_call_fails_if_its_context_was_destroyed_before_its_turn(client: EngineClient, engine_handle: Any) -> None:
+    """Simulate a call that looked up the context before another thread destroyed it."""
+    context = client.context(engine_handle)
     execution = HANDLES.find(ExecutionContext, int(ffi.cast("uintptr_t", context))).execution
     client.call("hgExecutionContextDestroy", context)
     with pytest.raises(InterfaceError, match="destroyed"):
-        execution.execute(1, batch_of(1)[:1], batch_of(1)[1:])
+        execution.execute(1, bindings_for_batch(1)[:1], bindings_for_batch(1)[1:])
 
 
 def test_threads_share_a_context(client: EngineClient, engine: Engine, context: Any) -> None:
-    batches = [batch_of(size) for size in (3, 16, 5, 9)]
+    batches = [bindings_for_batch(size) for size in (3, 16, 5, 9)]
 
     def execute(bindings: list[Any]) -> None:
         for _ in range(5):
@@ -395,4 +409,4 @@ def test_threads_share_a_context(client: EngineClient, engine: Engine, context: 
     with ThreadPoolExecutor(len(batches)) as pool:
         list(pool.map(execute, batches))
     for bindings in batches:
-        check(engine, bindings)
+        assert_outputs_match(engine, bindings)

@@ -40,7 +40,7 @@ print("submitted")
 """
 
 
-def built(compiler: str, standard: str, source: Path, libraries: list[Path], program: Path) -> Path:
+def build_program(compiler: str, standard: str, source: Path, libraries: list[Path], program: Path) -> Path:
     linked = [option for library in libraries for option in (str(library), f"-Wl,-rpath,{library.parent}")]
     flags = [f"-std={standard}", *WARNINGS, "-pthread", f"-I{headers.INCLUDE_DIR}"]
     subprocess.run([compiler, *flags, str(source), *linked, "-o", str(program)], check=True)
@@ -57,15 +57,15 @@ def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]
 @pytest.fixture(scope="module")
 def walkthrough(nvdla_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("programs") / "walkthrough"
-    return built("c++", "c++17", WALKTHROUGH, [nvdla_library], program)
+    return build_program("c++", "c++17", WALKTHROUGH, [nvdla_library], program)
 
 
 def test_the_walkthrough_runs(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
     engine.save(tmp_path / "layer.engine")
-    done = run(walkthrough, tmp_path / "layer.engine", 7)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = run(walkthrough, tmp_path / "layer.engine", 7)
+    assert (completed.returncode, completed.stderr) == (0, "")
     y, _ = engine(np.ones((7, 4), np.float32))
-    assert done.stdout.splitlines() == [
+    assert completed.stdout.splitlines() == [
         "2 devices of at most 64",
         "batches of up to 16",
         "input x: 112 bytes, [7, 4]",
@@ -79,9 +79,9 @@ def test_cores_share_the_weights_of_a_network(walkthrough: Path, tmp_path: Path)
     options: dict[str, Any] = {"weights": np.full((8, 6), 0.5, np.float32), "mode": "weight_split", "cores": 2}
     engine = diopi_engine.compile(lambda w, x: x @ w, [Input("x", (1, 8))], outputs=["y"], platforms=["cpu"], **options)
     engine.save(tmp_path / "split.engine")
-    done = run(walkthrough, tmp_path / "split.engine", 1)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"y: {8 * 0.5 * 6:g}"
+    completed = run(walkthrough, tmp_path / "split.engine", 1)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.splitlines()[-1] == f"y: {8 * 0.5 * 6:g}"
 
 
 def test_the_class_uses_devices_through_the_exported_layer(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
@@ -92,29 +92,29 @@ def test_the_class_uses_devices_through_the_exported_layer(walkthrough: Path, en
     layer = tmp_path / "busy.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", str(BUSY), "-o", str(layer)], check=True)
     engine.save(tmp_path / "layer.engine")
-    done = run(walkthrough, tmp_path / "layer.engine", 7, LD_PRELOAD=str(layer))
-    assert (done.returncode, done.stderr) == (1, "runtime.submit(): NvError 4\n")
+    completed = run(walkthrough, tmp_path / "layer.engine", 7, LD_PRELOAD=str(layer))
+    assert (completed.returncode, completed.stderr) == (1, "runtime.submit(): NvError 4\n")
 
 
 def test_a_python_process_ends_with_its_runtime(nvdla_library: Path, engine: Engine, tmp_path: Path) -> None:
     engine.save(tmp_path / "layer.engine")
-    done = run(sys.executable, "-c", UNDESTROYED, nvdla_library, tmp_path / "layer.engine")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
+    completed = run(sys.executable, "-c", UNDESTROYED, nvdla_library, tmp_path / "layer.engine")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, "submitted\n", "")
 
 
 def test_an_import_error_names_the_module(nvdla_library: Path, library: Path) -> None:
-    done = run(sys.executable, "-c", UNIMPORTABLE, nvdla_library, library, DIOPI_ENGINE_DEBUG="1")
+    completed = run(sys.executable, "-c", UNIMPORTABLE, nvdla_library, library, DIOPI_ENGINE_DEBUG="1")
     reason = "can't be imported: No module named 'diopi_engine.runtime'; 'diopi_engine' is not a package"
-    assert done.stderr.splitlines() == [f"the driver of NVDLA {reason}"] * 2
-    assert done.stdout.splitlines() == ["10 0", f"14 0 the runtime of HanGuangRT {reason}"]
+    assert completed.stderr.splitlines() == [f"the driver of NVDLA {reason}"] * 2
+    assert completed.stdout.splitlines() == ["10 0", f"14 0 the runtime of HanGuangRT {reason}"]
 
 
 def test_threads_of_a_c_program_use_both_libraries(
     nvdla_library: Path, library: Path, engine: Engine, tmp_path: Path
 ) -> None:
-    program = built("cc", "c11", TASKS, [library, nvdla_library], tmp_path / "tasks")
+    program = build_program("cc", "c11", TASKS, [library, nvdla_library], tmp_path / "tasks")
     engine.save(tmp_path / "layer.engine")
-    done = run(program, tmp_path / "layer.engine")
+    completed = run(program, tmp_path / "layer.engine")
     y, _ = engine(np.ones((2, 4), np.float32))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"2 {y.sum():g} {y.sum():g}\n"
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout == f"2 {y.sum():g} {y.sum():g}\n"
