@@ -410,14 +410,14 @@ def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
             "stride": sizes.stride,
         }
 
-    moved = [with_domain(PATCHES[1], "special", special)]
-    summed = [with_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
-    templates = (*PATCHES, *PATCHES_FEW, *(moved if unrolls else summed), *windowed_templates(False))
-    placed = (
+    special_patches = [with_domain(PATCHES[1], "special", special)]
+    exact_patches = [with_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
+    templates = (*PATCHES, *PATCHES_FEW, *(special_patches if unrolls else exact_patches), *windowed_templates(False))
+    with_result_layouts = (
         template.replace(result_layout=_row_layout(template) if unrolls else template.layout) for template in templates
     )
     large = LARGE_IMAGES if unrolls else LARGE_COLUMNS
-    return expand(prototype, [*placed, *large], arguments)
+    return expand(prototype, [*with_result_layouts, *large], arguments)
 
 
 CaseFacts(attribute_changes={"float32-plain": [{"kernel_size": (2, 3)}, {"dilation": (1, 2)}]}).declare("diopiIm2Col")

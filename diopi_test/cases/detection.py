@@ -223,9 +223,9 @@ POOLINGS = (
     ),
 )
 
-UNDEFINED = pooling_template("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
-"""A batch in which one sample is all NaN, with regions inside."""
+NAN_SAMPLE = pooling_template("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
+"""One of the samples contains only NaN, and the regions lie inside the samples."""
 
 
-register("diopiRoiAlign", templates=(UNDEFINED, *POOLINGS))
+register("diopiRoiAlign", templates=(NAN_SAMPLE, *POOLINGS))
 register("diopiRoiAlignBackward", templates=POOLINGS)

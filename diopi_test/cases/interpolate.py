@@ -51,15 +51,18 @@ def resize_template(
 
 
 def resize_cases(
-    prototype: Prototype, templates: Iterable[CaseTemplate[Resizing]], domain: Domain, typed: bool = False
+    prototype: Prototype, templates: Iterable[CaseTemplate[Resizing]], domain: Domain, sets_result_dtype: bool = False
 ) -> Iterator[Case]:
-    """Return the cases of resizing or of its gradient, for which input and result exchange layouts.
+    """Return the cases of resizing or of its gradient.
+
+    For the gradient, a template's `layout` applies to the result, and its `result_layout` to `grad_output`.
 
     Args:
         prototype: the function.
         templates: the templates of its cases.
-        domain: where the elements are drawn from.
-        typed: whether the caller chooses the element type of the result, which decides how weights are rounded.
+        domain: the domain of the elements.
+        sets_result_dtype: whether the cases set the element type of the result: the type under test, except in exact
+            cases.
 
     Returns:
         The cases.
@@ -76,12 +79,14 @@ def resize_cases(
             "in_size": shape,
         }
 
-    def placed(template: CaseTemplate[Resizing]) -> CaseTemplate[Resizing]:
+    def with_layouts(template: CaseTemplate[Resizing]) -> CaseTemplate[Resizing]:
+        """Return the template with its layouts assigned to the input and to the results."""
         input_layout, output_layout = (template.layout, template.result_layout)[:: -1 if is_backward else 1]
-        result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, output_layout))
+        has_dtype = sets_result_dtype and not template.exact
+        result = ByDtype(lambda dtype: ResultOverride(dtype if has_dtype else None, output_layout))
         return template.replace(layout=input_layout, results={"out": result, "grad_input": result})
 
-    return expand(prototype, [placed(template) for template in templates], arguments)
+    return expand(prototype, [with_layouts(template) for template in templates], arguments)
 
 
 NEAREST = (
@@ -105,7 +110,10 @@ NEAREST = (
     resize_template("line", (3, 37, 1031), (4_124,), large=True),
     resize_template("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, large=True),
 )
-"""Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly.
+"""Sizes for which rounding never changes the nearest element.
+
+The product i · (input size / result size), computed in float32, is an integer only if the exact product is the same
+integer.
 
 Each size of a large case is a multiple of the other, so that rounding does not affect which element is nearest.
 """
@@ -126,8 +134,8 @@ FURTHER_RATIOS = (
 )
 """Large and odd ratios, up, down, and near 1."""
 
-UNDEFINED = resize_template("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
-"""An input in which one channel is all NaN; so is its result, whatever a weight of 0 does."""
+NAN_CHANNEL = resize_template("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
+"""One input channel contains only NaN. So must that channel of the result, even where weights are 0."""
 
 
 @cases_for("diopiUpsampleNearest")
@@ -143,7 +151,7 @@ def upsample_nearest_backward_cases(prototype: Prototype) -> Iterator[Case]:
     exact = resize_template(
         "exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
     )
-    return resize_cases(prototype, [*NEAREST, UNDEFINED, view, exact, *FURTHER_RATIOS], normal())
+    return resize_cases(prototype, [*NEAREST, NAN_CHANNEL, view, exact, *FURTHER_RATIOS], normal())
 
 
 MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
@@ -167,7 +175,7 @@ LINEAR = (
     resize_template(
         "few-infinite", (1, 2, 6, 7), (11, 10), domain=choice([nan, inf, -inf, *[0.75, -1.5, 2.25, 3.0] * 9])
     ),
-    UNDEFINED,
+    NAN_CHANNEL,
     resize_template("up", (2, 13, 29, 31), (67, 59), large=True),
     resize_template("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), large=True),
     resize_template("line", (3, 5, 4097), (5_003,), large=True),
@@ -179,7 +187,7 @@ EXACT: Mapping[str, tuple[Shape, Shape]] = {
     "exact-line": ((2, 3, 5), (10,)),
     "exact-volume": ((1, 2, 2, 3, 5), (4, 3, 10)),
 }
-"""Sizes that make every weight, and so with whole numbers every result, exact."""
+"""Sizes for which every weight is exact. With integer inputs, every result is exact as well."""
 
 
 def templates_in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
@@ -204,9 +212,13 @@ def upsample_linear_cases(prototype: Prototype) -> Iterator[Case]:
         (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
     )
     view = resize_template("expanded", (1, 2, 2, 3), (5, 4), layout=input_layout, result_layout=output_layout)
-    in_modes = [moded for template in (*LINEAR, view) for moded in templates_in_every_mode(template)]
-    further = [moded for template in FURTHER_RATIOS for moded in templates_in_every_mode(template)]
-    return resize_cases(prototype, [*in_modes, *exact_linear_templates(), *further], normal(), typed=True)
+    in_modes = [
+        template_in_mode for template in (*LINEAR, view) for template_in_mode in templates_in_every_mode(template)
+    ]
+    further = [
+        template_in_mode for template in FURTHER_RATIOS for template_in_mode in templates_in_every_mode(template)
+    ]
+    return resize_cases(prototype, [*in_modes, *exact_linear_templates(), *further], normal(), sets_result_dtype=True)
 
 
 # Sampling at points
@@ -215,11 +227,11 @@ def upsample_linear_cases(prototype: Prototype) -> Iterator[Case]:
 def sampling_templates(
     label: str,
     shape: Shape,
-    points: Shape,
+    grid_sizes: Shape,
     layouts: tuple[Layout, Layout] = (contiguous, contiguous),
     *,
     domain: Domain | None = None,
-    reach: float = 1.4,
+    max_coordinate: float = 1.4,
     **fields: Unpack[TemplateFields],
 ) -> Iterator[CaseTemplate]:
     """Yield templates that sample an input at the points of a grid, in both modes.
@@ -227,50 +239,73 @@ def sampling_templates(
     Args:
         label: the label of the cases, before the mode.
         shape: the shape of the input.
-        points: the spatial shape of the grid.
+        grid_sizes: the spatial sizes of the grid.
         layouts: the layouts of input and grid.
-        domain: where the input is drawn from in linear interpolation.
-        reach: how far from 0 coordinates are in linear interpolation.
+        domain: the domain of the input in bilinear mode.
+        max_coordinate: the largest absolute coordinate in bilinear mode.
         **fields: further fields of the templates.
 
     Yields:
         A template per mode.
     """
-    grid = (shape[0], *points, len(points))
-    source = tensor(*shape, domain=domain or normal(), layout=layouts[0])
-    anywhere = tensor(*grid, domain=uniform(-reach, reach), layout=layouts[1])
-    linear: Arguments = {"input": source, "grid": anywhere, "mode": "bilinear"}
+    grid_shape = (shape[0], *grid_sizes, len(grid_sizes))
+    bilinear_input = tensor(*shape, domain=domain or normal(), layout=layouts[0])
+    bilinear_grid = tensor(*grid_shape, domain=uniform(-max_coordinate, max_coordinate), layout=layouts[1])
+    linear: Arguments = {"input": bilinear_input, "grid": bilinear_grid, "mode": "bilinear"}
     yield CaseTemplate(f"{label}-bilinear", arguments=linear, **fields)
-    moved = tensor(*shape, domain=any_value, layout=layouts[0])
-    nearest: Arguments = {"input": moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
+    nearest_input = tensor(*shape, domain=any_value, layout=layouts[0])
+    nearest_grid = grid_near_elements(grid_shape, shape[2:], layouts[1])
+    nearest: Arguments = {"input": nearest_input, **nearest_grid, "mode": "nearest"}
     yield CaseTemplate(f"{label}-nearest", arguments=nearest, **fields)
 
 
-def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
-    """Return a grid of points at most 0.35 away from elements, so that rounding does not change which is nearest."""
+FRACTIONS = "_where"
+"""The argument of a case with the random fractions from which a grid is computed. Its name seeds the fractions."""
 
-    def near(values: Values) -> Any:
-        ends = values["_where"] * (np.array(sizes) + 1) - 1  # from −1 to d
-        nearest = np.rint(ends)
-        indices = nearest + np.clip(ends - nearest, -0.35, 0.35)
-        return ((2 * indices + 1) / np.array(sizes) - 1)[..., ::-1]  # coordinates, the last axis first
 
-    fractions = TensorSpec(grid, Dtype.float64, uniform(0, 1))
-    return {"_where": fractions, "grid": tensor(*grid, layout=layout, compute=near)}
+def grid_near_elements(grid_shape: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
+    """Return the grid argument and the random fractions from which it is computed.
+
+    Each point of the grid is at most 0.35 index steps from an integer index along each axis. Rounding therefore does
+    not change which element is nearest.
+
+    Args:
+        grid_shape: the shape of the grid.
+        sizes: the spatial sizes of the input.
+        layout: the layout of the grid.
+
+    Returns:
+        The two arguments by name.
+    """
+
+    def coordinates_near_elements(values: Values) -> Any:
+        """Compute the coordinates from the random fractions."""
+        indices = values[FRACTIONS] * (np.array(sizes) + 1) - 1  # from −1 to the size
+        nearest = np.rint(indices)
+        indices_near_elements = nearest + np.clip(indices - nearest, -0.35, 0.35)
+        return ((2 * indices_near_elements + 1) / np.array(sizes) - 1)[
+            ..., ::-1
+        ]  # the coordinate of the last axis is first
+
+    fractions = TensorSpec(grid_shape, Dtype.float64, uniform(0, 1))
+    return {FRACTIONS: fractions, "grid": tensor(*grid_shape, layout=layout, compute=coordinates_near_elements)}
 
 
 def exact_sampling_template(
-    label: str, mode: str, points: Sequence[float], **fields: Unpack[TemplateFields]
+    label: str, mode: str, coordinates: Sequence[float], **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
-    """Return a template that samples whole numbers at random pairs of coordinates for which every weight is exact."""
-    grid = tensor(1, len(points), len(points), 2, domain=choice(points))
+    """Return a template that samples an input of integers at random pairs of `coordinates`.
+
+    Every weight must be exact for these coordinates.
+    """
+    grid = tensor(1, len(coordinates), len(coordinates), 2, domain=choice(coordinates))
     arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
     return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True).replace(**fields)
 
 
 EIGHTHS = [number / 8 for number in range(-12, 13)]
 HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
-"""Coordinates whose indices are halfway between elements."""
+"""Coordinates that include indices exactly halfway between two elements."""
 
 FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
 
@@ -291,7 +326,7 @@ SAMPLINGS = (
     *sampling_templates("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),
     *sampling_templates("no-samples", (0, 2, 3, 3), (2, 2)),
     *sampling_templates("no-points", (2, 2, 3, 3), (0, 2)),
-    *sampling_templates("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
+    *sampling_templates("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, max_coordinate=0.9),
     *sampling_templates("long", (2, 8, 5, 6), (7, 9)),
     exact_sampling_template("exact", "bilinear", EIGHTHS, dtypes=DtypeSelection.all),
     exact_sampling_template("exact", "nearest", HALVES, dtypes=DtypeSelection.all),

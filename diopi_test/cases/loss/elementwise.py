@@ -84,17 +84,17 @@ def like_input(domain: Domain, **fields: Any) -> TensorTemplate:
 
 def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate[Shape]:
     """Return a template without shape; an argument that is a domain becomes a tensor like the input."""
-    placed = {name: like_input(value) if callable(value) else value for name, value in arguments.items()}
-    return CaseTemplate(label, arguments=placed, dtypes=dtypes)
+    templates = {name: like_input(value) if callable(value) else value for name, value in arguments.items()}
+    return CaseTemplate(label, arguments=templates, dtypes=dtypes)
 
 
 def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
     """Return a variant with the shape, layouts and reduction of a pattern, and the gradient of its result."""
-    placed = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
-    wide = F64 if placed["target"].dtype is F64 else None
+    arguments = {name: _with_shape_and_layout(value, pattern) for name, value in variant.arguments.items()}
+    wide = F64 if arguments["target"].dtype is F64 else None
     outer = tensor(*result_shape(pattern.argument("reduction"), pattern.sizes), dtype=wide)
     label = "-".join(filter(None, [variant.label, pattern.label]))
-    changed = variant.replace(label, {**placed, "grad_output": outer, **pattern.arguments})
+    changed = variant.replace(label, {**arguments, "grad_output": outer, **pattern.arguments})
     return replace(
         changed,
         sizes=pattern.sizes,
@@ -104,7 +104,7 @@ def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) ->
     )
 
 
-def _placed(value: Any, pattern: CaseTemplate[Shape]) -> Any:
+def _with_shape_and_layout(value: Any, pattern: CaseTemplate[Shape]) -> Any:
     """Return an argument of a variant in the shape and layout of a pattern."""
     if not isinstance(value, TensorTemplate):
         return value

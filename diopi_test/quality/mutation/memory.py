@@ -50,31 +50,35 @@ def _tensors_with_offset(tensors: Tensors) -> Tensors:
 
 
 def _flip_bit(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
-    """Flip a bit of the byte at `address` of every tensor that has elements."""
-    chosen = [tensor for tensor in tensors if tensor.numel]
-    for tensor in chosen:
+    """Flip a bit of the byte at `address` of each nonempty tensor; return `changed` if there is such a tensor."""
+    nonempty = [tensor for tensor in tensors if tensor.numel]
+    for tensor in nonempty:
         byte = ctypes.c_ubyte.from_address(address(tensor))
         byte.value ^= 1
-    return changed_if(bool(chosen))
+    return changed_if(bool(nonempty))
 
 
 def _change_by_one_ulp(tensors: Tensors) -> Effect:
-    """Replace the last element of each input by a neighboring number of its type."""
-    chosen = [tensor for tensor in tensors if tensor.numel]
-    for tensor in chosen:
+    """Change the last element of each nonempty tensor by one ulp; return `changed` if there is such a tensor."""
+    nonempty = [tensor for tensor in tensors if tensor.numel]
+    for tensor in nonempty:
         last = tensor.view()[tuple(length - 1 for length in tensor.shape)]
-        lowest = np.frombuffer(last.tobytes(), np.uint8).copy()
-        lowest[0] ^= 1  # little-endian: the least significant bit
-        tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(lowest, last.dtype)[0]
-    return changed_if(bool(chosen))
+        element_bytes = np.frombuffer(last.tobytes(), np.uint8).copy()
+        element_bytes[0] ^= 1  # little-endian: the least significant bit
+        tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(element_bytes, last.dtype)[0]
+    return changed_if(bool(nonempty))
 
 
 def _leak_memory() -> Callable[[Tensors, Tensors], Effect]:
-    """Return a corruption that allocates device memory in every call; the first allocation could be a cache."""
+    """Return a function for `corrupt_memory` that leaks device memory in every call.
+
+    The function reports a change from the second call on. A correct vendor may also keep memory that it allocates in
+    the first call, as a cache.
+    """
     calls = 0
 
     def leak(inputs: Tensors, results: Tensors) -> Effect:
-        """Allocate one byte that is never freed, if the call has tensors."""
+        """Allocate one byte and never free it, if the call has tensors; return `changed` from the second call on."""
         nonlocal calls
         calls += 1
         for tensor in (*inputs, *results)[:1]:
@@ -85,10 +89,14 @@ def _leak_memory() -> Callable[[Tensors, Tensors], Effect]:
 
 
 def _write_contiguously(tensors: Tensors) -> Effect:
-    """Write the elements of every result in row-major order without gaps, beginning at the first element."""
-    moved = False
+    """Write the elements of every result in row-major order without gaps, beginning at the first element.
+
+    Returns:
+        `changed` if the bytes of a storage changed, else `not_applicable`.
+    """
+    has_changed = False
     for tensor in tensors:
         before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()
         ctypes.memmove(tensor.data_ptr, elements, len(elements))
-        moved |= tensor.storage().tobytes() != before
-    return changed_if(moved)
+        has_changed |= tensor.storage().tobytes() != before
+    return changed_if(has_changed)

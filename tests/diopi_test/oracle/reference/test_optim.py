@@ -1,6 +1,6 @@
-"""The references of the optimizer steps: error terms, idle buffers and clipping.
+"""Tests of the references of optimizer steps: error terms, unused momentum buffers and gradient clipping.
 
-`diopi-test run --vendor torch_cpu` compares their values and gradients with PyTorch.
+`diopi-test run --vendor torch_cpu` compares the results of these references with PyTorch.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def test_sgd_without_momentum_keeps_the_buffer() -> None:
 
 
 @pytest.mark.parametrize("nesterov", [False, True])
-def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nesterov: bool) -> None:
+def test_budgets_of_sgd_fit_the_errors_if_momentum_and_gradient_cancel(nesterov: bool) -> None:
     param, grad, noise = RNG.normal(size=(3, 2000)).astype(np.float32)
     arrays = {"param": param, "grad": grad, "buf": -grad * (1 + noise / 100)}
     function = find_reference("diopiSgd")
@@ -45,20 +45,24 @@ def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nes
     amplified = measure_amplification(
         step, values, exact, [Dtype.float32] * 2, Dtype.float32, lambda: random_generator("sgd")
     )
-    for expected, actual, reach in zip(exact, step(arrays), amplified, strict=True):
-        units = (actual - expected) / (reach + ulp(expected, Dtype.float32))
-        assert np.abs(units).max() < K / 2
-        assert 0.1 < np.sqrt(np.mean(units**2)) < 1
+    for expected, actual, amplification in zip(exact, step(arrays), amplified, strict=True):
+        errors_in_units = (actual - expected) / (amplification + ulp(expected, Dtype.float32))
+        assert np.abs(errors_in_units).max() < K / 2
+        # a root mean square near 0 would mean that the budget is too wide
+        assert 0.1 < np.sqrt(np.mean(errors_in_units**2)) < 1
 
 
-def test_fused_adamw_is_adamw_for_each_tensor() -> None:
+def test_fused_adamw_with_maximize_is_adamw_of_negated_gradients_for_each_tensor() -> None:
     params, grads = [PARAM, GRAD], [GRAD, PARAM]
     squares, steps = [PARAM**2, GRAD**2], [np.array([3.0]), np.array(1)]
-    numbers = (0.1, 0.9, 0.99, 1e-3, 0.2)
-    actual = call("diopiFusedAdamW", params, grads, grads, squares, None, steps, *numbers, False, True)
+    hyperparameters = (0.1, 0.9, 0.99, 1e-3, 0.2)
+    amsgrad, maximize = False, True
+    options = (*hyperparameters, amsgrad, maximize)
+    actual = call("diopiFusedAdamW", params, grads, grads, squares, None, steps, *options)
     assert actual[3] is None
     for i, step in enumerate((3, 1)):
-        single = call("diopiAdamW", params[i], -grads[i], grads[i], squares[i], None, *numbers, step, False)
+        negated = -grads[i]
+        single = call("diopiAdamW", params[i], negated, grads[i], squares[i], None, *hyperparameters, step, amsgrad)
         for result, expected in zip(actual[:3], single[:3], strict=True):
             np.testing.assert_allclose(result[i], expected)
 
@@ -78,7 +82,8 @@ def test_clipping_takes_the_norm_of_norms(order: float, total: float) -> None:
 
 
 @pytest.mark.parametrize("order", [2.0, 0.25, -0.5, -3.0])
-def test_terms_of_clipping_are_positive_for_every_order(order: float) -> None:
+def test_error_terms_of_clipping_are_positive_for_every_order(order: float) -> None:
+    """The error budget grows with the terms, the sizes of intermediate values."""
     function = find_reference("diopiClipGradNorm")
     assert function is not None
     total, grads = function([PARAM, GRAD], 1e-4, order, False)
