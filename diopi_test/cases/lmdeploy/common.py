@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from diopi_proto.dtypes import narrow
@@ -66,8 +66,3 @@ def workspace_calls(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]
 def smoke_template(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:
     """Return a template of smoke cases in every element type."""
     return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)
-
-
-def call_templates(*templates: CaseTemplate[Sizes], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Sizes]]:
-    """Return the templates for these element types."""
-    return [template.replace(dtypes=dtypes) for template in templates]
