@@ -58,7 +58,8 @@ class SweepSize:
         axes: the axes that have this size, such as `input axis 1`.
         attributes: whether the size is also replaced in attributes that repeat the last sizes of a tensor.
         large_size: the size with which a result has at least `MIN_ELEMENTS` elements; 0 for no such case.
-        repeats: whether tensors may repeat values, which is wrong if the order of equal elements matters.
+        repeats: whether tensors may repeat values, which is wrong if the order of equal elements matters, and for sums
+            whose rounding errors would then add up instead of averaging out.
     """
 
     base: str
