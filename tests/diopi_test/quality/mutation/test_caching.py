@@ -25,6 +25,8 @@ from diopi_test.quality.mutation.caching import (
 from diopi_test.quality.mutation.matrix import MutantResult, MutationReport, run_mutant, run_mutation_tests
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 
+pytestmark = pytest.mark.usefixtures("without_soak_tests")
+
 KIND, ORDER = "kind of scalar cached from an earlier call", "order of tensors cached from an earlier call"
 
 

@@ -31,6 +31,7 @@ def test_derived_cases_kill_every_mutant(function: str, kinds: set[str]) -> None
     assert not report.survivors
 
 
+@pytest.mark.usefixtures("without_soak_tests")
 def test_scratch_memory_is_shared_only_by_different_streams() -> None:
     results = {result.kind: result for result in run_derived_mutants("diopiMul", stored_cases("diopiMul"))}
     labels = {kind: killed_by[0] for kind, result in results.items() if (killed_by := result.killed_by)}
@@ -38,6 +39,7 @@ def test_scratch_memory_is_shared_only_by_different_streams() -> None:
     assert labels[STAGING] == labels[PLAN] == "in-flight-one-stream"
 
 
+@pytest.mark.usefixtures("without_soak_tests")
 def test_derived_cases_are_not_selected_for_level_smoke() -> None:
     report = MutationReport("diopiMul", list(run_derived_mutants("diopiMul", stored_cases("diopiMul"))))
     assert report.smoke_selection == []

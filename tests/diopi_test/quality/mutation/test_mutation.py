@@ -25,6 +25,8 @@ from diopi_test.quality.mutation.results import result_mutants
 from diopi_test.quality.mutation.vendor import MutantVendor
 from lib_rt import RuntimeFunctions
 
+pytestmark = pytest.mark.usefixtures("without_soak_tests")
+
 
 def make_case(function: str, case: Case) -> BaselineCase:
     return compute_baseline_case(lookup(function), case)

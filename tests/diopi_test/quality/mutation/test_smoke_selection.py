@@ -9,6 +9,8 @@ from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.quality.mutation import run_mutation_tests
 from diopi_test.quality.mutation.matrix import generate_mutants, run_mutant
 
+pytestmark = pytest.mark.usefixtures("without_soak_tests")
+
 
 @pytest.mark.parametrize("function", sampled(["diopiAbs", "diopiSub", "diopiSelect"], 1))
 def test_smoke_level_kills_the_same_mutants_as_level_full(function: str) -> None:
