@@ -2,6 +2,7 @@
 
 import socket
 from threading import Thread
+from typing import Any
 
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.location import folder_to_read
@@ -9,7 +10,7 @@ from diopi_test.execution.call_arguments import CallMode
 from diopi_test.execution.forks import watch_forks
 from diopi_test.quality.stub_vendor import vendor
 from diopi_test.run.isolation.description import Description
-from diopi_test.run.isolation.exchange import Exchange, Requester, serve_requests
+from diopi_test.run.isolation.exchange import Exchange, Message, Requester, serve_requests
 from diopi_test.run.isolation.process_state import ProcessState
 from diopi_test.run.isolation.remote_target import RemoteTarget
 from diopi_test.run.isolation.vendor_main import VendorServer
@@ -22,7 +23,7 @@ def test_further_calls_of_a_case_do_not_contain_it_again() -> None:
     with vendor.open_device() as device:
         server = VendorServer(LocalTarget(vendor, device), ProcessState(), watch_forks())
 
-        def handle(message, interruption):  # type: ignore[no-untyped-def]
+        def handle(message: Message, interruption: BaseException | None) -> Any:
             requests.append(message.document)
             return server.handle(message, interruption)
 
