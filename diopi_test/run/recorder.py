@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import final
 
@@ -414,5 +415,12 @@ def environment() -> Environment:
         platform=platform.platform(),
         machine=platform.machine(),
         cpus=os.cpu_count(),
-        packages={name: version(name) for name in PACKAGES},
+        packages=dict(_installed_versions()),
     )
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    """Yield the names and versions of the packages that are installed; vendors other than `jax_cpu` need no JAX."""
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield name, version(name)

@@ -14,6 +14,7 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.log import LogError, LogRecord, LogWriter, seal
 from diopi_test.results.numerics import NumericsInfo
 from diopi_test.results.records import VendorInfo
+from diopi_test.run import recorder
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.options import RunOptions
@@ -107,3 +108,8 @@ def test_a_case_with_several_records_has_one_verdict(
         recorder.case(case.record(Outcome(verdict=verdict, message=""), 0.0))
     assert recorder.content().cases[case.id].verdict is expected
     assert LogContent.read(tmp_path / "log").cases[case.id].verdict is expected
+
+
+def test_the_environment_has_only_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "PACKAGES", ("numpy", "no-such-package"))
+    assert list(recorder.environment().packages) == ["numpy"]
