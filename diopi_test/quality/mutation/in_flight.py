@@ -13,14 +13,14 @@ from typing import Any, final
 
 import numpy as np
 
-from diopi_impl import BaseVendor, Box
+from diopi_impl import Box
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_test.execution.in_flight import KINDS, Chain, choose_cases
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.mutant import Array, Effect, SimulatedCall
-from diopi_test.quality.mutation.vendor import dense_tensors, fill_box
+from diopi_test.quality.mutation.vendor import CaseTakingVendor, dense_tensors, fill_box
 from diopi_test.run.run_in_flight import run_in_flight
 from lib_rt import Context, Device
 
@@ -38,7 +38,7 @@ Step = Callable[[], None]
 
 
 @final
-class QueueingVendor(BaseVendor):
+class QueueingVendor(CaseTakingVendor):
     """A vendor that queues the expected results of its calls, with the defect of a mutant.
 
     Attributes:
@@ -46,25 +46,10 @@ class QueueingVendor(BaseVendor):
     """
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"mutant: {kind}", "1")
-        self._kind = kind
+        super().__init__(kind)
         self._runtime = HostRuntime().functions()
-        self._case: BaselineCase | None = None
         self._queues: dict[int, deque[Step]] = {}
         self._memory: list[Array] = []
-        self.effect = Effect.not_applicable
-
-    def take_case(self, case: BaselineCase) -> None:
-        """Receive the case of the next call."""
-        self._case = case
-
-    def has(self, name: str) -> bool:
-        """Return True: the vendor has the results of every function."""
-        return True
-
-    def last_error(self) -> str:
-        """Return an empty message."""
-        return ""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         """Queue the expected results; numbers and tensors that the callee allocates are written at once."""

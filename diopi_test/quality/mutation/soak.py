@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from diopi_impl import BaseVendor, Box
+from diopi_impl import Box
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
@@ -19,7 +19,7 @@ from diopi_test.execution.soak import CASES, LABEL, SoakTest
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
 from diopi_test.quality.mutation.results import change_last_element
-from diopi_test.quality.mutation.vendor import dense_tensors, fill_box
+from diopi_test.quality.mutation.vendor import CaseTakingVendor, dense_tensors, fill_box
 from diopi_test.run.limits import SOAK_CALLS
 from diopi_test.run.run_soak import run_soak
 from lib_rt import Context, Device
@@ -59,7 +59,7 @@ SOAK_KINDS = (PERIODIC, *LEAKS)
 
 
 @final
-class SoakVendor(BaseVendor):
+class SoakVendor(CaseTakingVendor):
     """A vendor that writes the expected results, with the defect of a mutant.
 
     Attributes:
@@ -67,24 +67,9 @@ class SoakVendor(BaseVendor):
     """
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"mutant: {kind}", "1")
-        self._kind = kind
-        self._case: BaselineCase | None = None
+        super().__init__(kind)
         self._correct_calls = 0
         self._leaked: list[object] = []
-        self.effect = Effect.not_applicable
-
-    def take_case(self, case: BaselineCase) -> None:
-        """Receive the case of the next call."""
-        self._case = case
-
-    def has(self, name: str) -> bool:
-        """Return True: the vendor has the results of every function."""
-        return True
-
-    def last_error(self) -> str:
-        """Return an empty message."""
-        return ""
 
     def open_device(self) -> Device:
         """Open the host as the device."""

@@ -22,6 +22,32 @@ from lib_rt import Context, Device, Generator, RuntimeFunctions, Tensor
 from lib_rt.dtypes import from_numpy
 
 
+class CaseTakingVendor(BaseVendor):
+    """A vendor that receives each case with its expected results, with the defect of a mutant.
+
+    Attributes:
+        effect: whether the mutant had an effect since the vendor was created.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"mutant: {kind}", "1")
+        self._kind = kind
+        self._case: BaselineCase | None = None
+        self.effect = Effect.not_applicable
+
+    def take_case(self, case: BaselineCase) -> None:
+        """Receive the case of the next call."""
+        self._case = case
+
+    def has(self, name: str) -> bool:
+        """Return True: the vendor has the results of every function."""
+        return True
+
+    def last_error(self) -> str:
+        """Return an empty message."""
+        return ""
+
+
 class MutantVendor(BaseVendor):
     """A vendor that returns the expected results, corrupted by a mutant.
 
