@@ -275,7 +275,7 @@ def _elementwise_cases(tensors: Sequence[str]) -> Definition:
     special = ", ".join(f'"{name}": special' for name in tensors)
     body = f"""\
     domains = {{{values}}}  # {MARK}: values between the points where the function jumps
-    patterns = [*UNIFORM, pattern("special", (19,), smoke=True)]
+    patterns = [*UNIFORM, pattern_template("special", (19,), smoke=True)]
     return Elementwise(prototype).cases(
         shapes.with_domains(
             {{{special}}} if shapes.label == "special" else domains,
@@ -286,7 +286,7 @@ def _elementwise_cases(tensors: Sequence[str]) -> Definition:
     )"""
     return body, {
         "diopi_test.cases.domains": ["normal", "special"],
-        "diopi_test.cases.elementwise": ["UNIFORM", "Elementwise", "pattern"],
+        "diopi_test.cases.elementwise": ["UNIFORM", "Elementwise", "pattern_template"],
     }
 
 
