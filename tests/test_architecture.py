@@ -76,6 +76,7 @@ def nodes_of(path: Path, *words: str) -> Iterator[ast.AST]:
 
 
 def imports(path: Path) -> Iterator[str]:
+    """Yield the top-level packages that a module imports."""
     for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
@@ -94,6 +95,7 @@ def project_imports(path: Path) -> Iterator[str]:
 
 
 def modules(package: str) -> list[Path]:
+    """Return the paths of the modules of a package."""
     found = sorted((ROOT / package).rglob("*.py"))
     assert found
     return found
@@ -218,6 +220,7 @@ UNTYPED = ("diopi_impl/jax_cpu", "diopi_impl/torch_cpu", "diopi_test/oracle/refe
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:
+    """Return the names of the decorators of a function."""
     called = (node.func if isinstance(node, ast.Call) else node for node in function.decorator_list)
     return {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in called}
 
@@ -258,6 +261,7 @@ def positional_fields(node: ast.ClassDef) -> list[str]:
 
 
 def allows_positional_fields(node: ast.ClassDef) -> bool:
+    """Return whether a record may be constructed without keywords."""
     if any(ast.unparse(base) == "NamedTuple" for base in node.bases):
         return True
     decorators = [text for decorator in node.decorator_list if "dataclass" in (text := ast.unparse(decorator))]

@@ -70,6 +70,7 @@ def test_regenerated_inputs_equal_stored_inputs(function: str) -> None:
 
 
 def assert_same(actual: BaselineTensor, expected: BaselineTensor) -> None:
+    """Assert that two tensors are equal, inexact values up to rounding."""
     assert (actual.dtype, actual.layout, actual.values.shape) == (
         expected.dtype,
         expected.layout,

@@ -89,4 +89,5 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 def _package(module: str) -> int:
+    """Return the position of the package of a module."""
     return PACKAGES.index(module.split("/")[0])

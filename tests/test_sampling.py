@@ -18,6 +18,7 @@ ITEMS = [NamedItem(f"{marker}-{number}", marker) for marker in ("", "sanitizers"
 
 
 def drawn_names(percent: float) -> set[str]:
+    """Return the names of the exhaustive tests that are drawn."""
     return {item.name for item in draw_exhaustive(ITEMS, percent)}
 
 

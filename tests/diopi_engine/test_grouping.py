@@ -14,6 +14,7 @@ def split_engine() -> Engine:
 
 
 def devices_and_core_masks(engines: list[Engine]) -> list[tuple[int, int]]:
+    """Return the virtual device and the core mask of each engine of the group."""
     return [(control.virtual_device, control.core_mask) for control in engines[0].manifest.scheme]
 
 

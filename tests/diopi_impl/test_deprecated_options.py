@@ -8,6 +8,8 @@ from diopi_impl.deprecated_options import renamed_option
 
 
 def invoke(*words: str) -> Result:
+    """Call a command with two renamed options; it prints their values."""
+
     @click.command()
     @renamed_option("-o", "--output", deprecated_names=["--out", "--into"], required=True, type=int)
     @renamed_option("--fast", deprecated_names=["--quick"], is_flag=True)

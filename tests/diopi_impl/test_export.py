@@ -42,6 +42,7 @@ ROUND_TRIP = [
 
 @pytest.fixture(scope="module")
 def jax() -> Vendor:
+    """Return the built-in vendor from which the library was exported."""
     vendor = find_vendor(JAX)
     assert isinstance(vendor, Vendor)
     return vendor
@@ -253,6 +254,7 @@ def test_missing_vendor_is_reported(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def library(exported: Path) -> NativeVendor:
+    """Load the exported library as a vendor."""
     return NativeVendor(exported)
 
 

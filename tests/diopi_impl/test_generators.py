@@ -26,6 +26,7 @@ def context() -> Iterator[Context]:
 
 @pytest.fixture
 def states() -> list[tuple[int, ...]]:
+    """Return the list to which the implementation appends the generator states that it receives."""
     return []
 
 
@@ -45,6 +46,7 @@ def vendor(states: list[tuple[int, ...]]) -> Vendor:
 
 
 def fill(vendor: Vendor, context: Context, generator: Generator | None, count: int, from_: float = 0.0) -> Error:
+    """Fill a tensor of `count` elements with uniform random numbers of the generator."""
     return vendor.call(
         "diopiUniformInp", context, Tensor.empty(context, (count,), Dtype.float32), from_, 1.0, generator
     )

@@ -29,15 +29,18 @@ NUMBERS = {
 
 @pytest.fixture
 def tensors() -> list[Array]:
+    """Return queries, keys, values and a gradient; two heads of queries share a head of keys."""
     rng = np.random.default_rng(1)
     return [rng.normal(size=(2, 11, heads, 4)).astype(np.float32) for heads in (4, 2, 2, 4)]
 
 
 def forward(q: Any, k: Any, v: Any, **numbers: Any) -> Any:
+    """Return the results of `flash_attention` with the standard's order of arguments."""
     return flash.flash_attention(jnp.asarray(STATE), q, k, v, None, **{**NUMBERS, **numbers})
 
 
 def backward(g: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **numbers: Any) -> Any:
+    """Return the gradients of `flash_attention_backward`."""
     state = jnp.asarray(STATE)
     return flash.flash_attention_backward(g, state, q, k, v, None, out, lse, **{**NUMBERS, **numbers})
 
@@ -109,6 +112,7 @@ def test_attention_over_ragged_rows_needs_limited_memory() -> None:
     begins = jax.ShapeDtypeStruct((4,), jnp.int32)
 
     def packed(q: Any, k: Any, v: Any, of_q: Any, of_k: Any) -> Any:
+        """Return the attention of sequences that follow each other without padding."""
         state = jnp.asarray(STATE)
         attention = with_all_parameters(flash.flash_attention_var_len)
         return attention(state, q, k, v, of_q, of_k, None, 1500, 1500, 0.0, 0.5, True, -1, -1)

@@ -30,6 +30,7 @@ STEPS = [ones(5, 2, 4), ints([1, 2], [3, 1])]
 
 
 def ctc(input_lengths: Any, target_lengths: Any, blank: int = 0) -> tuple[str, list[Any], list[Any]]:
+    """Return the function, results and arguments of a CTC loss with these lengths."""
     arguments = [*STEPS, np.array(input_lengths), np.array(target_lengths), blank, NONE, False]
     return "diopiCTCLoss", [ones(2), ones(2), ones(2, 5, 5)], arguments
 

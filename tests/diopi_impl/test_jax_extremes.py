@@ -20,6 +20,7 @@ SHAPES = [(5,), (8, 1031), (40_009,), (7, 11, 13, 17)]
 
 
 def numbers(shape: tuple[int, ...], dtype: Dtype) -> NDArray[Any]:
+    """Return random numbers with a NaN in the middle."""
     values = np.random.default_rng(0).uniform(-50, 50, shape).astype(to_numpy(dtype))
     values.reshape(-1)[values.size // 2] = np.nan
     return values

@@ -30,6 +30,7 @@ def threads() -> set[int]:
 
 @pytest.fixture(autouse=True)
 def many_threads() -> Iterator[None]:
+    """Let NumPy's linear algebra use several threads."""
     with blas().limit(limits=THREADS):
         yield
 

@@ -41,6 +41,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 
 def call(name: str, context: Context, *arguments: Any) -> None:
+    """Call a function of the built-in vendor and assert that it succeeds."""
     assert vendor.call(name, context, *arguments) is Error.Success, vendor.last_error()
 
 

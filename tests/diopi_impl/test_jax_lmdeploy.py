@@ -14,6 +14,7 @@ THETA = 10000.0
 
 
 def _weight(size: int) -> object:
+    """Return the stored shape of the weight of queries, keys and values with heads of this size."""
     return shape(QUERIES * size, (QUERIES + 2 * KEYS) * size)
 
 

@@ -16,10 +16,12 @@ LARGE = 2**12
 
 @pytest.fixture(autouse=True)
 def lending_small_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower the size from which results are lent, so that small tests reach it."""
     monkeypatch.setattr(memory, "LARGE", LARGE)
 
 
 def _doubled(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
+    """Return the doubled array; the program also has a second, small result."""
     return programs.program("doubled", lambda: lambda arrays: [2 * arrays[0], arrays[0][:1]])([array])[0]
 
 

@@ -47,14 +47,17 @@ KEY = "diopiSin 1"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return the folder in which programs are stored."""
     return tmp_path / "programs"
 
 
 def files(folder: Path) -> list[Path]:
+    """Return the paths of all stored programs."""
     return sorted(folder.rglob("*.program"))
 
 
 def build_never() -> Any:
+    """Fail, because a stored program must not be built again."""
     raise AssertionError("the program is stored")
 
 

@@ -70,6 +70,7 @@ with jax.default_device(second):
 
 
 def in_process(script: str, **environment: str) -> str:
+    """Run a script in a new process without inherited settings of JAX, and return its output."""
     command = [sys.executable, "-c", PRELUDE + script]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
     done = subprocess.run(command, capture_output=True, text=True, env={**inherited, **environment}, timeout=300)

@@ -42,11 +42,13 @@ def drawn_by_jax_cpu(times: int) -> Array:
 
 @pytest.fixture(scope="module", params=sampled(WAYS, 1))
 def way(request: pytest.FixtureRequest) -> str:
+    """Return the way of decoding under test, see `WAYS`."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def expected(way: str) -> Array:
+    """Return the tokens that the reference implementation decodes."""
     return llama.decoded(drawn_by_jax_cpu, way)
 
 
@@ -206,6 +208,7 @@ class Engine:
 
 
 def decoded(vendor: BaseVendor, way: str) -> Array:
+    """Return the tokens that a vendor decodes."""
     with vendor.open_device() as device, Context(device) as context:
         engine = Engine(vendor, context, way)
         tokens = engine.run()

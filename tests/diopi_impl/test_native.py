@@ -83,6 +83,7 @@ class Bench:
 
 @pytest.fixture
 def c(c_vendor: Path) -> Iterator[Bench]:
+    """Return the vendor in C with an open device and a context."""
     bench = Bench(c_vendor)
     yield bench
     bench.close()
@@ -90,6 +91,7 @@ def c(c_vendor: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def cpp(cpp_vendor: Path) -> Iterator[Bench]:
+    """Return the vendor in C++ with an open device and a context."""
     bench = Bench(cpp_vendor)
     yield bench
     bench.close()
@@ -330,6 +332,7 @@ def test_several_results_are_returned(cpp: Bench) -> None:
 
 
 def verdicts(vendor: NativeVendor, device: Device, function: str) -> dict[str, Verdict]:
+    """Run the smoke cases of a function, assert that none fails, and return the verdicts by case ID."""
     prototype = lookup(function)
     cases = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
     outcomes = {case.id: run_case(vendor, device, case) for case in cases}
@@ -339,6 +342,7 @@ def verdicts(vendor: NativeVendor, device: Device, function: str) -> dict[str, V
 
 
 def check_suite(bench: Bench, function: str, dtypes: tuple[str, ...]) -> None:
+    """Assert that cases of every supported element type pass and that no other case fails."""
     found = verdicts(bench.vendor, bench.device, function)
     if not found:
         pytest.skip(f"{function} has no cases")

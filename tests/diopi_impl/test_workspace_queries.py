@@ -21,6 +21,7 @@ def context() -> Iterator[Context]:
 
 
 def ffn(context: Context, x: Tensor | None, size: Box | None, weight: Tensor | None) -> Error:
+    """Call the fused feed-forward network with a workspace size."""
     values = (x, weight, weight, weight, None, size, 0)
     return find_vendor("jax_cpu").call("diopiFusedSiluFfnInp", context, *values)
 
@@ -59,6 +60,7 @@ def test_computing_call_requires_tensors_and_a_size(context: Context) -> None:
 
 @pytest.fixture
 def states() -> list[list[list[int]]]:
+    """Return the list to which the implementation appends the states of generators."""
     return []
 
 
@@ -78,6 +80,7 @@ def vendor(states: list[list[list[int]]]) -> Vendor:
 
 
 def sample(vendor: Vendor, context: Context, generators: list[Generator], step: int, size: int = 0) -> Error:
+    """Call top-k sampling for one step of the decoder."""
     batch = len(generators)
     ids, row = (Tensor.empty(context, shape, Dtype.int64) for shape in ((20, batch), (batch,)))
     logits, shares = (Tensor.empty(context, shape, Dtype.float32) for shape in ((batch, 4), (batch,)))

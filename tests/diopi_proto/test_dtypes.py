@@ -57,6 +57,7 @@ The unsigned types above uint8 are missing: PyTorch does not promote them, and n
 
 
 def promotion_entries() -> list[tuple[str, str, str]]:
+    """Return the triples (first type, second type, promoted type) of PyTorch's table."""
     header, *rows = (line.split() for line in PYTORCH_PROMOTION.strip().splitlines())
     return [(row[0], column, entry) for row in rows for column, entry in zip(header, row[1:], strict=True)]
 
@@ -95,6 +96,7 @@ def test_complex_dtypes_and_their_components_correspond() -> None:
 
 
 def members(*names: str) -> set[Dtype]:
+    """Return the element types with these names."""
     return {Dtype[name] for name in names}
 
 

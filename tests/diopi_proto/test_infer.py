@@ -29,6 +29,7 @@ from diopi_proto.types import Scalar as ScalarValue
 
 @pytest.fixture(autouse=True)
 def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test an empty registry of prototypes."""
     monkeypatch.setattr("diopi_proto.prototype._registry", {})
 
 
@@ -43,6 +44,8 @@ HALF, FLOAT, BYTE, INT, TRUTH = map(FakeTensor, (Dtype.float16, Dtype.float32, D
 
 
 def declare_scaling(**facts: Any) -> Prototype:
+    """Declare a prototype with a tensor, an optional tensor, an optional scalar and an attribute."""
+
     @prototype(dtypes=real, result=promoted, **facts)
     def diopiScale(ctx: Context, out: Out, input: In, addend: In | None, factor: Scalar | None, alpha: Factor) -> None:
         """Scales."""
@@ -53,6 +56,7 @@ def declare_scaling(**facts: Any) -> Prototype:
 def scaling(
     input: FakeTensor, addend: FakeTensor | None = None, factor: Any = None, alpha: Any = 0.5
 ) -> dict[str, Any]:
+    """Return arguments for the prototype of `declare_scaling`."""
     return {"input": input, "addend": addend, "factor": factor, "alpha": alpha}
 
 
@@ -103,6 +107,8 @@ def test_entries_that_the_callee_allocates_have_separate_rules() -> None:
 
 
 def declare_foreach() -> Prototype:
+    """Declare a prototype that takes and returns lists of tensors."""
+
     @prototype(dtypes=all_dtypes, result=same, inplace="diopiForeachTwiceInp")
     def diopiForeachTwice(ctx: Context, outs: Outs, inputs: Ins, count: Count, addend: In) -> None:
         """Twice."""

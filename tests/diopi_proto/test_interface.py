@@ -15,6 +15,7 @@ GOLDEN = {
 
 
 def everything() -> list[Prototype]:
+    """Return the prototypes of the runtime and of all operators."""
     return [*runtime_prototypes().values(), *prototypes().values()]
 
 
@@ -25,6 +26,7 @@ def test_header_order_is_that_of_the_interface() -> None:
 
 
 def signature(prototype: Prototype) -> tuple[str, list[tuple[str, str]]]:
+    """Return the return type and the C types and names of the parameters."""
     return prototype.returns, [(p.c_type, p.c_name) for p in prototype.parameters]
 
 

@@ -48,14 +48,18 @@ from diopi_proto.types import Scalar as Scalar_
 
 @pytest.fixture(autouse=True)
 def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test an empty registry of prototypes."""
     monkeypatch.setattr("diopi_proto.prototype._registry", {})
 
 
 def signature(declared: Prototype) -> dict[str, object]:
+    """Return the annotations of the parameters by name."""
     return {parameter.name: parameter.annotation for parameter in declared.parameters}
 
 
 def declare_combination() -> Prototype:
+    """Declare a prototype with in-place, scalar and backward forms."""
+
     @prototype(
         dtypes=real,
         result=promoted,
@@ -233,6 +237,8 @@ def test_unknown_annotations_are_rejected() -> None:
 
 
 def declare_search() -> Prototype:
+    """Declare a prototype with several results of different types."""
+
     @prototype(
         dtypes=real,
         argument_dtypes={"mask": boolean, "start": index},
@@ -296,6 +302,8 @@ class FakeTensor:
 
 
 def declare_pooling(*facts: Ignored) -> Prototype:
+    """Declare a prototype with these ignored arguments."""
+
     @prototype(dtypes=real, ignored=facts, inplace="diopiPoolingInp", scalar="diopiPoolingScalar")
     def diopiPooling(ctx: Context, out: Out, input: In, places: In, mode: Text, factor: Scalar) -> None:
         """Pools input. Source: nowhere."""
@@ -304,6 +312,7 @@ def declare_pooling(*facts: Ignored) -> Prototype:
 
 
 def call(mode: str = "avg", factor: object = 1, places: object = None) -> dict[str, object]:
+    """Return arguments for the prototype of `declare_pooling`."""
     return {"input": FakeTensor(), "places": places, "mode": mode, "factor": factor}
 
 
@@ -422,6 +431,8 @@ def test_a_function_named_as_backward_is_a_gradient() -> None:
 
 
 def declare_scaling(*forms: CallForm) -> Prototype:
+    """Declare a prototype with these call forms."""
+
     @prototype(dtypes=real, call_forms=forms)
     def diopiScaling(
         ctx: Context, out: Annotated[Out, MayAlias("input")], input: In, table: In | None, sizes: Size

@@ -114,6 +114,7 @@ def _trained(device: str, dtype: Any, options: Any, keys: int = 5, computed: Any
 
 
 def _assert_near(found: Any, exact: Any, dtype: Any) -> None:
+    """Assert that results differ by at most eight eps of an element type."""
     bound = 8 * torch.finfo(dtype).eps
     torch.testing.assert_close(found, exact, rtol=bound, atol=bound, check_dtype=False)
 

@@ -15,6 +15,7 @@ from diopi_impl.native import NativeVendor  # noqa: E402  # behind the check, to
 
 @pytest.fixture
 def library(tmp_path: Path, activate_vendor: Callable[[Any], Any]) -> NativeVendor:
+    """Build the vendor in C and activate it for the device."""
     sources = sorted((VENDORS / "c").glob("*.c"))
     used: NativeVendor = activate_vendor(NativeVendor(build(tmp_path / "libdiopi_impl.so", "c", sources, "-O1")))
     return used

@@ -62,6 +62,7 @@ def complex_numbers(*shape: int) -> Any:
 
 
 def result_and_gradients(function: Callable[..., Any], inputs: list[Any], forms: tuple[str, ...], device: str) -> Any:
+    """Return the result of a function and its gradients for lazily conjugated inputs."""
     leaves = [x.to(device).requires_grad_() for x in inputs]
     result = function(*[LAZY[form](leaf) for form, leaf in zip(forms, leaves, strict=True)])
     result.abs().square().sum().backward()
@@ -69,6 +70,7 @@ def result_and_gradients(function: Callable[..., Any], inputs: list[Any], forms:
 
 
 def combinations() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each function with each combination of lazy forms of its inputs."""
     for name, (_, shapes) in CALLS.items():
         for forms in product(LAZY, repeat=len(shapes)):
             yield name, forms

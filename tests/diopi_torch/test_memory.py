@@ -18,6 +18,7 @@ def runtime() -> Limited:
 
 @pytest.fixture
 def waits() -> list[None]:
+    """Return the list to which the allocator appends when it waits for the device."""
     return []
 
 

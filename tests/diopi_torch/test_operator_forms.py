@@ -51,6 +51,7 @@ def fast_device(activate_vendor: Callable[[Any], Any]) -> None:
 
 
 def assert_agree(form: str, operators: Sequence[Any]) -> None:
+    """Assert that operators agree with the CPU in this form, except for known differences."""
     differences = [
         difference
         for operator in operators

@@ -16,6 +16,7 @@ functional = torch.nn.functional
 
 
 def reflected(x: Any, sizes: Any) -> Any:
+    """Pad a tensor by reflection."""
     return functional.pad(x, sizes, "reflect")
 
 
@@ -37,6 +38,7 @@ def to_device(value: Any) -> Any:
 
 
 def assert_agree(found: Any, expected: Any) -> None:
+    """Assert that results lie on the device and agree with the CPU in values and strides."""
     if isinstance(expected, torch.Tensor):
         assert found.device.type == "diopi"
         assert found.stride() == expected.stride()

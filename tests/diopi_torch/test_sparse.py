@@ -44,6 +44,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def assert_agree(found: Any, expected: Any) -> None:
+    """Assert that a result lies on the device and agrees with the CPU in values and sparse layout."""
     assert found.device.type == "diopi" and found.layout == expected.layout
     torch.testing.assert_close(found.cpu(), expected)
 

@@ -32,6 +32,7 @@ def transformer() -> Any:
 
 
 def momentum(parameters: Any) -> Any:
+    """Return the optimizer SGD with momentum."""
     return torch.optim.SGD(parameters, 0.1, momentum=0.9)
 
 

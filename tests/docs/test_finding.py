@@ -23,15 +23,18 @@ WIDTH = 120
 
 
 def odd_columns(arguments: dict[str, Any]) -> None:
+    """Make every second column of the result wrong."""
     arguments["out"].view()[:, 1::2] *= np.float32(1.001)
 
 
 def failed_case() -> str:
+    """Return the message of a failed case as the page shows it."""
     outcome = outcome_of(FaultyVendor("my_vendor", odd_columns), "diopiAdd", "float32-row")
     return folded("\n".join(outcome_lines("diopiAdd[float32-row]", outcome)))
 
 
 def shown_case() -> str:
+    """Return the output of `diopi-test show` as the page shows it."""
     done = CliRunner().invoke(main, ["show", "diopiSoftmax[negative-dim-after-the-last]"])
     assert done.exit_code == 0, done.output
     return folded(done.output.rstrip())

@@ -49,14 +49,17 @@ class Example:
 
 
 def corrupted(corrupt: Corruption) -> Callable[[], BaseVendor]:
+    """Return a function that creates a vendor whose results a function corrupts."""
     return lambda: faulty.FaultyVendor("my_vendor", corrupt)
 
 
 def scaled_columns(arguments: dict[str, Any]) -> None:
+    """Make every second column of the result wrong by 0.1 %."""
     arguments["out"].view()[:, 1::2] *= np.float32(1.001)
 
 
 def in_the_second_call() -> BaseVendor:
+    """Return a vendor whose second call returns another result within the budget."""
     calls = iter(range(100))
 
     def corrupt(arguments: dict[str, Any]) -> None:
@@ -68,16 +71,19 @@ def in_the_second_call() -> BaseVendor:
 
 
 def one_row_more(arguments: dict[str, Any]) -> None:
+    """Allocate a result with one row too many."""
     result = arguments["out"].value
     arguments["out"].value = result.context.require_tensor((result.shape[0] + 1, *result.shape[1:]), result.dtype)
 
 
 def positions_in_reverse(arguments: dict[str, Any]) -> None:
+    """Reverse the positions of a sort."""
     view = arguments["indices"].view()
     view[...] = view[..., ::-1].copy()
 
 
 def row_by_row(arguments: dict[str, Any]) -> None:
+    """Read the elements in memory order and ignore strides."""
     out, input = arguments["out"], arguments["input"]
     contents = input.storage().view(input.view().dtype)[input.storage_offset :][: input.numel]
     with np.errstate(invalid="ignore"):
@@ -85,6 +91,7 @@ def row_by_row(arguments: dict[str, Any]) -> None:
 
 
 def keeping_memory() -> BaseVendor:
+    """Return a vendor that never frees the memory that a call allocates."""
     memory = []
     return faulty.FaultyVendor(
         "my_vendor", lambda arguments: memory.append(arguments["out"].context.device.malloc(64)) or None
@@ -92,6 +99,8 @@ def keeping_memory() -> BaseVendor:
 
 
 def with_raw(**functions: Callable[..., Any]) -> Callable[[], BaseVendor]:
+    """Return a function that creates a vendor with these raw implementations."""
+
     def make_vendor() -> BaseVendor:
         vendor = Vendor("my_vendor", "1", HostRuntime().functions(), host_addressable=True)
         for name, function in functions.items():
@@ -102,21 +111,25 @@ def with_raw(**functions: Callable[..., Any]) -> Callable[[], BaseVendor]:
 
 
 def impatient(ctx: Any, out: Any, input: Any) -> None:
+    """Compute the square root without waiting for the stream."""
     with np.errstate(invalid="ignore"):
         np.copyto(out.view(), np.sqrt(input.view()))
 
 
 def seedless(ctx: Any, inout: Any, from_: float, to: float, generator: Any) -> None:
+    """Draw the same numbers for every generator state."""
     ctx.stream.synchronize()
     np.copyto(inout.view(), np.random.default_rng(0).uniform(from_, to, inout.shape).astype(inout.view().dtype))
 
 
 def floor_plus_one(ctx: Any, out: Any, input: Any) -> None:
+    """Compute a wrong out-of-place form."""
     ctx.stream.synchronize()
     np.copyto(out.view(), np.floor(input.view()) + 1)
 
 
 def floor_in_place(ctx: Any, input: Any) -> None:
+    """Compute a correct in-place form."""
     ctx.stream.synchronize()
     np.copyto(input.view(), np.floor(input.view()))
 
@@ -194,6 +207,7 @@ def message_of(outcome: Outcome, check: str) -> str:
 
 
 def sections() -> Iterator[str]:
+    """Yield the generated sections of the page."""
     for check, example in EXAMPLES.items():
         doc = (inspect.getdoc(getattr(checks, check)) or "").partition("\n")[0]
         intro = f"The message for a vendor {example.words}, in `{example.function}[{example.label}]`:"

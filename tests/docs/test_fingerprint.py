@@ -12,6 +12,7 @@ ROW = re.compile(r"^\| ([a-z0-9, ]+) \| ([(0-9+)]+)(?:, .*)? \|$", re.MULTILINE)
 
 
 def tree(node: ast.expr) -> Tree:
+    """Return the tree of additions of a Python expression."""
     if isinstance(node, ast.BinOp):
         return (tree(node.left), tree(node.right))
     assert isinstance(node, ast.Constant)

@@ -22,6 +22,7 @@ TRANSLATED = {
 
 
 def navigation() -> list[str]:
+    """Return the pages that the navigation of the site lists."""
     _, _, nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")
     return re.findall(r"^ +- (?:[^:\n]+: )?([\w/]+\.md)$", nav, re.MULTILINE)
 
@@ -58,6 +59,7 @@ def headings(text: str) -> list[int]:
 
 
 def without_blocks(text: str) -> str:
+    """Return a page without its code blocks."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 

@@ -27,6 +27,7 @@ FUNCTIONS = ("LogSoftmax", "Log", "MaxAll", "MaxPool2d", "MinAll", "Mul", "Softm
 
 @pytest.fixture(scope="module")
 def onednn() -> Path:
+    """Return the folder of oneDNN; skip the test if it is not installed."""
     folder = Path(os.environ.get("DIOPI_ONEDNN", sys.prefix))
     if not (folder / "include" / "oneapi" / "dnnl" / "dnnl.hpp").exists():
         pytest.skip(f"there is no oneDNN in {folder}; install onednn-devel and set DIOPI_ONEDNN to its folder")
@@ -37,6 +38,7 @@ def onednn() -> Path:
 
 @pytest.fixture(scope="module")
 def library(onednn: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the example vendor and return the path of its library."""
     build = tmp_path_factory.mktemp("onednn")
     settings = (f"-Ddiopi_DIR={INCLUDE_DIR.parent / 'cmake'}", f"-Ddnnl_ROOT={onednn}")
     for command in (["cmake", "-S", str(FOLDER), "-B", str(build), *settings], ["cmake", "--build", str(build)]):
@@ -47,6 +49,7 @@ def library(onednn: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def causes(onednn: Path, library: Path) -> list[Mapping[str, Any]]:
+    """Run the suite on the example vendor and return the causes of its failures."""
     environment = {**os.environ, "OCL_ICD_FILENAMES": str(onednn / "lib" / "libintelocl.so")}
     return run(library, environment, status=1)
 

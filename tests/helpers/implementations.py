@@ -19,6 +19,7 @@ def with_all_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_registered(name: str) -> bool:
+    """Return whether the built-in vendor implements a function."""
     try:
         vendor.function(name)
     except KeyError:

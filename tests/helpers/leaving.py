@@ -24,6 +24,7 @@ WAYS = {
 
 
 def raising(error: BaseException) -> None:
+    """Raise an error; usable in expressions."""
     raise error
 
 
@@ -34,11 +35,13 @@ def record_process() -> None:
 
 
 def hang() -> None:
+    """Record the process, then block."""
     record_process()
     time.sleep(600)
 
 
 def slow(arguments: dict[str, Any]) -> None:
+    """Record the process, then take 0.3 seconds."""
     record_process()
     time.sleep(0.3)
 

@@ -241,6 +241,7 @@ def _compare(form: str, operator: Any, sample: Any) -> str | None:
 
 
 def _text(outcome: Any) -> str:
+    """Return the type and message of an exception, or "a result"."""
     return f"{type(outcome).__name__}: {str(outcome)[:160]}" if isinstance(outcome, Exception) else "a result"
 
 

@@ -48,6 +48,7 @@ def difference(function: Callable[[Array], Array], x: Array, grad: Array | float
 
 
 def _reduce_along(function: Callable[[Array], Array], x: Array, grad: Array | float, unit: complex) -> Array:
+    """Return the gradient of a function, approximated by central differences."""
     slopes = np.zeros(x.shape)
     for position in np.ndindex(x.shape):
         step = np.zeros_like(x)

@@ -16,18 +16,22 @@ _OFFSET = 2**60
 
 
 def _malloc(nbytes: int) -> int:
+    """Allocate memory and return an address that the host can't use."""
     return _host.malloc(nbytes) + _OFFSET
 
 
 def _free(address: int) -> None:
+    """Free memory at an address that `_malloc` returned."""
     _host.free(address - _OFFSET)
 
 
 def _h2d(stream: int, destination: int, source: int, nbytes: int) -> None:
+    """Copy from the host to the device."""
     _host.copy(stream, destination - _OFFSET, source, nbytes)
 
 
 def _d2h(stream: int, destination: int, source: int, nbytes: int) -> None:
+    """Copy from the device to the host."""
     _host.copy(stream, destination, source - _OFFSET, nbytes)
 
 

@@ -63,6 +63,7 @@ def expect(found: Any, *wanted: Any) -> None:
 
 @trial
 def every_collective(rank: int) -> None:
+    """Check each collective operation on lists of tensors."""
     r, new_parts = float(rank), lambda: [on_device(0.0), on_device(0.0)]
     x = on_device(r, 1.0)
     dist.all_reduce(x)
@@ -89,6 +90,7 @@ def every_collective(rank: int) -> None:
 
 @trial
 def collectives_into_one_tensor(rank: int) -> None:
+    """Check the collective operations whose result is a single tensor."""
     r = float(rank)
     whole, part = on_device(0.0, 0.0), on_device(0.0)
     dist.all_gather_into_tensor(whole, on_device(r))
@@ -104,6 +106,7 @@ def collectives_into_one_tensor(rank: int) -> None:
 
 @trial
 def coalesced_collectives(rank: int) -> None:
+    """Check collective operations that are submitted together."""
     wholes, parts = [on_device(0.0, 0.0), on_device(0.0, 0.0)], [on_device(float(rank)), on_device(1.0)]
     with dist._coalescing_manager() as manager:
         for part in parts:
@@ -122,6 +125,7 @@ def coalesced_collectives(rank: int) -> None:
 
 @trial
 def from_one_to_another(rank: int) -> None:
+    """Check sending and receiving between the two ranks."""
     received, sent = on_device(0.0), on_device(float(rank))
     calls = [dist.P2POp(dist.irecv, received, 1 - rank), dist.P2POp(dist.isend, sent, 1 - rank)]
     for work in dist.batch_isend_irecv(calls):
@@ -131,6 +135,7 @@ def from_one_to_another(rank: int) -> None:
 
 @trial
 def from_any(rank: int) -> None:
+    """Check receiving from any rank."""
     received = on_device(0.0)
     if rank == 0:
         dist.send(on_device(7.0), 1)
@@ -141,6 +146,7 @@ def from_any(rank: int) -> None:
 
 @trial
 def without_waiting(rank: int) -> None:
+    """Check asynchronous operations whose results are read later."""
     tensors = [torch.full((1000,), float(rank + k), device="diopi") for k in range(5)]
     works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
     for k, work in enumerate(works):
@@ -156,6 +162,7 @@ def without_waiting(rank: int) -> None:
 
 @trial
 def element_types(rank: int) -> None:
+    """Check which element types the operations accept and reject."""
     for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool):
         x = on_device(rank, 1, dtype=dtype)
         dist.all_reduce(x, op=dist.ReduceOp.MAX)
@@ -178,6 +185,7 @@ def refused(reason: str, call: Callable[[], Any]) -> None:
 
 @trial
 def objects_groups_and_the_cpu(rank: int) -> None:
+    """Check Python objects, groups of ranks and tensors of the CPU."""
     group = dist.new_group([0, 1])
     found: list[Any] = [None, None]
     dist.all_gather_object(found, {"rank": rank}, group=group)
@@ -231,6 +239,7 @@ def agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> N
 
 @trial
 def data_in_parallel(rank: int) -> None:
+    """Check that data-parallel training agrees with training on one rank."""
     own_batch = tuple(tensor.to("diopi") for tensor in batch(rank))
     for view in (False, True):
         model = network().to("diopi")
@@ -240,6 +249,7 @@ def data_in_parallel(rank: int) -> None:
 
 @trial
 def parameters_in_shards(rank: int) -> None:
+    """Check that training with sharded parameters agrees with training on one rank."""
     own_batch = tuple(tensor.to("diopi") for tensor in batch(rank))
     model, mesh = network().to("diopi"), init_device_mesh("diopi", (2,))
     for layer in (model[0], model[1], model[3], model):
@@ -250,6 +260,7 @@ def parameters_in_shards(rank: int) -> None:
 
 @trial
 def a_rank_that_dies(rank: int) -> None:
+    """Check that the other rank reports an error if a rank dies."""
     if rank == 1:
         os._exit(3)
     work = dist.all_reduce(on_device(1.0), async_op=True)
@@ -263,6 +274,7 @@ ON_MEMORY_APART = (
 
 
 def main(rank: int, store: str) -> None:
+    """Run all checks of this rank and print their results."""
     diopi_torch.use_vendor("torch_cpu")
     dist.init_process_group("dicl", init_method=f"file://{store}", rank=rank, world_size=2, timeout=TIMEOUT)
     last = "a_rank_that_dies"

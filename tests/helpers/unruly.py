@@ -64,25 +64,30 @@ def be_deaf() -> None:
 
 
 def recurse() -> None:
+    """Overflow the stack."""
     recurse()
 
 
 def take_memory() -> None:
+    """Allocate more memory than the limit allows."""
     blocks = [bytearray(b"1") * 2**20 for _ in range(MUCH)]
     raise RuntimeError(f"there is no limit: {len(blocks)} MiB")
 
 
 def leave_thread() -> None:
+    """Start a thread that does not end."""
     threading.Thread(target=time.sleep, args=(LONG,)).start()
 
 
 def leave_child() -> None:
+    """Fork a process that does not end."""
     if os.fork() == 0:
         time.sleep(LONG)
         os._exit(0)
 
 
 def heed_no_signals() -> None:
+    """Ignore the signals that end a process."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
 
@@ -94,11 +99,13 @@ def raise_later() -> None:
 
 
 def say_bytes() -> None:
+    """Write bytes that are no valid text to both output streams."""
     for stream in (1, 2):
         os.write(stream, b"\xff\xfe\x00\x1b[2J\xed\xa0\x80" * 1000)
 
 
 def close_streams() -> None:
+    """Close both output streams."""
     for stream in (sys.stdout, sys.stderr):
         stream.close()
     for descriptor in (1, 2):
@@ -121,10 +128,12 @@ def write_a_bit() -> None:
 
 
 def warn_with_errors() -> None:
+    """Turn all warnings into errors."""
     warnings.simplefilter("error")
 
 
 def raise_floating_errors() -> None:
+    """Let NumPy raise floating-point errors."""
     np.seterr(all="raise")
 
 

@@ -18,12 +18,14 @@ VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @pytest.fixture(params=[True, False], ids=["addressable", "remote"])
 def lent(request: pytest.FixtureRequest, host: HostRuntime, context: Context) -> BorrowedContext:
+    """Return a context that borrows the handle of another context."""
     device = BorrowedDevice(host.functions(), lib, host_addressable=request.param)
     return BorrowedContext(device, context.handle)
 
 
 @pytest.fixture(params=list(Where), ids=[location.name for location in Where])
 def owned(request: pytest.FixtureRequest, context: Context) -> Iterator[Tensor]:
+    """Yield a strided tensor in each kind of memory."""
     with Tensor.from_numpy(context, VALUES, strides=(5, 2), offset=3, memory_kind=request.param) as tensor:
         yield tensor
 

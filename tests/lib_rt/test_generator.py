@@ -12,6 +12,7 @@ LARGEST = 2**64 - 1
 
 
 def state_of(context: Context, generator: Generator) -> Tensor:
+    """Return the tensor with the state of a generator."""
     result = ffi.new("diopiTensorHandle_t*")
     assert lib.diopiGeneratorGetState(context.handle, generator.handle, result) == 0
     return Tensor.from_handle(context, result[0])

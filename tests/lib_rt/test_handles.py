@@ -28,6 +28,7 @@ def good(parameter: Parameter) -> object:
 
 
 def call(prototype: Prototype, handles: dict[str, object]) -> int:
+    """Call a function of the runtime with these handles, and return its error code."""
     kinds = [HANDLES.get(parameter.c_type) for parameter in prototype.parameters]
     arguments = [handles[k] if k else good(p) for k, p in zip(kinds, prototype.parameters, strict=True)]
     arguments = [
@@ -38,6 +39,7 @@ def call(prototype: Prototype, handles: dict[str, object]) -> int:
 
 @pytest.fixture
 def handles(context: Context) -> dict[str, object]:
+    """Return valid handles by kind."""
     tensor, generator = Tensor.from_numpy(context, np.zeros(16, np.uint8)), Generator(context, 1)
     living[:] = [tensor, generator]
     return {"context": context.handle, "tensor": tensor.handle, "generator": generator.handle}
@@ -72,6 +74,7 @@ def test_invalid_handles_are_rejected(
 
 
 def dead(kind: str, context: Context) -> object:
+    """Return the handle of an object that was closed."""
     created = {
         "context": lambda: Context(context.device),
         "tensor": lambda: Tensor.from_numpy(context, np.ones(2)),

@@ -14,6 +14,7 @@ from lib_rt.errors import CallError
 
 
 def output(tool: str, *arguments: str) -> str:
+    """Return the output of a tool for the runtime library; skip the test if the tool is missing."""
     if shutil.which(tool) is None:
         pytest.skip(f"there is no {tool} here")
     return subprocess.run([tool, *arguments, str(library.path)], capture_output=True, text=True, check=True).stdout

@@ -16,6 +16,7 @@ GUARD = 256
 
 
 def flip(address: int) -> None:
+    """Flip a bit of the byte at an address."""
     byte = ctypes.c_ubyte.from_address(address)
     byte.value ^= 1
 

@@ -10,6 +10,7 @@ from lib_rt.library import ffi, last_error, lib
 
 
 def start(name: str) -> object:
+    """Start a profiling record and return it."""
     record = ffi.new("void**")
     assert lib.diopiRecordStart(name.encode(), record) == 0
     assert record[0] != ffi.NULL
@@ -17,6 +18,7 @@ def start(name: str) -> object:
 
 
 def end(record: object) -> None:
+    """End a profiling record."""
     assert lib.diopiRecordEnd(record) == 0
     assert record[0] == ffi.NULL
 

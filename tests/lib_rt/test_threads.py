@@ -17,6 +17,7 @@ def run_in_threads(work: Callable[[int], None]) -> None:
 
 
 def exercise(context: Context, seed: int) -> None:
+    """Create, copy and close tensors repeatedly, and check their values."""
     for i in range(ROUNDS):
         values = np.arange(i % 17) + 1000 * seed
         with Tensor.from_numpy(context, values) as tensor, tensor.clone() as clone:

@@ -13,10 +13,12 @@ from diopi_engine.aten.table import OPERATORS  # noqa: E402 - for the same reaso
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:
+    """Return random numbers of a shape."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def integers(stop: int, *shape: int) -> Any:
+    """Return random integers of a shape, from 0 to below `stop`."""
     return torch.randint(0, stop, shape, generator=torch.Generator().manual_seed(1))
 
 
@@ -129,6 +131,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
 
 
 def as_array(value: Any) -> Any:
+    """Convert a tensor, or the tensors of a list, to arrays of JAX; return other values unchanged."""
     if isinstance(value, torch.Tensor):
         return jax.numpy.asarray(value.numpy())
     return [as_array(entry) for entry in value] if isinstance(value, list) else value
@@ -139,6 +142,7 @@ def results_by_call() -> Any:
     """Return the results of all calls by name. A single program computes all of them, because it compiles faster."""
 
     def compute() -> Any:
+        """Return the results of all calls by operator."""
         return {
             name: [OPERATORS[name](*as_array(list(arguments))) for arguments in calls] for name, calls in CALLS.items()
         }

@@ -27,6 +27,7 @@ Patch = pytest.MonkeyPatch
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the engines of all test networks into a new folder and return it."""
     folder = tmp_path_factory.mktemp("engines")
     networks.compile_engines(folder)
     assert {path.name for path in folder.iterdir()} == set(networks.NAMES)
@@ -39,10 +40,12 @@ def test_the_reference_passes(name: str, bench: EngineBench) -> None:
 
 
 def cores_not_released(patch: Patch) -> None:
+    """Make contexts keep their cores after they are destroyed."""
     patch.setattr(Allocation, "release", lambda self: None)
 
 
 def results_of_the_previous_batch(patch: Patch) -> None:
+    """Make an execution return the results of the previous batch of the same size."""
     previous: dict[Any, Any] = {}
     execute = Execution.execute
 
@@ -57,6 +60,7 @@ def results_of_the_previous_batch(patch: Patch) -> None:
 
 
 def last_part_dropped(patch: Patch) -> None:
+    """Make executions omit the last part of a batch if it is smaller than the other parts."""
     parts = Execution._split_batch
 
     def whole(self: Any, batch: int) -> list[slice]:
@@ -67,6 +71,7 @@ def last_part_dropped(patch: Patch) -> None:
 
 
 def weights_of_another_engine(patch: Patch) -> None:
+    """Make every engine of a group use the weights of the first one."""
     first: dict[str, Any] = {}
     make = CoreLane.__init__
 
@@ -78,19 +83,23 @@ def weights_of_another_engine(patch: Patch) -> None:
 
 
 def mask_ignored(patch: Patch) -> None:
+    """Make the allocation ignore the mask of cores and the policy."""
     allocate = calls.allocate
     patch.setattr(calls, "allocate", lambda *args: allocate(*args[:3], CoreAllocPolicy.MINIMUM, 0))
 
 
 def overlap_unchecked(patch: Patch) -> None:
+    """Make the runtime accept inputs and outputs that overlap."""
     patch.setattr(bindings, "_check_overlap", lambda *_: None)
 
 
 def handles_outlive_their_objects(patch: Patch) -> None:
+    """Make handles of destroyed objects stay valid."""
     patch.setattr(Handles, "remove", lambda self, gone: None)
 
 
 def damaged_files_taken(patch: Patch) -> None:
+    """Make the runtime report damaged files with an error that does not name the damage."""
     from_bytes = Engine.from_bytes
 
     def careless(data: bytes) -> Engine:
@@ -103,14 +112,17 @@ def damaged_files_taken(patch: Patch) -> None:
 
 
 def one_current_device_for_all(patch: Patch) -> None:
+    """Make all threads share one current device."""
     patch.setattr(calls, "_thread", SimpleNamespace(device=0))
 
 
 def taken_cores_count_as_free(patch: Patch) -> None:
+    """Make the runtime allocate cores that are in use."""
     patch.setattr(Cores, "free", property(lambda self: (1 << self.count) - 1))
 
 
 def outputs_written_beyond_the_batch(patch: Patch) -> None:
+    """Make executions write behind the last sample of the batch."""
     execute = Execution.execute
 
     def padded(self: Any, batch: int, inputs: Any, outputs: Any) -> None:
@@ -122,6 +134,7 @@ def outputs_written_beyond_the_batch(patch: Patch) -> None:
 
 
 def inputs_overwritten(patch: Patch) -> None:
+    """Make executions write to their first input."""
     execute = Execution.execute
 
     def careless(self: Any, batch: int, inputs: Any, outputs: Any) -> None:

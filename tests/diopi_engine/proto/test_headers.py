@@ -25,6 +25,7 @@ nvdla::IRuntime* made() {{ static Runtime runtime; return &runtime; }}
 
 
 def compile_with(language: str, source: str) -> None:
+    """Compile a source with the compiler of a language and all warnings as errors."""
     compiler, flags = LANGUAGES[language]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} here")

@@ -33,6 +33,7 @@ AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMU
 
 @contextmanager
 def fails(result: Result, pattern: str = "") -> Iterator[None]:
+    """Assert that a call fails with this result and a message that matches the pattern."""
     with pytest.raises(FailedCallError, match=re.compile(pattern)) as raised:
         yield
     assert raised.value.result is result

@@ -15,6 +15,8 @@ from lib_rt import Context, Tensor, is_poison
 
 
 def fails(error: Exception) -> Callable[[Array], Any]:
+    """Return an implementation that raises an error."""
+
     def function(input: Array) -> Any:
         raise error
 
@@ -104,6 +106,7 @@ class Untouched:
 
 @pytest.fixture
 def untouched(vendor: Vendor) -> Iterator[Untouched]:
+    """Implement functions with a recorder; assert at the end that none of them was called."""
     recorder = Untouched()
     vendor.implements("diopiSqrt")(recorder.unary)
     vendor.implements("diopiMul")(recorder.binary)

@@ -47,6 +47,7 @@ OUT = Tensor((2, 3), strides=(3, 1))
 
 
 def calls(name: str, returned: list[Any], *, inplace: bool = False, **named: Any) -> list[FunctionCall]:
+    """Return the calls of functions into which a PyTorch operator with these arguments is translated."""
     row = find_row(name)
     assert row is not None
     return function_calls(

@@ -15,6 +15,7 @@ MAPPED = [row for row in rows().values() if row.function.startswith("diopi")]
 
 
 def operator(row: Row) -> Any:
+    """Return the PyTorch operator of a row of the table."""
     name, _, overload = row.operator.partition(".")
     return getattr(getattr(torch.ops.aten, name), overload or "default")
 

@@ -22,6 +22,7 @@ FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 
 
 def random_values(dtype: Dtype) -> np.ndarray:
+    """Return 5,000 values from the whole range of an element type."""
     return log_uniform(-1100, 1100)(np.random.default_rng(1), 5000, dtype)
 
 

@@ -21,11 +21,13 @@ FILE = "0" * 64
 
 @pytest.fixture(scope="module")
 def case() -> BaselineCase:
+    """Return a float32 case of a matrix product."""
     described = next(case for case in select_cases("diopiMm", "smoke") if case.dtype.name == "float32")
     return compute_baseline_case(lookup("diopiMm"), described)
 
 
 def unit(case: BaselineCase) -> np.ndarray:
+    """Return the budget units of the result."""
     expected = case.expected["out"]
     assert isinstance(expected, Expected)
     assert expected.budget is not None

@@ -15,6 +15,7 @@ LIMIT = 1000
 
 
 def listening(path: Path) -> None:
+    """Create a socket at this path."""
     before = Path.cwd()
     os.chdir(path.parent)  # addresses of sockets are short
     try:

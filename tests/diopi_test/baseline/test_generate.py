@@ -28,10 +28,12 @@ FUNCTIONS = ["diopiSin", "diopiSinInp", "diopiFloor"]
 
 
 def ignore(function: str, cases: int) -> None:
+    """Ignore the progress of the generation."""
     pass
 
 
 def contents(folder: Path) -> dict[str, bytes]:
+    """Return the content of each file of a folder by file name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

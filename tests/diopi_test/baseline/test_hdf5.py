@@ -19,6 +19,7 @@ PATH = Path("diopiSqrt.h5")
 
 
 def image(make: Callable[[Any], object]) -> bytes:
+    """Return the bytes of an HDF5 file that a function fills."""
     content = BytesIO()
     with h5py.File(content, "w") as file:
         make(file)
@@ -26,6 +27,7 @@ def image(make: Callable[[Any], object]) -> bytes:
 
 
 def fifo(folder: Path) -> str:
+    """Create a named pipe and return its path."""
     os.mkfifo(folder / "fifo")
     return str(folder / "fifo")
 

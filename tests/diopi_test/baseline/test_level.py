@@ -143,10 +143,12 @@ def test_no_flipped_bit_is_accepted(folder: Path) -> None:
 
 
 def rename(folder: Path) -> None:
+    """Store the file of one function under the name of another function."""
     os.replace(folder / "diopiExp.h5", folder / "diopiSqrt.h5")
 
 
 def swap(folder: Path) -> None:
+    """Exchange the files of two functions."""
     os.replace(folder / "diopiExp.h5", folder / "kept")
     os.replace(folder / "diopiSqrt.h5", folder / "diopiExp.h5")
     os.replace(folder / "kept", folder / "diopiSqrt.h5")
@@ -178,10 +180,12 @@ def of_kind(make: Callable[[Any], object]) -> Callable[[Path], object]:
 
 
 def truncated(length: int) -> Callable[[Path], object]:
+    """Return a change that truncates the manifest to this length."""
     return lambda folder: os.truncate(folder / manifest.MANIFEST_NAME, length)
 
 
 def entry(**changed: object) -> Callable[[Path], object]:
+    """Return a change of the manifest's entry of `diopiSqrt`, with a correct digest."""
     return forged(lambda content: content["files"]["diopiSqrt"].update(changed))
 
 

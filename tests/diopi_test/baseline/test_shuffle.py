@@ -34,6 +34,7 @@ def run_pytest(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, dict[str, Any], str]:
+    """Run the suite and return its exit status, JSON report and output."""
     report = tmp_path / "report.json"
     done = run_here("run", "--data", data, "--vendor", vendor, "--json", report, *more)
     assert report.exists(), done.stdout + done.stderr
@@ -41,6 +42,7 @@ def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, di
 
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
+    """Return the verdicts of a report by case ID."""
     return {case["id"]: case["verdict"] for case in report["cases"]}
 
 

@@ -24,12 +24,14 @@ def compute_cases(function: str) -> list[BaselineCase]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return the path of a new baseline file of `diopiSin`."""
     path = store.baseline_file(tmp_path / "smoke", "diopiSin")
     store.write_baseline_file(path, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
     return path
 
 
 def assert_same_expected(actual: Expected, expected: Expected) -> None:
+    """Assert that two expected results are equal, and their budgets up to rounding to float32."""
     assert (actual.dtype, actual.layout) == (expected.dtype, expected.layout)
     assert np.array_equal(actual.values.astype(expected.values.dtype), expected.values, equal_nan=True)
     units = [None if result.budget is None else result.budget.unit for result in (actual, expected)]

@@ -134,6 +134,7 @@ GIVEN_DILATED_INDICES = "diopi(Max)?Pool[123]dBackward"
 
 
 def exclude(excluded: str, functions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs whose function does not match the pattern."""
     return [(function, name) for function, name in functions if not re.fullmatch(excluded, function)]
 
 

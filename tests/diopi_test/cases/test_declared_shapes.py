@@ -20,6 +20,7 @@ LEVELS = ("full", "large")
 
 
 def _tensors(case: Case) -> dict[str, TensorSpec]:
+    """Return the tensor arguments of a case by name."""
     return {name: value for name, value in case.arguments.items() if isinstance(value, TensorSpec)}
 
 
@@ -38,6 +39,7 @@ def contradictions(prototype: Prototype, case: Case) -> Iterator[str]:
 
 
 def _result_contradictions(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
+    """Yield where shapes of results contradict the prototype."""
     result_shapes = {name: result.shape for name, result in case.results.items() if result and result.shape is not None}
     for p in prototype.results:
         fact = p.fact(facts.ShapeOf)
@@ -53,6 +55,7 @@ def _result_contradictions(prototype: Prototype, case: Case, shapes: dict[str, t
 
 
 def _size_contradictions(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
+    """Yield where sizes of tensors contradict the declared shapes."""
     sizes: dict[int | str, int] = {}
     for name, declared in prototype.shapes.items():
         if name in prototype.unread_arguments(case.arguments) or name not in shapes:
@@ -74,6 +77,7 @@ def test_no_case_contradicts_its_prototype(name: str) -> None:
 
 
 def _case(results: dict[str, Any] | None = None, **shapes: tuple[int, ...]) -> Case:
+    """Return a case with float32 tensors of these shapes."""
     arguments = {name: TensorSpec(shape, Dtype.float32) for name, shape in shapes.items()}
     return Case("float32-toy", Dtype.float32, arguments, results=results or {})
 

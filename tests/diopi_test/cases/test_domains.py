@@ -15,10 +15,12 @@ COUNT = 200
 
 
 def draw(domain: Domain, dtype: Dtype, count: int = COUNT) -> np.ndarray:
+    """Draw values from a domain with a fixed seed."""
     return domain(np.random.default_rng(1), count, dtype)
 
 
 def named(dtypes: Iterable[Dtype]) -> list[object]:
+    """Return one test parameter per element type, with the name of the type as its ID."""
     return [pytest.param(dtype, id=dtype.name) for dtype in dtypes]
 
 

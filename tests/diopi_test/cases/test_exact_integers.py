@@ -10,10 +10,12 @@ from diopi_test.cases.exact_integers import TOO_NARROW, WIDE_INTEGERS, factors, 
 
 
 def draw(domain, dtype: Dtype, count: int) -> list[int]:
+    """Draw integers from a domain with a fixed seed."""
     return [int(number) for number in domain(np.random.default_rng(5), count, dtype)]
 
 
 def is_represented(number: int, dtype: Dtype) -> bool:
+    """Return whether the type that is too narrow for the sums represents a number."""
     return int(np.dtype(TOO_NARROW[dtype].name).type(number)) == number
 
 

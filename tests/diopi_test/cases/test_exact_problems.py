@@ -43,6 +43,7 @@ def accumulates(function: str) -> bool:
 
 
 def is_never_exact(function: str) -> bool:
+    """Return whether no data can make all intermediate values of a function exact."""
     return any(re.fullmatch(f"diopi(?:{pattern})(?:Backward)?(?:Inp)?", function) for pattern in NEVER_EXACT)
 
 

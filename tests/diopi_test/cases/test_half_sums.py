@@ -24,11 +24,13 @@ def test_half_of_the_half_precision_cases_reject_half_precision_sums(name: str) 
 
 
 def product(dtype: Dtype, **changes: object) -> Case:
+    """Return a case of a matrix product."""
     first, second = TensorSpec((3, 5), dtype), TensorSpec((5, 4), dtype)
     return Case(f"{dtype.name}-a", dtype, {"input": first, "mat2": second, **changes})
 
 
 def reveal(case: Case, **options: object) -> Case:
+    """Return the case with data that reveals accumulation in half precision."""
     (changed,) = reveal_half_sums([case], lambda _: 5, **options)  # type: ignore[arg-type] - options by name
     return changed
 

@@ -11,6 +11,7 @@ SHAPES = [(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (0, 3), (2, 1, 3)]
 
 
 def addresses(place: Placement, shape: tuple[int, ...]) -> list[int]:
+    """Return the address of each element, in row-major order of the indices."""
     return [place.offset + int(np.dot(index, place.strides)) for index in np.ndindex(*shape)]
 
 

@@ -22,10 +22,12 @@ LABEL = re.compile(r"-(long|many)-\w+-axis-\d$")
 
 
 def sweep_of(function: str) -> list[Case]:
+    """Return the size sweep cases of a function."""
     return [case for case in select_cases(function, "large") if LABEL.search(case.label)]
 
 
 def shapes_of(case: Case) -> Sequence[tuple[int, ...]]:
+    """Return the shapes of all tensor arguments."""
     return [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
 
 
@@ -76,6 +78,7 @@ def test_elementwise_functions_have_more_elements_than_float32_counts_in_two_typ
 
 def test_cases_with_a_huge_storage_do_not_run_by_default() -> None:
     def labels(*, huge: bool) -> set[str]:
+        """Return the labels of the size sweep cases."""
         cases = collect_drawn("large", lambda function: function == "diopiAbs", huge=huge)
         return {case.label for case in cases}
 

@@ -13,18 +13,23 @@ from diopi_test.execution.verdict import Verdict
 
 
 def seed_only(state: Array) -> Any:
+    """Return the generator state without its offset."""
     return state * np.array([1, 0], np.uint64)
 
 
 def offset_only(state: Array) -> Any:
+    """Return the generator state without its seed."""
     return state * np.array([0, 1], np.uint64)
 
 
 def entropy(state: Array) -> Any:
+    """Return a new random state, which does not depend on the generator."""
     return np.random.default_rng().integers(0, 2**63, 2).astype(np.uint64)
 
 
 def drawing_from(change: Callable[[Array], Array]) -> Function:
+    """Return an implementation that draws with a changed generator state."""
+
     def implementation(from_: float, to: float, generator: Array, *, out: Any) -> Any:
         return uniform(from_, to, change(generator), out=out)
 

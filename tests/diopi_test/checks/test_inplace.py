@@ -29,6 +29,7 @@ class DisagreeingFormsVendor(StubVendor):
         self._share = share
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call a function and move its first result element by a share of the budget, in-place forms upwards."""
         code = super().call(name, context, *arguments)
         limit = baseline_case("diopiSqrtInp", "float32-matrix").expected["input"].budget.limit
         view = arguments[0].view()

@@ -12,6 +12,7 @@ from diopi_test.execution.verdict import Verdict
 
 
 def run_corrupted(corrupt: Corruption, label: str = "float32-matrix") -> Any:
+    """Run a case of `diopiSqrt` on a vendor whose results a function corrupts."""
     return outcome_of(FaultyVendor("faulty", corrupt), "diopiSqrt", label)
 
 

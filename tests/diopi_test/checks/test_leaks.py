@@ -13,6 +13,7 @@ from lib_rt import Context, Tensor
 
 
 def run_corrupted(corrupt: Any) -> Any:
+    """Run a case of `diopiSqrt` on a vendor that also calls a function in each call."""
     return outcome_of(FaultyVendor("leaky", corrupt), "diopiSqrt", "float32-matrix")
 
 

@@ -17,17 +17,20 @@ MATRIX = "float32-matrix"
 def vendor_of(
     function: Callable[[Context, Tensor, Tensor], None], runtime: HostRuntime, name: str = "diopiNeg"
 ) -> Vendor:
+    """Return a vendor with one function."""
     vendor = Vendor("one function", "1", runtime.functions(), host_addressable=True)
     vendor.implements_raw(name)(function)
     return vendor
 
 
 def waits(ctx: Context, out: Tensor, input: Tensor) -> None:
+    """Negate the input after all work of the stream."""
     ctx.stream.synchronize()
     np.negative(input.view(), out=out.view())
 
 
 def does_not_wait(ctx: Context, out: Tensor, input: Tensor) -> None:
+    """Negate the input at once, although its data may not have arrived."""
     with np.errstate(invalid="ignore"):
         np.negative(input.view(), out=out.view())
 

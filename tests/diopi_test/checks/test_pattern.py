@@ -12,6 +12,7 @@ from diopi_test.execution.difference import PatternKind
 
 
 def mask_at(shape: int | tuple[int, ...], *places: Any) -> Mask:
+    """Return a mask that is true at these places."""
     mask = np.zeros(shape, bool)
     for place in places:
         mask[place] = True
@@ -19,6 +20,7 @@ def mask_at(shape: int | tuple[int, ...], *places: Any) -> Mask:
 
 
 def texts(mask: Mask, strides: tuple[int, ...] = ()) -> list[str]:
+    """Return the texts of the patterns that are found in a mask."""
     return [pattern.text for pattern in find_patterns(mask, strides)]
 
 
@@ -133,6 +135,7 @@ def test_an_exact_pattern_describes_the_wrong_elements() -> None:
 
 
 def index(text: str) -> int | slice:
+    """Return the index or slice that a text such as `1::2` describes."""
     parts = [int(part) if part else None for part in text.split(":")]
     return slice(*parts) if len(parts) > 1 else int(text)
 

@@ -28,6 +28,7 @@ class Calls:
 
 
 def run_corrupted(corrupt: Corruption, function: str = "diopiSqrt", label: str = "float32-matrix") -> Any:
+    """Run a case on a vendor whose results a function corrupts."""
     return outcome_of(FaultyVendor("faulty", corrupt), function, label)
 
 
@@ -91,6 +92,7 @@ def test_a_second_call_may_return_another_valid_result() -> None:
 
 
 def _equal_neighbours_swapped(arguments: dict[str, Any]) -> None:
+    """Swap the positions of two equal neighbors in the result of a sort."""
     values, indices = arguments["values"].view(), arguments["indices"].view()
     axis = arguments["dim"]
     sorted_values, positions = np.moveaxis(values, axis, -1), np.moveaxis(indices, axis, -1)

@@ -29,11 +29,13 @@ Results = dict[str, Any]
 
 
 def literal(values: Any, dtype: Dtype = Dtype.float32) -> TensorSpec:
+    """Return a tensor argument with these values."""
     array = np.array(values)
     return TensorSpec(array.shape, dtype, compute=lambda _: array)
 
 
 def case_of(function: str, **arguments: Any) -> BaselineCase:
+    """Return a computed case with these arguments."""
     return compute_baseline_case(lookup(function), Case("float32-ties", Dtype.float32, arguments))
 
 
@@ -59,11 +61,13 @@ def outcome_of(case: BaselineCase, **results: Any) -> Outcome:
 
 
 def assert_accepted(case: BaselineCase, **results: Any) -> None:
+    """Assert that a case passes if the vendor returns these results."""
     outcome = outcome_of(case, **results)
     assert outcome.verdict is Verdict.passed, outcome.message
 
 
 def assert_rejected(case: BaselineCase, words: str, **results: Any) -> None:
+    """Assert that a case fails with these words if the vendor returns these results."""
     outcome = outcome_of(case, **results)
     assert outcome.verdict is Verdict.failed
     assert words in outcome.message
@@ -73,6 +77,7 @@ TIES = [3.0, 1.0, 3.0, nan, 1.0, 2.0]
 
 
 def sort(values: Any = TIES, descending: bool = False, stable: bool | None = None) -> BaselineCase:
+    """Return a case of `diopiSort`."""
     return case_of("diopiSort", input=literal(values), dim=0, descending=descending, pStable=stable)
 
 
@@ -125,6 +130,7 @@ def test_sorts_of_a_matrix_are_validated_row_by_row() -> None:
 
 
 def argsort(stable: bool = False) -> BaselineCase:
+    """Return a case of `diopiArgsort`."""
     return case_of("diopiArgsort", input=literal([2.0, 1.0, 2.0]), stable=stable, dim=None, descending=True)
 
 
@@ -137,6 +143,7 @@ def test_argsort_may_return_equal_elements_in_any_order() -> None:
 
 
 def topk(k: int, sorted: bool = True, largest: bool = True, values: Any = TIES) -> BaselineCase:
+    """Return a case of `diopiTopk`."""
     return case_of("diopiTopk", input=literal(values), k=k, dim=0, largest=largest, sorted=sorted)
 
 
@@ -162,6 +169,7 @@ def test_an_unsorted_topk_may_have_any_order() -> None:
 
 
 def unique(values: Any, dim: int | None = None) -> BaselineCase:
+    """Return a case of `diopiUnique`."""
     arguments = {"input": literal(values), "dim": dim, "sorted": True, "return_counts": True}
     return case_of("diopiUnique", **arguments)
 
@@ -186,6 +194,7 @@ def test_distinct_slices_are_slices_of_the_input() -> None:
 
 
 def index_put(index: Any) -> BaselineCase:
+    """Return a case of `diopiIndexPut`."""
     values, indices = literal([1.0, 2.0, 3.0]), [literal(index, Dtype.int64)]
     return case_of("diopiIndexPut", input=literal([7.0] * 4), values=values, indices=indices, accumulate=False)
 

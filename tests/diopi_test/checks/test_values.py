@@ -19,11 +19,13 @@ from lib_rt.formats import format_of, ulp
 
 
 def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushed: Any = None) -> Expected:
+    """Return an expected result whose budget unit is a number of ulps."""
     values = np.asarray(values, np.float64)
     return Expected(values=values, dtype=dtype, budget=Budget(ulps * ulp(values, dtype)), flushed=flushed)
 
 
 def wrong_elements(actual: Any, expected: Expected) -> list[bool]:
+    """Return for each element whether it exceeds its budget."""
     return compare(np.asarray(actual, to_numpy(expected.dtype)), expected).is_wrong.tolist()
 
 
@@ -193,6 +195,7 @@ def test_complex_errors_are_measured_by_modulus() -> None:
 
 
 def complex_numbers(values: Any) -> Expected:
+    """Return an expected complex result whose budget unit is one ulp."""
     values = np.asarray(values, np.complex128)
     return Expected(values=values, dtype=Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))
 

@@ -60,6 +60,7 @@ def test_doctor_works_without_the_runtime_library() -> None:
 
 @pytest.fixture
 def no_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the doctor examine no vendors."""
     monkeypatch.setattr(examination, "_vendors", lambda named: ())
 
 

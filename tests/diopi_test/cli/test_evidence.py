@@ -23,6 +23,7 @@ def call(*words: object) -> Result:
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run a few cases and return the path of the log."""
     path = tmp_path_factory.mktemp("run") / "run.log.jsonl"
     selected = ["--function", "diopiSqrt", "--dtype", "float32", "-n", 1]
     done = call("run", "--vendor", "small_vendor:vendor", *selected, "--log", path)

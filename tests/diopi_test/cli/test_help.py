@@ -67,6 +67,7 @@ def test_every_command_has_a_line_on_the_page() -> None:
 
 
 def completed(*words: str) -> list[str]:
+    """Return the words that the shell completion suggests for the last word."""
     complete = BashComplete(main, {}, "diopi-test", VARIABLE)
     return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
 

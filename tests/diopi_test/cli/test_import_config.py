@@ -25,6 +25,7 @@ def invoke(*words: object) -> Result:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
+    """Write a configuration of the original suite and return its path."""
     path = tmp_path / "configs.py"
     path.write_text(CASES, "utf-8")
     return path
@@ -83,6 +84,7 @@ def test_import_config_exits_3_when_the_folder_is_not_writable(config: Path, tmp
 
 
 def write_entries(path: Path, *names: str) -> None:
+    """Write a configuration with one entry per name."""
     entry = "dict(name=['neg'], tensor_para=dict(args=[dict(shape=((2, 3),))]))"
     path.write_text("configs = {" + ", ".join(f"{name!r}: {entry}" for name in names) + "}")
 

@@ -12,6 +12,7 @@ from diopi_test.run.selection import Selection
 
 
 def suggest(*, collected: int | None = 9, incomplete: bool = False, exit_status: int = 0, **options: Any) -> str:
+    """Return the suggested next command after a run with this result."""
     summary = SimpleNamespace(collected=collected, incomplete=incomplete)
     report: Any = SimpleNamespace(summary=summary, exit_status=exit_status)
     return suggest_next_step(report, Path("my log.jsonl"), RunOptions(**{"vendor": "jax_cpu", **options}))

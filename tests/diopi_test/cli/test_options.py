@@ -37,12 +37,14 @@ def parsed(*words: object) -> tuple[Result, ParsedOptions]:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
+    """Write a report with one crashed case and return its path."""
     path = tmp_path / "a report.json"
     path.write_text(json.dumps({"cases": [{"id": "diopiSin[float32-a]", "verdict": "crashed"}]}))
     return path
 
 
 def everything(report: Path) -> Selection:
+    """Return a selection that uses every option."""
     return Selection(
         functions=("diopiSin", "no-diopiCos"),
         families=("pointwise", "no-conv"),

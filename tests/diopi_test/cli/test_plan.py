@@ -14,6 +14,7 @@ from diopi_test.traces.files import load_shipped_trace
 
 
 def write(path: Path, **verdicts: str) -> Path:
+    """Write a report in which all functions of two networks have a case, and return its path."""
     functions = sorted({*load_shipped_trace("alexnet").functions, *load_shipped_trace("vgg16").functions})
     records = [case_record(f"{name}[float32-a]", verdicts.get(name, "passed")) for name in functions]
     path.write_text(json.dumps(to_json(report_of(records))))

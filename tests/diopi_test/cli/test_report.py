@@ -36,6 +36,7 @@ def write_log(path: Path, cases: Sequence[CaseRecord], *planned: str) -> Path:
 
 
 def append(path: Path, *entries: LogRecord) -> None:
+    """Append records to a log."""
     with path.open("ab") as file:
         file.write(b"".join(map(seal, entries)))
 

@@ -25,6 +25,7 @@ LABELS = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generate a folder with the cases of this test."""
     folder = tmp_path_factory.mktemp("data")
     for function, labels in LABELS.items():
         cases = [baseline_case(function, label) for label in labels]

@@ -41,6 +41,7 @@ def write(path: Path, records: list[CaseRecord]) -> Path:
 
 
 def cause_of(case_id: str) -> str:
+    """Return the ID of the cause of a case."""
     return next(case.cause for case in report_of(RECORDS).cases if case.id == case_id)
 
 

@@ -29,16 +29,19 @@ ROTARY = "diopiRotaryEmbedding"
 
 @cache
 def basic_cases(function: str) -> tuple[BaselineCase, ...]:
+    """Return the computed float32 smoke cases of a function."""
     cases = [case for case in select_cases(function, "full") if case.smoke and case.dtype is Dtype.float32]
     return tuple(compute_baseline_case(lookup(function), case) for case in cases)
 
 
 def aliased(function: str, label: str) -> BaselineCase:
+    """Return the case with aliased arguments that has this label."""
     base = dict(aliased_labels(lookup(function), basic_cases(function)))[label]
     return make_aliased_case(next(c for c in basic_cases(function) if c.label == base), label, lookup(function))
 
 
 def run(vendor: BaseVendor, case: BaselineCase) -> Outcome:
+    """Run a case on a new device of a vendor."""
     with vendor.open_device() as device:
         return run_case(vendor, device, case)
 

@@ -40,6 +40,7 @@ class TimedRuntime(HostRuntime):
 
 @pytest.fixture(params=[True, False], ids=["at-once", "queued"])
 def runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TimedRuntime:
+    """Return a runtime with a simulated clock, which also replaces the clock of the ballast."""
     runtime = TimedRuntime(request.param)
     monkeypatch.setattr(ballast, "perf_counter", lambda: runtime.now)
     return runtime
@@ -52,6 +53,7 @@ def device(runtime: TimedRuntime) -> Iterator[Device]:
 
 
 def put_on(device: Device) -> None:
+    """Keep a stream of the device busy, and wait until it is idle."""
     with Stream(device) as stream:
         laden = Ballast(device)
         laden.keep_busy(stream)

@@ -33,11 +33,13 @@ def having(function: str, implementation: Callable[..., Any]) -> Vendor:
 
 
 def case_of(function: str, label: str) -> BaselineCase:
+    """Return the computed case with this label."""
     case = next(case for case in select_cases(function, "full") if case.label == label)
     return compute_baseline_case(lookup(function), case)
 
 
 def outcome_of(function: str, label: str, implementation: Callable[..., Any]) -> Outcome:
+    """Return the outcome of a case on a vendor with one implementation."""
     vendor = having(function, implementation)
     with vendor.open_device() as device:
         return run_case(vendor, device, case_of(function, label))

@@ -23,10 +23,12 @@ CASES = (
 
 
 def find_case(function: str, label: str) -> BaselineCase:
+    """Return a stored smoke case."""
     return open_level(folder_to_read("smoke")).open(function).case(label)
 
 
 def make_record(case: BaselineCase) -> CallRecord:
+    """Return the call record of a case on the stub vendor."""
     vendor.take_case(case)
     with vendor.open_device() as device, Call(vendor, device, case) as call:
         return call.run()

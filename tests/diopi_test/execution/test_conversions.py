@@ -36,6 +36,7 @@ def tensor(*shape: int, dtype: Dtype = Dtype.float32, layout: str = "contiguous"
 
 
 def layouts(case: BaselineCase) -> dict[str, str]:
+    """Return the layouts of all tensors of a case by parameter."""
     tensors = (*case.arguments.items(), *case.expected.items())
     return {name: item.layout for name, item in tensors if isinstance(item, BaselineTensor | Expected)}
 
@@ -158,6 +159,7 @@ def test_converted_cases_are_standard_and_have_derived_cases() -> None:
 
 
 def outcome_of(vendor: BaseVendor, case: BaselineCase) -> Outcome:
+    """Return the outcome of a case on a new device of a vendor."""
     with vendor.open_device() as device:
         return run_case(vendor, device, case)
 

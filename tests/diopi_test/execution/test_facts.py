@@ -46,6 +46,7 @@ STANDARD = prototypes()
 
 @pytest.fixture(autouse=True)
 def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test an empty registry of prototypes."""
     monkeypatch.setattr("diopi_proto.prototype._registry", {})
 
 
@@ -58,6 +59,7 @@ def result(*shape: int, dtype: Dtype = Dtype.float32) -> Expected:
 
 
 def case_of(declared: Prototype, out: Any, **arguments: Any) -> BaselineCase:
+    """Return a case of a prototype with these arguments and this result."""
     return BaselineCase(
         function=declared.name, label="float32-toy", dtype=Dtype.float32, arguments=arguments, expected={"out": out}
     )

@@ -40,6 +40,7 @@ FACTS = [
 
 
 def _may_be_anything(prototype: Prototype) -> bool:
+    """Return whether the function ignores an argument under some condition and has a reference."""
     return find_reference(prototype.name) is not None and any(fact.read is Read.nothing for fact in prototype.ignored)
 
 

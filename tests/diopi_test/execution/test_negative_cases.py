@@ -40,6 +40,7 @@ labels, base_of = partial(derived_labels, negative_labels), partial(find_base, n
 
 
 def names(function: str) -> set[str]:
+    """Return the labels of the negative cases of a function without their prefix."""
     return {label.removeprefix("negative-") for label in labels(function)}
 
 
@@ -150,6 +151,7 @@ def differences(case: BaselineCase, second: BaselineCase) -> list[str]:
 
 
 def differ(first: Any, second: Any, name: str) -> bool:
+    """Return whether two calls have different values of an argument."""
     return name not in first or name not in second or first[name] is not second[name]
 
 
@@ -250,6 +252,7 @@ def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
 
 
 def vendor_that(behavior: Any, name: str = "rejecting") -> BaseVendor:
+    """Return a vendor with this behavior in every call."""
     return negative_test_vendors.RejectingVendor(name, behavior)
 
 

@@ -28,6 +28,7 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 
 
 def vendor_with(functions: RuntimeFunctions, name: str = "test", version: str = "1") -> Vendor:
+    """Return a vendor with these runtime functions and no operators."""
     return Vendor(name, version, functions, host_addressable=True)
 
 
@@ -230,6 +231,7 @@ class OneThread(HostRuntime):
 
 
 def misaligned() -> RuntimeFunctions:
+    """Return runtime functions whose addresses are not aligned to 16 bytes."""
     runtime = HostRuntime()
     return replace(
         runtime.functions(),
@@ -257,6 +259,7 @@ COPYING: dict[str, Callable[[Copy], Copy]] = {
 
 
 def copying(direction: str, change: Callable[[Copy], Copy]) -> RuntimeFunctions:
+    """Return runtime functions in which one copy function is changed."""
     runtime = HostRuntime()
     return replace(runtime.functions(), **{direction: change(runtime.copy)})
 

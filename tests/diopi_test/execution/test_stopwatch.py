@@ -25,6 +25,7 @@ def tensor(*shape: int) -> BaselineTensor:
 
 
 def case(function: str = "diopiSqrtInp") -> BaselineCase:
+    """Return a case whose argument and result contain only ones."""
     result = Expected(values=np.ones((3, 4)), dtype=Dtype.float32)
     arguments, name = {"input": tensor(3, 4)}, "input" if function.endswith("Inp") else "out"
     return BaselineCase(

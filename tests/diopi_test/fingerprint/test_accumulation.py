@@ -17,11 +17,13 @@ Add = Callable[[Array, Array], Array]
 
 
 def measure(vendor: Vendor, probe: Probe, dtype: Dtype) -> Mapping[str, str]:
+    """Return the observations of a probe on a vendor."""
     with vendor.open_device() as device:
         return probe.observations(vendor, device, [dtype])
 
 
 def sequential(terms: Sequence[Array], add: Add = np.add) -> Array:
+    """Add the terms in order."""
     total = terms[0]
     for term in terms[1:]:
         total = add(total, term)
@@ -29,15 +31,18 @@ def sequential(terms: Sequence[Array], add: Add = np.add) -> Array:
 
 
 def pairwise(terms: Sequence[Array], add: Add = np.add) -> Array:
+    """Add the sums of the two halves of the terms, recursively."""
     half = len(terms) // 2
     return add(pairwise(terms[:half], add), pairwise(terms[half:], add)) if half else terms[0]
 
 
 def lanes(terms: Sequence[Array], add: Add = np.add) -> Array:
+    """Add the terms in eight interleaved sums, as vector registers do."""
     return pairwise([sequential(terms[lane::8], add) for lane in range(8)], add)
 
 
 def exactly(terms: Sequence[Array]) -> Array:
+    """Return the correctly rounded sums of the columns."""
     import math
 
     return np.array([math.fsum(column) for column in np.stack(terms).astype(np.float64).reshape(len(terms), -1).T])
@@ -155,6 +160,7 @@ def multiplying(dot: Callable[[Array, Array], Array]) -> Vendor:
 
 
 def plain(a: Array, b: Array) -> Array:
+    """Return a dot product with rounded products, added in order."""
     return sequential(list(a * b))
 
 
@@ -167,6 +173,7 @@ def fused(a: Array, b: Array) -> Array:
 
 
 def wide(a: Array, b: Array) -> Array:
+    """Return a dot product that is computed in float32, added pairwise."""
     return pairwise(list(a.astype(np.float32) * b.astype(np.float32)))
 
 

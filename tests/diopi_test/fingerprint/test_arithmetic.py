@@ -21,11 +21,13 @@ from lib_rt.dtypes import from_numpy, to_numpy
 
 
 def measure(vendor: Vendor, probe: Probe, *dtypes: Dtype) -> Mapping[str, str]:
+    """Return the observations of a probe on a vendor."""
     with vendor.open_device() as device:
         return probe.observations(vendor, device, dtypes)
 
 
 def probe_of(probes: Sequence[Probe], function: str, *dtypes: Dtype) -> Probe:
+    """Return the probe of a function, and of a variant with these element types if there are any."""
     return next(probe for probe in probes if probe.function == function and (not dtypes or dtypes in probe.variants))
 
 
@@ -39,10 +41,13 @@ def zero(x: Array) -> Array:
 
 
 def positive_zero(x: Array) -> Array:
+    """Replace subnormal numbers by +0."""
     return np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.zeros_like(x), x)
 
 
 def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]) -> Vendor:
+    """Return a vendor that changes the factors before, and the product after a multiplication."""
+
     def mul(input: Array, other: Array) -> Array:
         return after(before(input) * before(other))
 
@@ -112,6 +117,8 @@ Cast = Callable[[Array, ResultSpec], Array]
 
 
 def casting(cast: Cast) -> Vendor:
+    """Return a vendor with this conversion of element types."""
+
     def convert(input: Array, *, out: ResultSpec) -> Array:
         return cast(input, out)
 
@@ -119,11 +126,13 @@ def casting(cast: Cast) -> Vendor:
 
 
 def measure_cast(cast: Cast, source: Dtype, target: Dtype) -> Mapping[str, str]:
+    """Return the observations about a conversion between two element types."""
     probes = [*conversions.TO_FLOATS, *conversions.TO_INTEGERS, *conversions.TO_BOOL]
     return measure(casting(cast), probe_of(probes, "diopiCastDtype", source, target), source, target)
 
 
 def nearest(input: Array, out: ResultSpec) -> Array:
+    """Convert with rounding to nearest."""
     return input.astype(to_numpy(out.dtype))
 
 
@@ -133,15 +142,18 @@ def truncated(input: Array, out: ResultSpec) -> Array:
 
 
 def saturated(input: Array, out: ResultSpec) -> Array:
+    """Convert to float16 with saturation instead of overflow."""
     largest = np.finfo(np.float16).max
     return np.clip(input, -largest, largest).astype(np.float16)
 
 
 def without_subnormals(input: Array, out: ResultSpec) -> Array:
+    """Convert to float16 and flush subnormal results to zero."""
     return zero(input.astype(np.float16))
 
 
 def by_way_of_float32(input: Array, out: ResultSpec) -> Array:
+    """Convert to float16 through float32, which rounds twice."""
     return input.astype(np.float32).astype(np.float16)
 
 
@@ -229,10 +241,12 @@ def test_rules_of_conversions_to_bool_are_detected() -> None:
 
 
 def twice_rounded(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    """Compute `diopiAddcmul` with a rounded product."""
     return input + tensor1.dtype.type(value) * tensor1 * tensor2
 
 
 def once_rounded(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    """Compute `diopiAddcmul` with an exact product, as a fused operation does."""
     wide = np.longdouble
     return (input.astype(wide) + value * tensor1.astype(wide) * tensor2.astype(wide)).astype(input.dtype)
 
@@ -268,14 +282,17 @@ def test_a_wrong_multiply_add_is_shown() -> None:
 
 
 def canonical(x: Array) -> Array:
+    """Replace every NaN by the default NaN."""
     return np.where(np.isnan(x), np.array(np.nan, x.dtype), x)
 
 
 def first_nan(input: Array, other: Array) -> Array:
+    """Multiply; if both factors are NaN, return the first one."""
     return np.where(np.isnan(input), input, np.where(np.isnan(other), other, input * other))
 
 
 def second_nan(input: Array, other: Array) -> Array:
+    """Multiply; if both factors are NaN, return the second one."""
     return first_nan(other, input)
 
 
@@ -347,14 +364,17 @@ def test_nan_in_conversions_is_reported() -> None:
 
 
 def quotient(input: Array, other: Array) -> Array:
+    """Divide in float64 and round the quotient."""
     return (input.astype(np.float64) / np.asarray(other, np.float64)).astype(input.dtype)
 
 
 def by_inverse(input: Array, other: Array) -> Array:
+    """Multiply by the rounded reciprocal."""
     return input * (1 / np.asarray(other, input.dtype)).astype(input.dtype)
 
 
 def one_off(input: Array, other: Array) -> Array:
+    """Divide, and make one quotient wrong by one ulp."""
     result = quotient(input, other)
     result[100] = np.nextafter(result[100], np.inf, dtype=result.dtype)
     return result

@@ -20,6 +20,7 @@ TINY = float(np.finfo(np.float32).tiny)
 
 
 def run_calls(vendor: BaseVendor) -> Mapping[str, Array]:
+    """Return the results of products and convolutions of a vendor by name."""
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((40, 70), (70, 30)))
     x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 8, 15, 17), (6, 4, 3, 3)))

@@ -13,12 +13,15 @@ from diopi_test.fingerprint.samples import SIZE, significands, sweep
 
 
 def measure(vendor: Vendor, function: str, dtype: Dtype) -> Mapping[str, str]:
+    """Return the observations of the probe of an elementary function."""
     probe = next(probe for probe in PROBES if probe.function == function)
     with vendor.open_device() as device:
         return probe.observations(vendor, device, [dtype])
 
 
 def in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return a function that computes in float64 and rounds the result."""
+
     def compute(input: Array) -> Array:
         return function(input.astype(np.float64)).astype(input.dtype)
 

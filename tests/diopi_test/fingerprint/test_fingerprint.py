@@ -31,10 +31,12 @@ ONE_PROBE_PER_FAMILY = {family: probes[:1] for family, probes in FAMILIES.items(
 
 
 def refusals(fingerprint: Fingerprint, function: str) -> set[str | None]:
+    """Return the reasons why probes of a function have no result."""
     return {finding.observations.get(NO_RESULT) for finding in fingerprint.results if finding.function == function}
 
 
 def text(fingerprint: Fingerprint) -> str:
+    """Return the printed fingerprint."""
     console = Console(width=200, record=True, file=StringIO())
     print_fingerprint(fingerprint, console)
     return console.export_text()
@@ -159,6 +161,7 @@ def test_variants_are_described_in_words() -> None:
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run `diopi-test fingerprint` in a new process."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(
         [sys.executable, "-m", "diopi_test", "fingerprint", *map(str, arguments)],

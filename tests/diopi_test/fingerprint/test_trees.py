@@ -23,6 +23,7 @@ def sizes_in(tree: Tree) -> Sizes:
 
 
 def random_tree(terms: Sequence[int], chance: random.Random, max_children: int) -> Tree:
+    """Return a random tree of additions of these terms."""
     if len(terms) == 1:
         return terms[0]
     cuts = sorted(chance.sample(range(1, len(terms)), min(chance.randint(1, max_children - 1), len(terms) - 1)))

@@ -29,11 +29,13 @@ WORDS = ("--function", FUNCTION, "--rounds", 3, "--seed", 3)
 
 
 def fuzz(vendor: str, folder: Path, *words: object) -> Result:
+    """Fuzz a faulty vendor and write the minimized failures to a folder."""
     command = ("fuzz", "--vendor", f"narrow:{vendor}", "--output", folder, *(words or WORDS))
     return CliRunner().invoke(main, [str(word) for word in command])
 
 
 def found(folder: Path) -> list[BaselineCase]:
+    """Return the minimized failures in a folder."""
     return list(open_level(folder / "smoke").open(FUNCTION))
 
 
@@ -126,6 +128,7 @@ def test_long_sizes_are_near_powers_of_two_and_the_largest_grid() -> None:
 
 
 def run_words(vendor: str, folder: Path) -> list[str]:
+    """Return the words of the command that runs the failures of a folder."""
     words = ["run", "--vendor", f"narrow:{vendor}", "--data", folder, "--function", FUNCTION, "-n", 1]
     return [str(word) for word in words]
 
@@ -153,6 +156,7 @@ def test_a_seed_repeats_the_search(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def arrays(case: BaselineCase) -> list[Any]:
+    """Return the values of all tensor arguments of a case."""
     return [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
 
 

@@ -20,6 +20,7 @@ from diopi_test.oracle.records import BaselineCase, Expected
 
 
 def call(function: str, domains: Mapping[str, Domain], shape: tuple[int, ...] = (40,), **attributes: Any) -> Case:
+    """Return a case with tensors from these domains."""
     tensors = {name: TensorSpec(shape, Dtype.float32, domain) for name, domain in domains.items()}
     return Case("float32-drawn#1", Dtype.float32, {**tensors, **attributes})
 
@@ -64,6 +65,7 @@ TOO_FEW_FEATURES = Case(
 
 
 def expected(case: BaselineCase, name: str = "out") -> Expected:
+    """Return an expected result of a case that has exactly one valid result."""
     result = case.expected[name]
     assert isinstance(result, Expected)
     return result

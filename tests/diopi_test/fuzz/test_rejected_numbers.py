@@ -29,6 +29,7 @@ Call = Callable[[Any, int], Any]
 
 
 def _first_place(shape: tuple[int, ...]) -> Any:
+    """Return indices that are all 0."""
     return torch.zeros(shape, dtype=torch.int64)
 
 
@@ -96,6 +97,7 @@ CALLS: dict[str, tuple[dict[str, Any], str, Call]] = {
 
 
 def _case(call: str, dtype: Dtype, number: int) -> tuple[str, Case]:
+    """Return the name of a tensor argument and a case with an attribute that the element type can't represent."""
     arguments, name, _ = CALLS[call]
     prototype = lookup(call.split(",")[0])
     tensor = next(p.name for p in prototype.arguments if p.is_tensor)

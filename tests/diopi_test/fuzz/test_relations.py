@@ -13,14 +13,17 @@ from diopi_test.fuzz.relations import relations_of
 
 
 def holds(function: str, case: Case) -> bool:
+    """Return whether a case satisfies all relations of its function."""
     return relations_of(knowledge_of(function)).are_satisfied(case.arguments, [])
 
 
 def first(function: str) -> Case:
+    """Return the first known case of a function."""
     return knowledge_of(function).cases[0]
 
 
 def reshaped(case: Case, **shapes: tuple[int, ...]) -> Case:
+    """Return a case in which these tensors have other shapes."""
     tensors = {name: replace(tensor_of(case.arguments[name]), shape=shape) for name, shape in shapes.items()}
     return replace(case, arguments={**case.arguments, **tensors})
 

@@ -19,6 +19,7 @@ def test_sizes_approach_the_smallest_size_that_fails(size: int, sizes: list[int]
 
 
 def first_of(function: str, least_rank: int) -> Case:
+    """Return the first known case with at least this rank."""
     return next(
         case
         for case in knowledge_of(function).cases

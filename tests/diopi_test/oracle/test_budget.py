@@ -23,6 +23,8 @@ def tensor(values: Any, dtype: Dtype = Dtype.float32) -> TensorData:
 
 
 def amplification(function: Any, values: Mapping[str, Any], dtype: Dtype = Dtype.float32) -> np.ndarray:
+    """Return the largest change of each result element when the inputs move by half an ulp."""
+
     def evaluate(plain: Mapping[str, Any]) -> list[np.ndarray]:
         return [np.asarray(function(**plain))]
 

@@ -80,6 +80,7 @@ def test_reference_receives_converted_arguments(call: str) -> None:
 
 
 def expected_of(function: str, arguments: dict[str, Any], result: Dtype | None = None) -> Any:
+    """Return the expected results of a function and the input from which they were computed."""
     case = Case("float32-case", F32, arguments, results={"out": ResultOverride(result, shape=())} if result else {})
     computed = compute_baseline_case(lookup(function), case)
     (expected,) = computed.expected.values()

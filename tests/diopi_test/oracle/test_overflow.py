@@ -36,6 +36,7 @@ def expected(function: str, dtype: Dtype = Dtype.float32, **arguments: Any) -> E
 
 
 def is_open(result: Expected) -> list[bool]:
+    """Return for each element whether its value is unspecified."""
     specified = np.ones(result.values.shape, bool) if result.specified is None else result.specified
     return [not known for known in np.ravel(specified)]
 
@@ -99,12 +100,14 @@ def test_only_elements_that_overflow_are_open() -> None:
 
 
 def ranged(values: Any) -> Any:
+    """Return an array in which numbers of at least 100 are infinite."""
     array = np.array(values).view(RangedArray)
     array.bound = 100.0
     return array
 
 
 def limited(array: Any) -> NDArray[Any]:
+    """Return the values of an array without its range."""
     bare: NDArray[Any] = np.asarray(array).view(np.ndarray)
     return bare
 

@@ -16,6 +16,7 @@ from diopi_test.oracle.records import Expected
 
 
 def repeated_case(function: str, label: str, *shape: int) -> Case:
+    """Return a case whose tensors have this shape and repeat their values."""
     base = next(case for case in select_cases(function, "full") if case.label == label)
     return reshape(base, shape, f"{base.dtype.name}-repeated")
 

@@ -29,6 +29,7 @@ ORIGINAL_NETWORKS = (
 
 
 def imported(folder: Path, dictionary: str, function: str = "relu") -> ImportSummary:
+    """Import a dictionary of networks of the original suite."""
     path = folder / f"{dictionary}.py"
     path.write_text(ENTRIES.format(name=dictionary, function=function))
     return import_files([path], folder / "out", lambda *done: None)

@@ -19,6 +19,7 @@ configs = {
 
 
 def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> ImportSummary:
+    """Import a device configuration and the configuration of the cases."""
     paths = [folder / "device_configs.py", folder / "configs.py"]
     paths[0].write_text(f"import numpy as np\n{before}device_configs = {{\n{entries}\n}}")
     paths[1].write_text(cases)
@@ -26,6 +27,7 @@ def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = ""
 
 
 def patterns(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> list[str]:
+    """Return the patterns of the imported waivers."""
     found = imported(folder, entries, cases=cases, before=before)
     assert found.not_translated == []
     return [waiver.pattern for waiver in found.waivers]

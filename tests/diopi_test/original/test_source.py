@@ -11,12 +11,14 @@ from diopi_test.original.source import Generated, NotRead, Skipped, Source, Sour
 
 
 def read(folder: Path, text: str) -> Source:
+    """Read a configuration with this text."""
     path = folder / "configs.py"
     path.write_text(text, "utf-8")
     return read_source(path)
 
 
 def value(folder: Path, expression: str) -> Any:
+    """Return the value as which an expression of a configuration is read."""
     (entry,) = read(folder, f"known = [1, 2]\nconfigs = {{'a': dict(x={expression})}}").entries
     return entry.content["x"]
 

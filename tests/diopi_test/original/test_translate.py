@@ -25,6 +25,7 @@ INPUT = f"tensor_para=dict({RANDN}, args=[dict(ins=['input'], shape=((2, 3),))])
 
 
 def imported(folder: Path, *entries: str) -> ImportSummary:
+    """Import these entries of a configuration."""
     path = folder / "configs.py"
     path.write_text(
         "import numpy as np\nconfigs = {\n" + ",\n".join(f"'{i}': {e}" for i, e in enumerate(entries)) + "}"

@@ -20,6 +20,7 @@ OPERATORS = [name for name in header_order()["functions.h"] if name not in QUERI
 
 @cache
 def rows() -> dict[str, dict[str, Any]]:
+    """Return the rows of the inventory by function."""
     return {row["function"]: row for row in list_functions()}
 
 

@@ -43,16 +43,19 @@ def records_with(function: str, change: Change) -> list[CaseRecord]:
 
 
 def causes_with(function: str, change: Change) -> list[Cause]:
+    """Return the causes that a run finds if a bug changes the results of a function."""
     return list(assign_groups(records_with(function, change))[1])
 
 
 def tensor(case: BaselineCase, name: str = "input") -> Array:
+    """Return the values of a tensor argument."""
     argument = case.arguments[name]
     assert isinstance(argument, BaselineTensor)
     return argument.values
 
 
 def inaccurate_below_minus_3(result: Array, case: BaselineCase) -> Array:
+    """Make results increasingly wrong for inputs below −3."""
     if case.dtype not in (Dtype.float32, Dtype.float64):
         return result
     distance: Array = np.clip(-3 - tensor(case), 0, 100)

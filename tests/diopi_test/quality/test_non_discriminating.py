@@ -34,6 +34,7 @@ def tensor(domain: Domain, *shape: int, dtype: Dtype = Dtype.float32) -> TensorS
 
 
 def literal(*values: float) -> Domain:
+    """Return a domain that returns these values."""
     return lambda rng, count, dtype: np.array(values)
 
 
@@ -164,6 +165,7 @@ def test_tensors_may_have_no_effect_if_results_are_omitted() -> None:
 
 
 def leaky_relu(slope: float, domain: Domain) -> ExaminedCase:
+    """Return an examined case of leaky ReLU."""
     return examine("diopiLeakyRelu", input=tensor(domain, 9), negative_slope=slope)
 
 
@@ -275,6 +277,7 @@ def _reasons() -> dict[tuple[str, str], list[str]]:
 
 
 def _examine_all(function: str) -> list[ExaminedCase]:
+    """Return the examined cases of a function."""
     return [
         ExaminedCase(case, compute_baseline_case(lookup(function), case)) for case in select_cases(function, "full")
     ]
@@ -291,10 +294,12 @@ def _is_needed(functions: Sequence[str], reason: str) -> bool:
 
 
 def _find_in_single_cases(cases: Iterator[ExaminedCase]) -> Iterator[ExaminedCase]:
+    """Yield the cases that a rule finds when it examines each case on its own."""
     return (found for case in cases for found, _ in rules.apply_rules([case]))
 
 
 def _examine_with_reason(function: str, reason: str) -> Iterator[ExaminedCase]:
+    """Yield the examined cases that state this reason."""
     for case in select_cases(function, "full"):
         if case.non_discriminating == reason:
             yield ExaminedCase(case, compute_baseline_case(lookup(function), case))

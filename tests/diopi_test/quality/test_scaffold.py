@@ -72,6 +72,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def run(clone: Path, *arguments: str) -> str:
+    """Run a command of the suite in a copy of the repository and return its output."""
     measuring = "COVERAGE_"  # variables that would measure the coverage of the copy, too
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(measuring)}
     environment = {**inherited, "PYTHONPATH": str(clone)}

@@ -20,6 +20,7 @@ UNCHANGED = case_record("diopiMul[float32-y]", "passed")
 
 
 def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> ReportComparison:
+    """Compare two reports that contain this case and an unchanged one."""
     reports = (report_of([UNCHANGED, *([case] if case else [])]) for case in (before, after))
     return compare(*reports, factor)
 
@@ -59,6 +60,7 @@ def test_accepted_negative_cases_do_not_change_the_exit_status() -> None:
 
 
 def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
+    """Return a passed case that uses this share of its budget."""
     return replace(
         case_record(NAME, "passed", "", CheckResult(check="values", passed=True, ratio=ratio)), seconds=seconds
     )

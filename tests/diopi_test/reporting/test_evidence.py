@@ -35,6 +35,7 @@ HEADER = to_json(RunOptions(vendor="small").header(DIGEST))
 
 
 def log_of(*more: bytes, verdict: str = "failed", numerics: Numerics = IEEE) -> bytes:
+    """Return the log of a run with two cases."""
     cases = [CASES[0], case_record(CASES[1].id, verdict)]
     entries = [
         LogRecord("run", HEADER),
@@ -48,10 +49,12 @@ def log_of(*more: bytes, verdict: str = "failed", numerics: Numerics = IEEE) -> 
 
 
 def members() -> dict[str, bytes]:
+    """Return the files of a correct archive by name."""
     return dict(evidence.pack(log_of(), SEALED))
 
 
 def problems(content: bytes) -> list[str]:
+    """Return the problems of an archive."""
     return list(Archive(content).problems())
 
 
@@ -81,6 +84,8 @@ def test_an_unchanged_archive_is_accepted() -> None:
 
 
 def change(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
+    """Return a forgery that replaces bytes of a file of the archive."""
+
     def changed(parts: dict[str, bytes]) -> None:
         assert old in parts[name]
         parts[name] = parts[name].replace(old, new)
@@ -97,24 +102,29 @@ def relisted(parts: dict[str, bytes]) -> None:
 
 
 def forged_report(parts: dict[str, bytes]) -> None:
+    """Change the number of failures in the report, and list the new digest."""
     change("report.json", b'"failed": 1', b'"failed": 0')(parts)
     relisted(parts)
 
 
 def forged_status(parts: dict[str, bytes]) -> None:
+    """Change the exit status in the index."""
     change(INDEX, b'"exit_status": 1', b'"exit_status": 0')(parts)
 
 
 def another_log(parts: dict[str, bytes]) -> None:
+    """Replace the log by the log of a run without failures."""
     parts[LOG] = log_of(verdict="passed")
 
 
 def edited_log(parts: dict[str, bytes]) -> None:
+    """Change a verdict in the log, and list the new digest."""
     change(LOG, b'"verdict":"failed"', b'"verdict":"passed"')(parts)
     relisted(parts)
 
 
 def other_baseline(parts: dict[str, bytes]) -> None:
+    """Replace the manifest by the manifest of another baseline."""
     body = BODY + b'"other": 1,\n'
     parts[MANIFEST] = body + f'"sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
     relisted(parts)
@@ -144,6 +154,7 @@ def test_a_changed_member_is_named(done: Callable[[dict[str, bytes]], object], m
 
 
 def packed_by_others(parts: Mapping[str, bytes], **options: Any) -> bytes:
+    """Return an archive that another program packed."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", **options) as file:
         for name, data in parts.items():

@@ -16,6 +16,7 @@ from diopi_test.results.records import CaseRecord
 
 
 def document(cases: Sequence[CaseRecord]) -> ElementTree.Element:
+    """Return the JUnit XML of a report with these cases."""
     return ElementTree.fromstring(junit(report_of(cases)))
 
 

@@ -33,6 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def record(case: Collected, verdict: str = "passed") -> CaseRecord:
+    """Return the record of a case with this verdict."""
     return case.record(Outcome(verdict=Verdict[verdict]), 0.5)
 
 
@@ -44,12 +45,14 @@ def records(data: Path, function: str, **verdicts: str) -> list[CaseRecord]:
 
 
 def compare(data: Path, claims: list[Claim], cases: list[CaseRecord]) -> ClaimsReport:
+    """Compare claims with the verdicts of these cases."""
     report = compare_claims(claims, cases, sorted((data / "smoke").glob("*.h5")))
     assert report is not None
     return report
 
 
 def found(uses: Any) -> set[tuple[str, str]]:
+    """Return the functions and element types of uses."""
     return {(use.function, use.dtype.name) for use in uses}
 
 

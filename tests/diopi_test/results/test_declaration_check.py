@@ -23,12 +23,14 @@ CRASHED = UnmeasuredField("convolutions", "crashed: signal 11")
 
 
 def check(*contradictions: Contradiction, measured: int = 1, unmeasured: int = 0) -> DeclarationCheck:
+    """Return a declaration check with these numbers of entries."""
     return DeclarationCheck(
         measured=("float32_products",) * measured, contradictions=contradictions, unmeasured=(CRASHED,) * unmeasured
     )
 
 
 def report(found: DeclarationCheck | None) -> Report:
+    """Return a report for TF32 with this declaration check."""
     declared = report_of([case_record("diopiRelu[float32-a]", "passed")], numerics=find_numerics("tf32"))
     return replace(declared, declaration_check=found)
 
@@ -58,6 +60,7 @@ def test_the_verdict_mentions_contradictions() -> None:
 
 
 def to_terminal(report: Report) -> str:
+    """Return the summary of a report as the terminal shows it."""
     console = Console(record=True, width=200)
     show(report, console)
     return console.export_text()

@@ -15,6 +15,7 @@ from diopi_test.results.records import CaseRecord
 
 
 def case(name: str, seconds: float, timing: Timing | None = None) -> CaseRecord:
+    """Return a passed case with this duration."""
     return replace(case_record(name, "passed"), seconds=seconds, timing=timing)
 
 

@@ -23,6 +23,7 @@ ENTRIES = [LogRecord("run", {"a": 1}), LogRecord("case", {"text": "\udc80 …"})
 
 
 def write(path: Path, *entries: LogRecord, resumed: bool = False) -> LogWriter:
+    """Write records to a log."""
     writer = LogWriter(path, resumed=resumed)
     for entry in entries:
         writer.write(entry.kind, entry.content)

@@ -17,6 +17,7 @@ CALLS = BlockedCalls(cases=2, steps=10)
 
 
 def outline(stages: Sequence[Stage]) -> list[tuple[list[str], tuple[str, ...]]]:
+    """Return the names of the obstacles and the networks of each stage."""
     return [([entry.obstacle.name for entry in stage.obstacles], stage.networks) for stage in stages]
 
 

@@ -79,6 +79,7 @@ WAIVERS = Waivers(
 
 @pytest.fixture
 def waived() -> Report:
+    """Return a report with waived cases."""
     ended = [case_record("diopiAdd[a]", "failed"), case_record("diopiSub[a]", "failed", "off by one")]
     ended += [case_record(f"diopiMul[{number}]", "passed") for number in range(6)]
     report = report_of([WAIVERS.apply(record) for record in ended])

@@ -32,6 +32,7 @@ def ended(name: str, **verdicts: Verdict) -> Iterator[CaseRecord]:
 
 
 def only(cases: Iterator[CaseRecord], level: str = LEVEL) -> ModelReport:
+    """Return the report of the only network."""
     (report,) = model_reports(level, cases)
     return report
 

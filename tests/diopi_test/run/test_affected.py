@@ -50,6 +50,7 @@ def test_functions_of_the_same_module_and_of_modules_that_import_it_are_affected
 
 
 def log_of(sources: VendorSources, digest: str = "") -> LogContent:
+    """Return the log of a run with these sources of the vendor."""
     records = [
         case_record("diopiAdd[a]", "failed"),
         case_record("diopiRelu[a]", "passed"),
@@ -66,10 +67,12 @@ def log_of(sources: VendorSources, digest: str = "") -> LogContent:
 
 
 def version(sources: VendorSources, library: str = "", baseline: str = "baseline") -> VendorVersion:
+    """Return a version of the vendor."""
     return VendorVersion(library=library, baseline=baseline, sources=sources)
 
 
 def changed(**digests: str) -> VendorSources:
+    """Return sources of the vendor in which these modules have other digests."""
     modules = {
         f"chip.{name}": SourceModule(digest=digest, imports=SOURCES.modules[f"chip.{name}"].imports)
         for name, digest in digests.items()

@@ -52,17 +52,20 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, marks: Path) -> Iterator[LocalCluster]:
+    """Start a cluster of three local workers."""
     with local_cluster(tmp_path_factory.mktemp("cluster"), 3, LEAVING_FOLDER=str(marks)) as local:
         yield local
 
 
 def diopi_test(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run the command `diopi-test` in a new process."""
     command = [sys.executable, "-m", "diopi_test", *map(str, words)]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=variables)
 
 
 def due_cases(data: Path, expression: str = "") -> list[ScheduledCase]:
+    """Return the cases whose ID contains a text."""
     level = open_level(data / "smoke")
     return [
         ScheduledCase(level.path(case.function), case, level.sha256(case.function))
@@ -72,10 +75,12 @@ def due_cases(data: Path, expression: str = "") -> list[ScheduledCase]:
 
 
 def one_by_one(scheduled: list[ScheduledCase]) -> list[list[ScheduledCase]]:
+    """Return batches of one case each."""
     return [[item] for item in scheduled]
 
 
 def is_alive(process: int) -> bool:
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -73,10 +73,12 @@ def wait_for(tmp_path: Path) -> None:
 
 
 def processes(tmp_path: Path) -> Iterator[int]:
+    """Yield the numbers of the processes that the vendor recorded."""
     return (int(path.name) for path in tmp_path.iterdir() if path.name.isdigit())
 
 
 def is_alive(process: int) -> bool:
+    """Return whether a process exists and is not a zombie."""
     status = Path(f"/proc/{process}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -175,6 +177,7 @@ def test_workers_that_do_not_start_end_the_run(data: Path, tmp_path: Path) -> No
 
 
 def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) -> LogContent:
+    """Return the content of a log in which only some cases have verdicts."""
     recorder = RunOptions(vendor="any").recorder(LogWriter(folder / "log"))
     recorder.begin("")
     recorder.schedule([case.id for case in collected])

@@ -45,6 +45,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def debugged(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[str]:
+    """Run a case in a script that debugs it."""
     script = file.with_name("script.py")
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -35,6 +35,7 @@ def calls(case: BaselineCase, corrupt: Any = lambda arguments: None) -> Mapping[
 
 
 def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and the information of a dumped case."""
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     return arrays, json.loads(str(arrays.pop("info")), parse_constant=pytest.fail)

@@ -21,6 +21,7 @@ FUNCTIONS = ("diopiAbs", "diopiCos", "diopiErf", "diopiExp", "diopiFloor", "diop
 
 
 def failure(number: int, message: str = "ErrorOccurred: could not create an engine") -> CaseRecord:
+    """Return a failed case with this message, each number with another function."""
     return case_record(f"{FUNCTIONS[number % len(FUNCTIONS)]}[float32-{number}]", "failed", message)
 
 

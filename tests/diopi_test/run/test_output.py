@@ -16,16 +16,19 @@ needs_a_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may write ever
 
 
 def mode(path: Path) -> int:
+    """Return the permissions of a file."""
     return stat.S_IMODE(path.stat().st_mode)
 
 
 def device(path: Path, like: str) -> Path:
+    """Create a device file like another one."""
     os.mknod(path, stat.S_IFCHR | 0o666, os.stat(like).st_rdev)
     return path
 
 
 @pytest.fixture
 def umask() -> object:
+    """Set the file mode creation mask 027 during a test."""
     before = os.umask(0o027)
     yield
     os.umask(before)

@@ -21,6 +21,7 @@ from diopi_test.waivers.tables import TableError
 
 
 def planned(tmp_path: Path, text: str) -> tuple[PlannedRun, ...]:
+    """Return the runs of a plan with this text."""
     path = tmp_path / "plan.toml"
     path.write_text(text, "utf-8")
     return read_plan(path)

@@ -12,6 +12,7 @@ from diopi_test.run.progress import VisibleProgress
 
 
 def progress_of_three_steps(*, is_terminal: bool, period: float) -> str:
+    """Return the output of a progress display for three steps."""
     file = StringIO()
     with VisibleProgress(Console(file=file, force_terminal=is_terminal, width=100), period) as progress:
         task = progress.add_task("running [all]", total=3)

@@ -23,6 +23,7 @@ from diopi_test.run.run_case import run_case
 
 @cache
 def cases(function: str) -> dict[str, BaselineCase]:
+    """Return all computed cases of a function by label."""
     prototype = lookup(function)
     return {case.label: compute_baseline_case(prototype, case) for case in select_cases(function, "full")}
 
@@ -45,6 +46,7 @@ def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
 
 
 def corrupted(corrupt: Any) -> Vendor:
+    """Return a vendor that corrupts the expected results."""
     return faulty.FaultyVendor("faulty", corrupt)
 
 

@@ -26,6 +26,7 @@ FUNCTIONS = ("diopiMul", "diopiAdd", "diopiSub")
 
 
 def compute(name: str, first: Any, second: Any, factor: Scalar | None = None) -> Any:
+    """Return the product, sum or difference of two arrays."""
     if name == "diopiMul":
         return first * second
     scaled = second * (factor.number if factor is not None else 1)
@@ -39,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def load_chain(folder: Path, label: str, count: int = 4) -> LoadedCase:
+    """Load the stored chain of `diopiMul` with this label."""
     path = folder / "diopiMul.h5"
     collected = next(case for case in collect_file(path) if case.label == label)
     assert (collected.case_class, collected.dtype) == (CaseClass.concurrent, "")
@@ -46,6 +48,7 @@ def load_chain(folder: Path, label: str, count: int = 4) -> LoadedCase:
 
 
 def chain_of(folder: Path, label: str, count: int = 4) -> Chain:
+    """Return the chain of calls of a loaded case."""
     chain = load_chain(folder, label, count).chain
     assert chain is not None
     return chain

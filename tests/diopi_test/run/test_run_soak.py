@@ -169,6 +169,7 @@ def load_soak_test(folder: Path, count: int, seconds: float = 100.0) -> LoadedCa
 
 
 def run_vendor(vendor: BaseVendor, folder: Path, count: int, seconds: float = 100.0) -> Outcome:
+    """Run a soak test of `diopiMul` on a vendor."""
     test = load_soak_test(folder, count, seconds).soak
     assert test is not None
     with vendor.open_device() as device:
@@ -176,6 +177,7 @@ def run_vendor(vendor: BaseVendor, folder: Path, count: int, seconds: float = 10
 
 
 def failed_check(outcome: Outcome) -> CheckResult:
+    """Return the only failed check of a failed case."""
     assert outcome.verdict is Verdict.failed
     (failed,) = (result for result in outcome.check_results if not result.passed)
     return failed
@@ -293,6 +295,7 @@ def test_too_few_calls_have_no_windows() -> None:
 
 
 def samples_of(amounts: list[int]) -> list[MemorySample]:
+    """Return memory samples, one after every hundred calls."""
     return [MemorySample(calls=100 * number, memory={RESIDENT: amount}) for number, amount in enumerate(amounts)]
 
 
@@ -312,6 +315,7 @@ def test_growth_in_five_of_eight_windows_is_found() -> None:
 
 
 def iterate_outcomes(folder: Path) -> Iterator[tuple[str, Outcome]]:
+    """Yield a failed check and the outcome of a vendor that fails it."""
     leak = DeviceLeakVendor()
     test = load_soak_test(folder, 200).soak
     assert test is not None

@@ -23,6 +23,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, dict[str, Any]]:
+    """Run the suite with two workers and return its exit status and JSON report."""
     report = tmp_path / "report.json"
     done = run_here("run", "--data", data, "--vendor", vendor, "--json", report, "-n", 2, *more)
     assert report.exists(), done.stdout + done.stderr
@@ -30,6 +31,7 @@ def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, di
 
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
+    """Return the verdicts of a report by case ID."""
     return {case["id"]: case["verdict"] for case in report["cases"]}
 
 

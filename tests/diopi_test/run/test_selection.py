@@ -39,6 +39,7 @@ def selected(**fields: Any) -> list[Collected]:
 
 
 def functions(cases: Sequence[Collected]) -> set[str]:
+    """Return the functions of these cases."""
     return {case.function for case in cases}
 
 
@@ -197,6 +198,7 @@ def test_an_empty_selection_suggests_similar_names(fields: dict[str, Any], messa
 
 
 def report(path: Path, **verdicts: str) -> Path:
+    """Write a report with these verdicts by label, and return its path."""
     path.write_text(
         json.dumps({"cases": [{"id": f"diopiAdd[{label}]", "verdict": verdict} for label, verdict in verdicts.items()]})
     )

@@ -24,6 +24,7 @@ FILE: dict[str, Any] = {"format": FORMAT, "model": "net", "calls": [CALL], "not_
 
 
 def read(folder: Path, content: Any) -> NetworkTrace:
+    """Write a trace and read it again."""
     path = folder / "net.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
     return read_trace(path)

@@ -16,10 +16,12 @@ X = torch.arange(6.0).reshape(2, 3)
 
 
 def calls(run: Callable[[], Any]) -> list[str]:
+    """Return the distinct calls that a program makes."""
     return [call.key for call in model(run).calls]
 
 
 def model(run: Callable[[], Any]) -> NetworkTrace:
+    """Return the trace of a program."""
     with trace_calls() as tracer:
         run()
     return tracer.network_trace("net")

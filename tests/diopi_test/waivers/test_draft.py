@@ -32,10 +32,12 @@ CASES = [
 
 
 def drafted(*cases: CaseRecord) -> str:
+    """Return the drafted waivers of these cases, with their entries uncommented."""
     return uncommented_entries(commented(*cases))
 
 
 def commented(*cases: CaseRecord) -> str:
+    """Return the draft of waivers for these cases."""
     return draft(report_of(sorted(cases, key=lambda case: case.id)))
 
 

@@ -28,10 +28,12 @@ FLAKY = case_record("diopiAdd[float16-plain]", "flaky", "it failed, then it pass
 
 
 def make_waivers(*waivers: Waiver) -> Waivers:
+    """Return waivers that are read from one file."""
     return Waivers(tuple(WaiverRule(waiver, "small.toml") for waiver in waivers), TODAY)
 
 
 def waiver_report(waivers: Waivers, *records: Any) -> WaiverReport:
+    """Return the report about waivers after a run with these cases."""
     report = waivers.report(records)
     assert report is not None
     return report
@@ -39,6 +41,8 @@ def waiver_report(waivers: Waivers, *records: Any) -> WaiverReport:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[str], Path]:
+    """Return a function that writes a file of waivers."""
+
     def write(text: str) -> Path:
         path = tmp_path / "waivers.toml"
         path.write_text(text, "utf-8")
@@ -250,6 +254,7 @@ def cause_of(*records: CaseRecord) -> str:
 
 
 def state_of(waivers: Waivers, *records: CaseRecord) -> WaiverState:
+    """Return the state of the first waiver after a run with these cases."""
     return waiver_report(waivers, *records).entries[0].state
 
 

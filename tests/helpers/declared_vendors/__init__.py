@@ -34,10 +34,12 @@ CORRECTLY_ROUNDED = ("divide", "reciprocal", "sqrt")
 
 
 def _with_products(name: Products, multiply: Multiply) -> EmulatedVendor:
+    """Return a vendor whose matrix products round their factors to this format."""
     return EmulatedVendor(name, Numerics(name=name, float32_products=name), product_replacements(multiply, SINGLE))
 
 
 def _with_errors(name: str, bounds: dict[str, tuple[ErrorBound, ...]]) -> EmulatedVendor:
+    """Return a vendor whose elementary functions have errors up to these bounds."""
     declared = Numerics(name=name, elementary=bounds)
     return EmulatedVendor(name, declared, inexact_replacements(bounds), compositions())
 

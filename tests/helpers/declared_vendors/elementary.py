@@ -51,6 +51,7 @@ def compositions() -> dict[str, Callable[..., Any]]:
 
 
 def _compute_inexactly(name: str, bounds: Sequence[ErrorBound], func: Any, *operands: Any, **keywords: Any) -> Any:
+    """Compute a function and add errors as large as the bounds permit."""
     exact = func(*operands, **keywords)
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if exact.dtype not in (torch.float32, torch.float16, torch.bfloat16) or keywords.get("rounding_mode"):
@@ -109,6 +110,7 @@ def flush_replacements(replacements: Replacements, *, arguments: bool) -> dict[s
 def _compute_flushing(
     arguments: bool, replacement: Replacement | None, func: Any, *operands: Any, **keywords: Any
 ) -> Any:
+    """Compute a function and flush subnormal results, and optionally arguments, to zero."""
     compute = partial(replacement, func) if replacement else func
     values = [flush_to_zero(operand) for operand in operands] if arguments else operands
     return flush_to_zero(compute(*values, **keywords))

@@ -174,6 +174,7 @@ def multiply_in_three_parts(product: Product) -> Tensor:
 
 
 def _split(factor: Tensor) -> tuple[Tensor, Tensor]:
+    """Split a factor into two numbers of eight significant bits each."""
     leading = round_significand(factor, 8)
     return leading, round_significand(factor - leading, 8)
 

@@ -7,6 +7,7 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="package")
 def one_thread() -> Iterator[None]:
+    """Let PyTorch use one thread, so that its results do not depend on the number of cores."""
     torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -84,6 +84,8 @@ def other_weights(patch: Patch, change: Callable[[Engine], Any]) -> None:
 
 
 def weights_rounded_to_bfloat16(patch: Patch) -> None:
+    """Make the runtime round the weights of engines to bfloat16."""
+
     def rounded(array: Any) -> Any:
         return array.astype(ml_dtypes.bfloat16).astype(array.dtype) if array.dtype == np.float32 else array
 
@@ -91,16 +93,19 @@ def weights_rounded_to_bfloat16(patch: Patch) -> None:
 
 
 def weights_of_another_engine(patch: Patch) -> None:
+    """Make the runtime give every engine of a group the weights of the first one."""
     first: dict[str, Any] = {}
     other_weights(patch, lambda engine: first.setdefault(engine.manifest.group, engine.weights))
 
 
 def last_part_dropped(patch: Patch) -> None:
+    """Make the runtime omit the last samples of a batch."""
     parts = Execution._split_batch
     patch.setattr(Execution, "_split_batch", lambda self, batch: parts(self, batch - batch % 4 or batch))
 
 
 def inputs_overwritten(patch: Patch) -> None:
+    """Make the runtime write to its first input."""
     execute = Execution.execute
 
     def careless(self: Any, batch: int, inputs: Any, outputs: Any) -> None:

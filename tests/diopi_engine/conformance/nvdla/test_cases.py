@@ -25,6 +25,7 @@ Patch = pytest.MonkeyPatch
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the loadables of all test networks into a new folder and return it."""
     folder = tmp_path_factory.mktemp("loadables")
     networks.compile_loadables(folder)
     assert {path.name for path in folder.iterdir()} == set(networks.NAMES)
@@ -47,19 +48,23 @@ def test_the_reference_passes(name: str, bench: NvdlaBench) -> None:
 
 
 def memory_of_loadables_not_freed(patch: Patch) -> None:
+    """Make a runtime keep the memory of a network that is unloaded."""
     patch.setattr(NetworkRuntime, "unload", lambda self: setattr(self, "_loaded", None))
 
 
 def memory_of_runtimes_not_freed(patch: Patch) -> None:
+    """Make the library keep the memory of a runtime that is destroyed."""
     patch.setattr(NetworkRuntime, "close", lambda self: None)
 
 
 def bindings_of_the_earlier_load(patch: Patch) -> None:
+    """Make a network that is loaded again keep the bindings of its earlier load."""
     bound: dict[Any, Any] = {}
     patch.setattr(driver, "LoadedNetwork", lambda **fields: LoadedNetwork(**fields, bound=bound))
 
 
 def a_load_replaces_the_network(patch: Patch) -> None:
+    """Make a second load replace the network instead of failing."""
     load = NetworkRuntime.load
 
     def replacing(self: Any, *args: Any) -> None:
@@ -76,14 +81,17 @@ def run_with(patch: Patch, change: Callable[[Any, int, list[Any]], tuple[int, li
 
 
 def second_output_dropped(patch: Patch) -> None:
+    """Make networks compute their last output in a copy that the caller does not see."""
     run_with(patch, lambda _, batch, memories: (batch, [*memories[:-1], memories[-1].copy()]))
 
 
 def inputs_swapped(patch: Patch) -> None:
+    """Make networks read their two inputs in the wrong order."""
     run_with(patch, lambda _, batch, memories: (batch, [memories[1], memories[0], *memories[2:]]))
 
 
 def earlier_inputs(patch: Patch) -> None:
+    """Make networks compute with the inputs of their first execution."""
     cache: dict[Any, list[Any]] = {}
 
     def first(program: Any, batch: int, memories: list[Any]) -> tuple[int, list[Any]]:
@@ -94,10 +102,12 @@ def earlier_inputs(patch: Patch) -> None:
 
 
 def one_sample_of_a_batch(patch: Patch) -> None:
+    """Make networks compute only the first sample of a batch."""
     run_with(patch, lambda _, batch, memories: (1, memories))
 
 
 def outputs_written_beyond_the_batch(patch: Patch) -> None:
+    """Make networks write behind the last sample of the batch."""
     run = Program.run
 
     def padded(self: Any, batch: int, memories: list[Any]) -> None:
@@ -108,18 +118,23 @@ def outputs_written_beyond_the_batch(patch: Patch) -> None:
 
 
 def limit_of_a_heap_ignored(patch: Patch) -> None:
+    """Make allocations ignore the limit of the heap."""
     patch.setattr(HeapSpace, "limit", property(lambda self: 1 << 50, lambda self, _: None), raising=False)
 
 
 def sizes_unchecked(patch: Patch) -> None:
+    """Make the driver accept memory of the wrong size."""
     patch.setattr(driver, "_check_size", lambda *_: None)
 
 
 def overlap_unchecked(patch: Patch) -> None:
+    """Make the kernel run tasks without validating batch, sizes and overlap."""
     patch.setattr(kernel, "_check_task", lambda *_: None)
 
 
 def memory_of_all_runtimes(patch: Patch) -> None:
+    """Make a runtime accept memory that belongs to another runtime."""
+
     def anywhere(self: Any, handle: Any) -> Any:
         return next(
             memory for runtime in RUNTIMES.values() for memory in runtime.memories.values() if memory.handle == handle
@@ -129,14 +144,17 @@ def memory_of_all_runtimes(patch: Patch) -> None:
 
 
 def handles_outlive_what_they_are_of(patch: Patch) -> None:
+    """Make handles of destroyed objects stay valid."""
     patch.setattr(Handles, "remove", lambda self, gone: None)
 
 
 def memory_that_is_bound_is_freed(patch: Patch) -> None:
+    """Make the runtime free memory that is still bound to a network."""
     patch.setattr(NetworkRuntime, "bound", {})
 
 
 def damaged_files_taken(patch: Patch) -> None:
+    """Make the driver report damaged files with an error that does not name the damage."""
     read_engine = driver.read_engine
 
     def careless(data: bytes) -> Any:
@@ -149,15 +167,18 @@ def damaged_files_taken(patch: Patch) -> None:
 
 
 def the_instance_ignored(patch: Patch) -> None:
+    """Make allocations use instance 0 instead of the requested instance."""
     allocate = NetworkRuntime.allocate
     patch.setattr(NetworkRuntime, "allocate", lambda self, instance, size: allocate(self, 0, size))
 
 
 def the_batch_can_not_be_set(patch: Patch) -> None:
+    """Make the driver ignore a new description of a tensor."""
     patch.setattr(driver, "_set_description", lambda *_: None)
 
 
 def one_runtime_for_all(patch: Patch) -> None:
+    """Make every handle refer to the runtime that was created first."""
     patch.setattr(service, "find_runtime", lambda _: next(iter(RUNTIMES.values())))
 
 

@@ -56,6 +56,7 @@ def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def walkthrough(nvdla_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the C++ program that makes the calls of the walkthrough, and return its path."""
     program = tmp_path_factory.mktemp("programs") / "walkthrough"
     return build_program("c++", "c++17", WALKTHROUGH, [nvdla_library], program)
 

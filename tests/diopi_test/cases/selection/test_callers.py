@@ -42,6 +42,7 @@ def cases_in_form(cases: Sequence[Case], **form: Any) -> list[Case]:
 
 
 def shapes(case: Case) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensor arguments by name."""
     return {name: value.shape for name, value in case.arguments.items() if isinstance(value, TensorSpec)}
 
 
@@ -77,6 +78,7 @@ def test_cases_without_sizes_of_1_go_first() -> None:
 
 
 def unfit() -> Iterator[Any]:
+    """Yield cases with shapes of a caller that do not fit the case."""
     yield pytest.param(prompt(), {"query": (1, 1, "num_heads·dim")}, id="other number of elements")
     yield pytest.param(prompt(), {"query": ("A", "B", "C")}, id="several open names")
     yield pytest.param(prompt(), {"query": ("B", "dim")}, id="contradicts an attribute")

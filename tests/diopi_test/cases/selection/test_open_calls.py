@@ -48,11 +48,13 @@ def test_direct_calls_fail_where_the_adapter_converts_first() -> None:
 
 
 def case_of(function: str, label: str = "float32", /, **arguments: object) -> Case:
+    """Return a case with these arguments; the other arguments are None."""
     values = {p.name: arguments.get(p.name) for p in lookup(function).arguments}
     return Case(label, Dtype.float32, values)
 
 
 def spec(dtype: Dtype, *shape: int) -> TensorSpec:
+    """Return a tensor of this type and shape."""
     return TensorSpec(shape, dtype)
 
 

@@ -15,10 +15,12 @@ from diopi_test.oracle.records import Expected
 
 
 def cases(function: str, *labels: str) -> list[Case]:
+    """Return the cases of a function with these labels."""
     return [next(case for case in select_cases(function, "full") if case.label == label) for label in labels]
 
 
 def result_types(function: str, chosen: Sequence[Case]) -> list[Dtype]:
+    """Return the element types of the results of these cases."""
     results = [compute_baseline_case(lookup(function), case).expected["out"] for case in chosen]
     return [result.dtype for result in results if isinstance(result, Expected)]
 

@@ -16,6 +16,7 @@ from diopi_test.traces.files import model_names, shipped_calls
 
 
 def tensor(text: str) -> TracedTensor:
+    """Return the tensor that a text of a trace describes."""
     return TracedTensor.parse(text, "here")
 
 
@@ -122,5 +123,6 @@ def test_baseline_cases_of_a_small_network_can_be_computed() -> None:
 
 
 def size(case: Case) -> int:
+    """Return the number of elements of all tensor arguments."""
     specs = (value for value in case.arguments.values() if isinstance(value, TensorSpec))
     return sum(int(np.prod(spec.shape)) for spec in specs)

@@ -48,6 +48,7 @@ def test_jax_cpu_flushes_subnormal_numbers_and_has_ieee_products() -> None:
 
 
 def largest_ulp(measured: MeasuredNumerics) -> dict[str, float]:
+    """Return the largest measured bound of each elementary function, in ulps."""
     return {name: max(bound.ulp for bound in bounds) for name, bounds in measured.numerics.elementary.items()}
 
 

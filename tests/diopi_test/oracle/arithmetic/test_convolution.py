@@ -30,6 +30,7 @@ class NoSigns:
 
 
 def is_three_by_three(case: BaselineCase) -> bool:
+    """Return whether a case is a 3 × 3 convolution with stride and dilation 1."""
     arguments = case.arguments
     steps = (*arguments["stride"], *arguments["dilation"])
     return arguments["weight"].values.shape[2:] == (3, 3) and set(steps) == {1}
@@ -82,6 +83,7 @@ def compute_forward(case: BaselineCase, correlate: Callable[[Array, Array], Arra
 
 @pytest.fixture(scope="module")
 def cases() -> list[BaselineCase]:
+    """Return the nonempty float32 cases of 3 × 3 convolutions."""
     found = [case for case in cases_of("diopiConvolution2d", "float32") if is_three_by_three(case)]
     return [case for case in found if case.arguments["input"].values.size]
 

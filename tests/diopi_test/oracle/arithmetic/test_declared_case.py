@@ -26,18 +26,21 @@ Array = NDArray[np.float64]
 
 
 def expected_out(case: BaselineCase) -> Expected:
+    """Return the expected result `out` of a case."""
     expected = case.expected["out"]
     assert isinstance(expected, Expected)
     return expected
 
 
 def units(case: BaselineCase) -> Array:
+    """Return the budget units of the result `out`."""
     budget = expected_out(case).budget
     assert budget is not None
     return budget.unit
 
 
 def accumulate_in_float16(case: BaselineCase) -> Array:
+    """Return the matrix product, accumulated in float16."""
     a, b = (case.plain_arguments()[name].astype(np.float16) for name in ("input", "mat2"))
     total = np.zeros((a.shape[0], b.shape[1]), np.float16)
     for k in range(a.shape[1]):
@@ -111,6 +114,7 @@ def test_a_bound_applies_only_in_its_range() -> None:
 
 
 def example(values: list[float], budget: Budget | None) -> Expected:
+    """Return an expected float32 result with this budget."""
     return Expected(values=np.array(values), dtype=Dtype.float32, budget=budget)
 
 

@@ -41,12 +41,14 @@ Array = NDArray[np.float64]
 
 
 def expected_out(case: BaselineCase) -> Expected:
+    """Return the expected result `out` of a case."""
     expected = case.expected["out"]
     assert isinstance(expected, Expected)
     return expected
 
 
 def units(case: BaselineCase) -> Array:
+    """Return the budget units of the result `out`."""
     budget = expected_out(case).budget
     assert budget is not None
     return budget.unit

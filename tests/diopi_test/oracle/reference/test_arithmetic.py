@@ -16,6 +16,7 @@ NAN, INF = math.nan, math.inf
 
 
 def _call(name: str, *arguments: Any) -> Any:
+    """Return the plain result of a reference, without declared terms."""
     function = find_reference(name)
     assert function is not None
     with np.errstate(all="ignore"):

@@ -22,10 +22,12 @@ def rng() -> np.random.Generator:
 
 
 def close(actual: Any, expected: Any) -> None:
+    """Assert that arrays agree to about nine digits."""
     np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 
 def flash(q: Array, k: Array, v: Array, **changes: Any) -> Any:
+    """Return the results of the reference of `diopiFlashAttention` with default options."""
     options = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, "gen": None, **changes}
     gen = options.pop("gen")
     return call("diopiFlashAttention", gen, q, k, v, *options.values())

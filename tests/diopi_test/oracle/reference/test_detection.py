@@ -18,6 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _bin_samples(start: float, extent: float, bins: int, index: int, ratio: int) -> Iterator[float]:
+    """Yield the sample positions of a bin along one axis."""
     count = ratio if ratio > 0 else ceil(extent / bins)
     return (start + index * extent / bins + (i + 0.5) * extent / bins / count for i in range(count))
 
@@ -25,6 +26,7 @@ def _bin_samples(start: float, extent: float, bins: int, index: int, ratio: int)
 def _point_by_point(
     features: Array, rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool
 ) -> Array:
+    """Compute region-of-interest alignment one sample at a time."""
     result = np.zeros((len(rois), features.shape[1], *bins))
     for k, c, p, q in np.ndindex(result.shape):
         sample, x1, y1, x2, y2 = rois[k]

@@ -36,6 +36,7 @@ class Draw:
 
 @pytest.fixture(params=[False, True], ids=["real", "complex"])
 def draw(request: pytest.FixtureRequest) -> Draw:
+    """Return a source of random matrices, real or complex."""
     return Draw(request.param)
 
 

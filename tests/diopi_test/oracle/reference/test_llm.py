@@ -18,6 +18,7 @@ def rng() -> np.random.Generator:
 
 
 def close(actual: Any, expected: Any) -> None:
+    """Assert that arrays agree to about nine digits."""
     np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 

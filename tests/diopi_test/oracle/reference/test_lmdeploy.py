@@ -93,6 +93,7 @@ def rotate_head(x: Array, position: int) -> Array:
 
 
 def angles(position: int) -> list[float]:
+    """Return the rotation angles of a position."""
     return [position / THETA ** (column / WIDTH) for column in range(0, WIDTH, 2)]
 
 

@@ -22,15 +22,18 @@ def rng() -> np.random.Generator:
 
 
 def _rotated_boxes(rng: np.random.Generator, n: int) -> Array:
+    """Return n random rows of center, size and angle."""
     return np.concatenate([rng.uniform(0, 5, (n, 2)), rng.uniform(1, 6, (n, 2)), rng.uniform(-4, 4, (n, 1))], 1)
 
 
 def _rotated_polygon(row: Array) -> Polygon:
+    """Return the polygon of a rotated box."""
     x, y, w, h, angle = row[:5]
     return affinity.rotate(box(x - w / 2, y - h / 2, x + w / 2, y + h / 2), angle, use_radians=True)
 
 
 def _quadrilaterals(rng: np.random.Generator, n: int) -> Array:
+    """Return n random convex quadrilaterals, in alternating directions of rotation."""
     angles = np.sort(rng.uniform(0, 2 * np.pi, (n, 4)))
     corners = rng.uniform(0, 3, (n, 1, 2)) + 3 * np.stack([np.cos(angles), np.sin(angles)], -1)
     corners[::2] = corners[::2, ::-1]
@@ -38,19 +41,23 @@ def _quadrilaterals(rng: np.random.Generator, n: int) -> Array:
 
 
 def _polygon(row: Array) -> Polygon:
+    """Return the polygon with these corners."""
     return Polygon(row.reshape(-1, 2))
 
 
 def _hull(row: Array) -> Any:
+    """Return the convex hull of these points."""
     return MultiPoint(row.reshape(-1, 2)).convex_hull
 
 
 def _ratio(polygon_a: Any, polygon_b: Any, mode: int = 0) -> float:
+    """Return the intersection over union; in mode 1, the intersection over the first area."""
     common = polygon_a.intersection(polygon_b).area
     return common / (polygon_a.area + polygon_b.area - common if mode == 0 else polygon_a.area)
 
 
 def _ratios(ones: Any, polygons_b: Any, mode: int = 0) -> Array:
+    """Return the ratio of each pair of polygons."""
     return np.array([[_ratio(a, b, mode) for b in polygons_b] for a in ones])
 
 
@@ -120,6 +127,7 @@ def test_overlap_of_a_box_with_itself_is_1_and_with_an_empty_box_0(rng: np.rando
 
 
 def _kept_one_by_one(shapes: list[Any], order: Any, threshold: float) -> list[int]:
+    """Return the boxes that non-maximum suppression keeps, found with polygons of shapely."""
     survivors: list[int] = []
     for a in order:
         if all(_ratio(shapes[a], shapes[b]) <= threshold for b in survivors):
@@ -145,6 +153,7 @@ def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float
 
 
 def find_problems(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
+    """Return the problems that the validator of a function finds in a result."""
     completed = CompletedCall(
         arguments=arguments, results={output: np.asarray(result)}, expected={}, dtypes={output: dtype}
     )
@@ -211,6 +220,7 @@ def test_overlaps_of_hulls(rng: np.random.Generator) -> None:
 
 
 def _giou(row: Array, polygon: Array) -> float:
+    """Return the generalized intersection over union of a hull and a polygon."""
     a, b = _hull(row), _polygon(polygon)
     common = a.intersection(b).area
     union, whole = a.area + b.area - common, a.union(b).convex_hull.area

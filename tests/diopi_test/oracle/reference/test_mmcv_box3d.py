@@ -19,11 +19,13 @@ def rng() -> np.random.Generator:
 
 
 def _boxes(rng: np.random.Generator, n: int) -> Array:
+    """Return n random boxes of center, size and heading."""
     places, sizes = rng.uniform(-3, 3, (n, 3)), rng.uniform(2, 6, (n, 3))
     return np.concatenate([places, sizes, rng.uniform(-4, 4, (n, 1))], 1)
 
 
 def _from_above(row: Array, is_rotated: bool = True) -> Polygon:
+    """Return the polygon of a box seen from above."""
     x, y, _, dx, dy, _, heading = row
     upright = box(x - dx / 2, y - dy / 2, x + dx / 2, y + dy / 2)
     return affinity.rotate(upright, heading if is_rotated else 0, use_radians=True)
@@ -61,6 +63,7 @@ def _place(point: Array, row: Array) -> Array | None:
 
 
 def _cloud(rng: np.random.Generator, *shape: int) -> Array:
+    """Return random points."""
     return rng.uniform(-5, 7, (*shape, 3))
 
 
@@ -95,6 +98,7 @@ def _voxels(rois: Array, points: Array, capacity: int) -> dict[tuple[int, ...], 
 
 
 def _pooled(rois: Array, points: Array, features: Array, method: int) -> Any:
+    """Return the result of the reference of `diopiRoiawarePool3dMmcv`."""
     shape = (len(rois), *GRID)
     zeros = (
         np.zeros((*shape, features.shape[1]), int),

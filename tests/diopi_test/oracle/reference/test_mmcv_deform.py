@@ -28,6 +28,7 @@ def sizes(request: pytest.FixtureRequest) -> Any:
 
 
 def result_size(sizes: Any) -> list[int]:
+    """Return the sizes of the result along the spatial axes."""
     (_, _, *lengths), _, kernel, stride, padding, dilation, _, _ = sizes
     axes = zip(lengths, kernel, stride, padding, dilation, strict=True)
     return [(n + 2 * pad - far * (k - 1) - 1) // step + 1 for n, k, step, pad, far in axes]
@@ -63,11 +64,13 @@ WORKSPACE = np.zeros(0)
 
 
 def convolve(sizes: Any, operands: dict[str, Array]) -> Array:
+    """Return the result of the deformable convolution's reference."""
     three = operands["input"], operands["weight"], operands["offset"]
     return np.asarray(call("diopiDeformConvMmcv", WORKSPACE, WORKSPACE, *three, *plain_attributes(sizes)))
 
 
 def modulate(sizes: Any, operands: dict[str, Array], with_bias: bool = True) -> Array:
+    """Return the result of the modulated deformable convolution's reference."""
     five = (operands[name] for name in ("input", "weight", "bias", "offset", "mask"))
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], with_bias
     return np.asarray(call("diopiModulatedDeformConvMmcv", WORKSPACE, WORKSPACE, *five, *attributes))
@@ -186,6 +189,7 @@ LEVELS = np.array([[4, 5], [3, 2]])
 
 
 def attention(seed: int = 0) -> dict[str, Array]:
+    """Return random operands of multi-scale deformable attention."""
     rng = np.random.default_rng(seed)
     shape = (2, 3, 2, 2, 4)
     cells = rng.integers(-1, 5, (*shape, 2)) + rng.uniform(0.1, 0.9, (*shape, 2))
@@ -198,6 +202,7 @@ def attention(seed: int = 0) -> dict[str, Array]:
 
 
 def attend(operands: dict[str, Array], starts: tuple[int, int] = (0, 20)) -> Array:
+    """Return the result of the reference of multi-scale deformable attention."""
     arguments = operands["value"], LEVELS, np.array(starts), operands["locations"], operands["weights"], 64
     return np.asarray(call("diopiMsDeformAttnMmcv", *arguments))
 

@@ -20,10 +20,12 @@ RNG = np.random.default_rng(5)
 
 
 def cloud(*shape: int) -> Array:
+    """Return random points."""
     return np.random.default_rng(sum(shape)).normal(size=(*shape, 3))
 
 
 def ball(centers: Array, points: Array, count: int, low: float, high: float) -> Array:
+    """Return the result of the reference of `diopiBallQueryMmcv`."""
     b, n, m = len(points), points.shape[1], centers.shape[1]
     idx = np.zeros((b, m, count), int)
     return np.asarray(call("diopiBallQueryMmcv", idx, centers, points, b, n, m, count, low, high))

@@ -22,6 +22,7 @@ OUT = {"out": (ResultOverride(),) * 3}
 
 
 def maps(*shape: int) -> Array:
+    """Return random feature maps."""
     return np.random.default_rng(1).normal(size=shape or (2, 2, 4, 5))
 
 
@@ -36,6 +37,7 @@ def grid(roi: Array, scale: float, ratio: int, aligned: bool, i: int, j: int) ->
 
 
 def align(features: Array, ratio: int, mode: int, scale: float, aligned: bool) -> Any:
+    """Return the result of the reference of `diopiRoiAlignMmcv`."""
     return call("diopiRoiAlignMmcv", features, ROIS, *BINS, ratio, mode, scale, aligned, **OUT)
 
 
@@ -105,6 +107,7 @@ def test_gradient_of_pooling_of_cells() -> None:
 
 
 def deform(features: Array, rois: Array, offset: Array | None, gamma: float = 0.1) -> Array:
+    """Return the result of the reference of `diopiDeformRoiPoolMmcv`."""
     return np.asarray(call("diopiDeformRoiPoolMmcv", features, rois, offset, *BINS, 2, 0.5, gamma))
 
 
@@ -137,6 +140,7 @@ def test_gradients_of_shifted_pooling() -> None:
 
 
 def precise(features: Array, rois: Array) -> Array:
+    """Return the result of the reference of `diopiPrroiPoolMmcv`."""
     return np.asarray(call("diopiPrroiPoolMmcv", features, rois, *BINS, 0.7))
 
 

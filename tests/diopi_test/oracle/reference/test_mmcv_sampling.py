@@ -19,6 +19,7 @@ RNG = np.random.default_rng(13)
 
 
 def upsampled(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
+    """Return the result of the reference of `diopiCarafeNaiveMmcv`."""
     return np.asarray(call("diopiCarafeNaiveMmcv", features, masks, k, g, s))
 
 
@@ -66,6 +67,7 @@ CORRELATIONS = {
 
 
 def attributes(sizes: Any) -> list[int]:
+    """Return the attributes of a call in the order of the parameters."""
     return [number for pair in sizes[1:] for number in pair]
 
 

@@ -21,6 +21,7 @@ def rng() -> np.random.Generator:
 
 
 def close(actual: Any, expected: Any) -> None:
+    """Assert that arrays agree to about seven digits."""
     np.testing.assert_allclose(actual, expected, rtol=1e-7, atol=1e-9)
 
 

@@ -13,11 +13,13 @@ from diopi_test.oracle.records import BaselineCase, Expected
 
 
 def case_of(name: str, label: str) -> BaselineCase:
+    """Return the computed case with this label."""
     (case,) = (case for case in select_cases(name, "full") if case.label == label)
     return compute_baseline_case(lookup(name), case)
 
 
 def expected(name: str, label: str, result: str) -> Expected:
+    """Return the expected result of a case that has exactly one valid result."""
     found = case_of(name, label).expected[result]
     assert isinstance(found, Expected)
     return found

@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _call(name: str, *arguments: Any, **keywords: Any) -> Any:
+    """Return the plain result of a reference, without declared terms."""
     function = find_reference(name)
     assert function is not None
     result = function(*arguments, **keywords)
@@ -23,11 +24,13 @@ def _call(name: str, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _out(*shape: int) -> ResultOverride:
+    """Return the shape of a result as the reference receives it."""
     return ResultOverride(shape=shape)
 
 
 @pytest.fixture
 def cube() -> Array:
+    """Return a random array with three axes."""
     return np.random.default_rng(3).normal(size=(2, 3, 4))
 
 

@@ -24,6 +24,7 @@ def raw(name: str, *arguments: Any) -> Any:
 
 
 def is_any_of(results: Any) -> list[bool]:
+    """Return for each result whether it has several valid values."""
     return [isinstance(item, AnyOf) for item in results]
 
 

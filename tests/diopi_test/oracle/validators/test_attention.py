@@ -28,6 +28,7 @@ def shares(q: Array, k: Array, scale: float) -> tuple[Array, Array]:
 
 
 def coins(state: Array, shape: tuple[int, ...]) -> Array:
+    """Return uniform random numbers that decide which weights are dropped."""
     return np.random.default_rng(list(map(int, state))).random(shape)
 
 

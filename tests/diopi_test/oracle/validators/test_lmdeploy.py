@@ -53,6 +53,7 @@ def complete_call(case: BaselineCase, arguments: Any, numbers: Array, has_redraw
 
 
 def problems(case: BaselineCase, call: CompletedCall) -> list[str]:
+    """Return the problems that the validator finds in a call."""
     return list(find_validator(lookup(case.function))(call))
 
 
@@ -64,26 +65,32 @@ def test_validator_accepts_correct_draws(function: str, label: str) -> None:
 
 
 def other_weights(arguments: dict[str, Any]) -> None:
+    """Change the cumulative probability up to which tokens may be sampled."""
     arguments["runtime_top_p"] = np.full(len(arguments["logits"]), 0.4)
 
 
 def all_weights(arguments: dict[str, Any]) -> None:
+    """Let all tokens be sampled."""
     arguments["runtime_top_p"] = np.ones(len(arguments["logits"]))
 
 
 def colder(arguments: dict[str, Any]) -> None:
+    """Make the distribution of tokens narrower."""
     arguments["logits"] = 4 * arguments["logits"]
 
 
 def nobody_ends(arguments: dict[str, Any]) -> None:
+    """Let no unfinished sequence end."""
     arguments["end_ids"] = np.where(arguments["finished"], arguments["end_ids"], -1)
 
 
 def no_log_probs(arguments: dict[str, Any]) -> None:
+    """Change the cumulative log-probabilities before the call."""
     arguments["cum_log_probs"] = arguments["cum_log_probs"] - 0.001
 
 
 def another_step(arguments: dict[str, Any]) -> None:
+    """Change the number of the step."""
     arguments["step"] = 1
 
 

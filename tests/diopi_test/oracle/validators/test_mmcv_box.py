@@ -13,6 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def problems(function: str, name: str, result: Any, **arguments: Any) -> list[str]:
+    """Return the problems that the validator of a function finds in a result."""
     results = {name: np.asarray(result)}
     return list(
         find_validator(lookup(function))(
@@ -28,6 +29,7 @@ SCORES = np.array([0.5, 0.5, 0.25, 0.75])
 
 
 def check_selection(*places: int, threshold: float = 0.3) -> list[str]:
+    """Return the problems that the validator finds if these boxes are selected."""
     arguments = {"dets": BOXES, "scores": SCORES, "iou_threshold": threshold, "offset": 0}
     return problems("diopiNmsMmcv", "out", np.array(places, int), **arguments)
 
@@ -73,6 +75,7 @@ UPRIGHT = np.array([[2.0, 1], [0, 1], [0, 0], [2, 0], *[(1, 0.5)] * 5])
 
 
 def around(points: Array, *corners: Any) -> list[str]:
+    """Return the problems that the validator finds in a polygon around the points."""
     polygons = np.array(corners).reshape(1, 8)
     return problems("diopiMinAreaPolygonsMmcv", "polygons", polygons, pointsets=points.reshape(1, 18))
 

@@ -15,6 +15,7 @@ XYZ2 = np.array([[[1.0, 0], [0, 1], [9, 9]]])
 
 
 def problems(first: Any, second: Any) -> list[str]:
+    """Return the problems that the validator finds in the indices of nearest points."""
     results = {"idx1": np.array([first]), "idx2": np.array([second])}
     call = CompletedCall(
         arguments={"xyz1": XYZ1, "xyz2": XYZ2},

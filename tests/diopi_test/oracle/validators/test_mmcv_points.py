@@ -16,6 +16,7 @@ SQUARE = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
 
 
 def problems(function: str, results: dict[str, Any], **arguments: Any) -> list[str]:
+    """Return the problems that the validator of a function finds in these results."""
     arrays = {name: np.asarray(value) for name, value in results.items()}
     dtypes = dict.fromkeys(arrays, Dtype.float32)
     return list(

@@ -43,6 +43,8 @@ def test_every_random_function_has_a_test() -> None:
 
 
 def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Function:
+    """Return an implementation of dropout whose output and mask a function changes."""
+
     def spoilt(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
         mask = dropout(input, p, train, generator, out=out)[1]
         return change(input, mask, p, rng(generator + np.uint64(7)))
@@ -51,6 +53,7 @@ def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Fu
 
 
 def scaled(input: Array, mask: Any, p: float) -> Any:
+    """Return the output of dropout for this mask."""
     return np.where(mask, input / (1 - p), 0)
 
 
@@ -58,6 +61,7 @@ Fault = tuple[str, str, str, Function]
 
 
 def faults() -> Iterator[Fault]:
+    """Yield function, fault, expected words of the message and faulty implementation."""
     yield (
         "diopiDropout",
         "mask ignored",
@@ -105,35 +109,43 @@ def faults() -> Iterator[Fault]:
 
 
 def dropout_of_half(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+    """Drop elements with the probability 0.5 instead of `p`."""
     mask = dropout(input, 0.5, train, generator, out=out)[1]
     return scaled(input, mask, p), mask
 
 
 def random_to_included(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    """Draw integers up to and including the end."""
     return random(from_, to + 1, generator, out=out)
 
 
 def random_last_left_out(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    """Never draw the last integer of the range."""
     return random(from_, to - 1, generator, out=out)
 
 
 def random_from_zero(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    """Draw integers from 0 instead of the start."""
     return random(0, to, generator, out=out)
 
 
 def random_fractions(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    """Draw numbers that are not integers."""
     return uniform(from_, to - 1, generator, out=out)
 
 
 def random_constant(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    """Return the start of the range for every element."""
     return np.full(out.shape, from_)
 
 
 def uniform_end_too_low(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Draw from a range that ends too early."""
     return uniform(from_, to - 0.04, generator, out=out)
 
 
 def uniform_end_too_high(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Draw from a range that ends too late."""
     return uniform(from_, to + 0.04, generator, out=out)
 
 
@@ -145,98 +157,121 @@ def uniform_end_itself(from_: float, to: float, generator: Array, *, out: Any) -
 
 
 def uniform_unit(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Draw from [0, 1) instead of the range."""
     return uniform(0, 1, generator, out=out)
 
 
 def uniform_squared(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Draw from a distribution with more small numbers."""
     return from_ + (to - from_) * rng(generator).random(out.shape) ** 1.2
 
 
 def uniform_rows_alike(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Return equal rows."""
     return np.broadcast_to(rng(generator).uniform(from_, to, out.shape[1:]), out.shape)
 
 
 def uniform_repeated(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Return the first half of the numbers again in the second half."""
     count = int(np.prod(out.shape))
     half = rng(generator).uniform(from_, to, (count + 1) // 2)
     return np.resize(half, out.shape)
 
 
 def bernoulli_of_half(input: Array, generator: Array) -> Any:
+    """Use the probability 0.5 unless the probability is 0 or 1."""
     return bernoulli(np.where((input == 0) | (input == 1), input, 0.5), generator)
 
 
 def bernoulli_reversed(input: Array, generator: Array) -> Any:
+    """Use the probabilities of the elements in reverse order."""
     return bernoulli(np.flip(input), generator)
 
 
 def bernoulli_rounded(input: Array, generator: Array) -> Any:
+    """Return the more likely value of each element."""
     return np.asarray(input > 0.5)
 
 
 def bernoulli_inverted(p: float, generator: Array, *, out: Any) -> Any:
+    """Use the probability 1 − p."""
     return ~bernoulli_scalar(p, generator, out=out)
 
 
 def bernoulli_other_values(p: float, generator: Array, *, out: Any) -> Any:
+    """Return values other than 0 and 1."""
     return bernoulli_scalar(p, generator, out=out) / (1 - p)
 
 
 def normal_std_ignored(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Use the standard deviation 1."""
     return normal(mean, 1, generator, out=out)
 
 
 def normal_variance(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Use the variance as standard deviation."""
     return normal(mean, std**2, generator, out=out)
 
 
 def normal_mean_ignored(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Use the mean 0."""
     return normal(0, std, generator, out=out)
 
 
 def normal_uniform(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Draw from a uniform distribution with the correct mean and standard deviation."""
     return mean + std * uniform(-np.sqrt(3), np.sqrt(3), generator, out=out)
 
 
 def normal_cut_off(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Clip the numbers above 1.5 standard deviations."""
     return np.minimum(normal(mean, std, generator, out=out), mean + 1.5 * std)
 
 
 def normal_nan(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Return NaN in the last element."""
     sample = normal(mean, std, generator, out=out)
     sample.flat[-1] = np.nan
     return sample
 
 
 def normal_mean_of_first(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Use the mean of the first element for all elements."""
     return normal(mean.flat[0], std, generator, out=out)
 
 
 def normal_std_of_last(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Use the largest standard deviation for all elements."""
     return normal(mean, std.max(), generator, out=out)
 
 
 def permutation_identity(n: int, generator: Array) -> Any:
+    """Return the numbers in order."""
     return np.arange(n)
 
 
 def permutation_reversed(n: int, generator: Array) -> Any:
+    """Return the numbers in reverse order."""
     return np.arange(n)[::-1]
 
 
 def permutation_turned(n: int, generator: Array) -> Any:
+    """Return a rotation of the numbers."""
     return np.roll(np.arange(n), rng(generator).integers(n // 3))
 
 
 def permutation_repeated(n: int, generator: Array) -> Any:
+    """Return numbers of which some occur several times."""
     return rng(generator).integers(0, n, n)
 
 
 def permutation_from_one(n: int, generator: Array) -> Any:
+    """Return a permutation of the numbers from 1."""
     return randperm(n, generator) + 1
 
 
 def multinomial_uniform(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    """Ignore the probabilities."""
     return multinomial(np.ones_like(input), num_samples, replacement, generator)
 
 
@@ -247,6 +282,7 @@ def multinomial_the_other_way_round(input: Array, num_samples: int, replacement:
 
 
 def multinomial_most_likely(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    """Return the most likely index for every sample."""
     return np.broadcast_to(np.argmax(input, -1, keepdims=True), (*input.shape[:-1], num_samples))
 
 
@@ -256,6 +292,7 @@ def test_validator_rejects_wrong_random_numbers(name: str, fault: str, words: st
 
 
 def permutation_with_largest_last(n: int, generator: Array) -> Any:
+    """Return a permutation that always ends with the largest number."""
     return np.append(randperm(n - 1, generator), n - 1)
 
 
@@ -281,10 +318,12 @@ def test_validator_rejects_wrong_numbers_of_a_later_call() -> None:
 
 
 def replacement_ignored(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    """Draw with replacement although the call requests draws without replacement."""
     return multinomial(input, num_samples, True, generator)
 
 
 def likeliest(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    """Return the indices with the largest probabilities."""
     return np.argsort(-input, -1)[..., :num_samples]
 
 

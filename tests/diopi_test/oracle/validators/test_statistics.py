@@ -15,6 +15,7 @@ SEEDS = range(200)
 
 
 def words(problems: Any) -> str:
+    """Return all problems as one text."""
     return "; ".join(problems)
 
 

@@ -25,11 +25,13 @@ TF32 = find_numerics("tf32")
 
 
 def case_of(function: str, label: str) -> BaselineCase:
+    """Return the computed case with this label."""
     (case,) = (case for case in select_cases(function, "full") if case.label == label)
     return compute_baseline_case(lookup(function), case)
 
 
 def mutant_named(function: str, name: str) -> Mutant:
+    """Return the mutant of a function with this name."""
     mutants = (*algorithm_mutants(function), *precision_mutants(), *result_mutants(function))
     (mutant,) = (mutant for mutant in mutants if mutant.name == name)
     return mutant

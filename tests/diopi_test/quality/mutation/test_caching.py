@@ -31,6 +31,7 @@ KIND, ORDER = "kind of scalar cached from an earlier call", "order of tensors ca
 
 
 def make_cases(function: str, *cases: Case) -> list[BaselineCase]:
+    """Return computed cases of a function."""
     return [compute_baseline_case(lookup(function), case) for case in cases]
 
 
@@ -40,10 +41,12 @@ def run_caching_mutant(function: str, name: str, cases: Sequence[BaselineCase]) 
 
 
 def softmax(label: str, dim: int, dtype: Dtype = Dtype.float32, shape: tuple[int, ...] = (4, 4)) -> Case:
+    """Return a case of softmax along an axis."""
     return Case(f"{dtype.name}-{label}", dtype, {"input": TensorSpec(shape, dtype), "dim": dim})
 
 
 def power(label: str, exponent: float) -> Case:
+    """Return a case of a power with an integer base."""
     return Case(
         f"int32-{label}",
         Dtype.int32,
@@ -52,17 +55,20 @@ def power(label: str, exponent: float) -> Case:
 
 
 def product(label: str, *shapes: tuple[int, ...]) -> Case:
+    """Return a case of a product of two tensors."""
     names = ("input", "other")
     tensors = {name: TensorSpec(shape, Dtype.float32) for name, shape in zip(names, shapes, strict=True)}
     return Case(f"float32-{label}", Dtype.float32, tensors)
 
 
 def difference(label: str, *shapes: tuple[int, ...]) -> Case:
+    """Return a case of a difference of two tensors."""
     case = product(label, *shapes)
     return replace(case, arguments={**case.arguments, "alpha": 1})
 
 
 def floor(label: str, layout: Layout) -> Case:
+    """Return a case of floor with this layout."""
     input = TensorSpec((3, 4), Dtype.float32, integer_values(-99, 99), layout=layout)
     return Case(f"float32-{label}", Dtype.float32, {"input": input})
 

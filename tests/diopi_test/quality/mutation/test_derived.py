@@ -13,6 +13,7 @@ from diopi_test.quality.mutation.soak import SOAK_KINDS
 
 
 def stored_cases(function: str) -> list[BaselineCase]:
+    """Return the computed smoke cases of a function."""
     return [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
 
 

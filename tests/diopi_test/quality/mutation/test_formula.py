@@ -23,6 +23,7 @@ from diopi_test.quality.mutation.mutant import Effect
 
 
 def leaky_relu(*, low: float, high: float) -> BaselineCase:
+    """Return a case of leaky ReLU with inputs in this range."""
     input = TensorSpec((3, 4), Dtype.float32, uniform(low, high))
     case = Case("float32-made-up", Dtype.float32, {"input": input, "negative_slope": 0.25})
     return compute_baseline_case(lookup("diopiLeakyRelu"), case)
@@ -134,6 +135,7 @@ def test_changed_modules_do_not_replace_imported_modules(monkeypatch: pytest.Mon
 
 
 def loss(dtype: Dtype, center: float) -> BaselineCase:
+    """Return a case of the mean squared error with inputs near `center`."""
     tensors = {name: TensorSpec((40,), dtype, uniform(center - 1, center + 1)) for name in ("input", "target")}
     case = Case(f"{dtype.name}-made-up", dtype, {**tensors, "reduction": 0}, results={"out": ResultOverride()})
     return compute_baseline_case(lookup("diopiMSELoss"), case)

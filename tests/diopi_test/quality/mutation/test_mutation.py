@@ -29,18 +29,22 @@ pytestmark = pytest.mark.usefixtures("without_soak_tests")
 
 
 def make_case(function: str, case: Case) -> BaselineCase:
+    """Return a computed case of a function."""
     return compute_baseline_case(lookup(function), case)
 
 
 def cases_of(function: str) -> list[BaselineCase]:
+    """Return all computed cases of a function."""
     return [make_case(function, case) for case in select_cases(function, "full")]
 
 
 def matrix_case(function: str) -> BaselineCase:
+    """Return the float32 case of a function with a matrix."""
     return next(case for case in cases_of(function) if case.label == "float32-matrix")
 
 
 def survivors(function: str) -> set[str]:
+    """Return the names of the mutants of a function that survive."""
     return {result.mutant for result in run_mutation_tests(function).survivors}
 
 
@@ -52,6 +56,8 @@ def run_mutants(function: str, *names: str) -> dict[str, MutantResult]:
 
 
 def replace_cases(monkeypatch: pytest.MonkeyPatch, *cases: Case) -> None:
+    """Let the mutation tests use these cases."""
+
     def select(function: str, level: str) -> Sequence[Case]:
         return cases
 

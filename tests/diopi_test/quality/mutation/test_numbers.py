@@ -20,6 +20,7 @@ from diopi_test.quality.mutation.numbers import number_mutants
 
 
 def run_number_mutant(function: str, name: str, *cases: Case) -> MutantResult:
+    """Run cases against a mutant of number conversions."""
     baseline_cases = [compute_baseline_case(lookup(function), case) for case in cases]
     return run_mutant(next(mutant for mutant in number_mutants(function) if mutant.name == name), baseline_cases)
 
@@ -88,6 +89,7 @@ def test_number_mutant_is_killed_where_it_matters(function: str, mutant: str, ki
 
 
 def subtraction(first: Dtype, second: Dtype) -> Case:
+    """Return a case of a difference of tensors with two element types."""
     tensors = {"input": TensorSpec((8,), first, integer_values(-9, 9)), "other": TensorSpec((8,), second, normal())}
     return Case(f"{first.name}-with-{second.name}", first, {**tensors, "alpha": 1})
 
@@ -113,6 +115,7 @@ def test_0d_operand_kills_conversion_to_the_type_of_the_others(shape: tuple[int,
 
 
 def comparison(first: Dtype, second: Dtype) -> Mapping[str, TensorSpec]:
+    """Return arguments of a comparison: numbers that half precision can't distinguish."""
     return {"input": TensorSpec((4,), first, choice([2049])), "other": TensorSpec((4,), second, choice([2048]))}
 
 
@@ -130,6 +133,7 @@ def test_narrower_common_type_kills_operands_that_are_not_converted() -> None:
 
 
 def steps(dtype: Dtype, end: float) -> Case:
+    """Return a case of `diopiLinspace` with five elements."""
     override = {"out": ResultOverride(dtype, shape=(5,))}
     return Case(f"{dtype.name}-up", dtype, {"start": 0.0, "end": end, "steps": 5}, results=override)
 
@@ -141,11 +145,13 @@ def test_result_type_of_the_caller_kills_computation_in_the_standards_type() -> 
 
 
 def run_formula_mutant(function: str, text: str, case: BaselineCase) -> MutantResult:
+    """Run a case against the mutant of a formula whose name contains a text."""
     mutant = next(mutant for mutant in formula_mutants(function) if text in mutant.name)
     return run_mutant(mutant, [case])
 
 
 def quotient(*numerators: float) -> Case:
+    """Return a case of a truncated division by 2."""
     tensors = {
         "input": TensorSpec((6,), Dtype.float32, choice(numerators)),
         "other": TensorSpec((6,), Dtype.float32, choice([2.0])),

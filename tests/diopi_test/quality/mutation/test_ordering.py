@@ -23,6 +23,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 
 
 def run_on_data(function: str, domain: Domain) -> MutantResult:
+    """Run a case with data from this domain against the mutant."""
     mutant = next(mutant for mutant in ordering_mutants(function) if mutant.name == MUTANT)
     input = TensorSpec((9,), Dtype.float32, domain)
     case = Case("float32-made-up", Dtype.float32, {"input": input, **ATTRIBUTES[function]})

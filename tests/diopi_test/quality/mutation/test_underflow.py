@@ -12,6 +12,7 @@ from diopi_test.quality.mutation.underflow import flush_differences, underflow_m
 
 
 def run_on_distances(p: float, first: Domain, second: Domain) -> MutantResult:
+    """Run a case of `diopiCdist` with data from these domains against the mutant."""
     rows = {name: TensorSpec((4, 5), Dtype.float32, domain) for name, domain in (("input1", first), ("input2", second))}
     case = Case("float32-made-up", Dtype.float32, {**rows, "p": p, "compute_mode": None})
     (mutant,) = underflow_mutants()

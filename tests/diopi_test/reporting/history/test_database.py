@@ -22,6 +22,7 @@ from diopi_test.results.records import Report
 
 
 def add(path: Path, report: Report) -> Addition:
+    """Add a report to the history."""
     with History.opened(path, create=True) as history:
         return history.add(report, complete_origin(report, "2026-01-01"))
 

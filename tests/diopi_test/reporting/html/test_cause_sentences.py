@@ -15,6 +15,7 @@ from diopi_test.results.causes.traits import TRAITS
 
 
 def cause_with(signature: Signature, factor: float | None = None) -> Cause:
+    """Return a cause with the sentence of a signature."""
     (cause,) = report_of([case_record("diopiAdd[float32-a]", "failed", "ErrorOccurred: x")]).causes
     return replace(cause, sentence=signature.sentence, factor=factor)
 
@@ -62,6 +63,7 @@ def test_an_unknown_sentence_stays_in_english() -> None:
 
 
 def with_diagnosis(diagnosis: Diagnosis) -> Cause:
+    """Return a cause with a diagnosis."""
     cause = cause_with(Signature(symptom="inputs"))
     return replace(cause, diagnosis=diagnosis.id, likely=diagnosis.likely, look_at=diagnosis.look_at)
 

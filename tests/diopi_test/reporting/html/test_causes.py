@@ -58,6 +58,7 @@ def static_part(report: Report, language: str = "en", docs: str = "") -> str:
 
 
 def text_of(markup: str) -> str:
+    """Return the text of HTML markup with single spaces."""
     return re.sub(r"\s+", " ", re.sub(r"<(?!/?wbr)[^>]*>", " ", markup).replace("<wbr>", ""))
 
 

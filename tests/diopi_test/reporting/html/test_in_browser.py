@@ -31,15 +31,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def all_of(driver: Any, selector: str) -> list[Any]:
+    """Return the elements of the page that a CSS selector selects."""
     found: list[Any] = driver.find_elements("css selector", selector)
     return found
 
 
 def texts(driver: Any, selector: str) -> list[str]:
+    """Return the texts of the selected elements."""
     return [element.text for element in all_of(driver, selector)]
 
 
 def the(driver: Any, selector: str) -> Any:
+    """Return the only selected element."""
     (found,) = all_of(driver, selector)
     return found
 
@@ -55,6 +58,7 @@ def wait_for(driver: Any, heading: str) -> None:
 
 
 def press(driver: Any, *keys: str) -> None:
+    """Send keys to the element that has the focus."""
     driver.switch_to.active_element.send_keys(*keys)
 
 

@@ -41,6 +41,7 @@ def driver() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Write the English and the Chinese page of a report, and return their paths by language."""
     folder = tmp_path_factory.mktemp("pages")
     for language in ("en", "zh"):
         folder.joinpath(f"{language}.html").write_text(html.render_report(crash_report(more=40), language), "utf-8")

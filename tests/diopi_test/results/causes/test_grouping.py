@@ -22,10 +22,12 @@ from diopi_test.results.records import CaseRecord
 
 
 def causes_of(*records: CaseRecord) -> tuple[Cause, ...]:
+    """Return the causes of a report with these cases."""
     return report_of(records).causes
 
 
 def passed(*ids: str) -> list[CaseRecord]:
+    """Return passed cases with these IDs."""
     return [case_record(case_id, "passed") for case_id in ids]
 
 

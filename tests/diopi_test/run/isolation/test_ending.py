@@ -14,6 +14,7 @@ SLEEP = "import sys, time; print(flush=True); time.sleep(60)"
 
 
 def start(program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start a program and wait for its first line of output."""
     process = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
@@ -21,6 +22,7 @@ def start(program: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def end(*processes: subprocess.Popen[bytes]) -> None:
+    """Kill processes and wait for their end."""
     for process in processes:
         process.kill()
         process.communicate()

@@ -19,6 +19,7 @@ from diopi_test.run.isolation.exchange import (
 
 @pytest.fixture
 def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Yield the two ends of a connected pair of sockets."""
     first, second = socket.socketpair()
     with first, second:
         yield first, second

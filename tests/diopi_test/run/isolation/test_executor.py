@@ -20,6 +20,7 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 @pytest.fixture(scope="module")
 def scheduled(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
+    """Return the cases of a small level."""
     level = open_level(make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt", "diopiNeg"))
     return [
         ScheduledCase(level.path(item.function), item, level.sha256(item.function)) for item in collect_level(level)
@@ -37,6 +38,7 @@ class Verdicts(dict[str, Verdict]):
 
 
 def batches(scheduled: list[ScheduledCase], size: int) -> Iterator[list[ScheduledCase]]:
+    """Yield batches of this size."""
     return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
 
 

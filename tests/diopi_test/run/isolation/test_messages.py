@@ -15,6 +15,7 @@ MESSAGES = [{"ready": True}, ["a", 1, None], "é" * 1000]
 
 
 def read(content: bytes) -> list[object]:
+    """Return the messages in these bytes."""
     reader = MessageReader()
     reader.feed(content)
     return list(reader.messages())

@@ -19,10 +19,12 @@ def case(function: str, label: str, case_class: CaseClass = CaseClass.basic) -> 
 
 
 def error(message: str = "ErrorOccurred: no engine") -> Outcome:
+    """Return the outcome of a call that returned an error."""
     return Outcome(verdict=Verdict.failed, message=message)
 
 
 def check(name: str) -> Outcome:
+    """Return the outcome of a case in which this check failed."""
     result = CheckResult(check=name, passed=False, message="out is wrong")
     return Outcome(verdict=Verdict.failed, message=f"{name}: out is wrong", check_results=(result,))
 
