@@ -82,7 +82,7 @@ def test_dtypes_have_categories() -> None:
     assert [category(CODES[code]) for code in ("b1", "u1", "i8", "bf", "f8", "c4", "cx")] == [0, 1, 1, 2, 2, 3, 3]
 
 
-def test_element_sizes() -> None:
+def test_element_sizes_match_the_type_codes() -> None:
     assert {code: ELEMENT_SIZE[dtype] for code, dtype in CODES.items()} == {
         code: {"bf": 2, "cx": 16}.get(code) or int(code[1]) for code in CODES
     }

@@ -10,7 +10,7 @@ from lib_rt.formats import FORMATS, format_of, is_subnormal, ulp
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name)
-def test_limits(dtype: Dtype) -> None:
+def test_formats_have_the_limits_of_ml_dtypes(dtype: Dtype) -> None:
     limits, form = ml_dtypes.finfo(to_numpy(dtype)), FORMATS[dtype]
     assert form.epsilon == float(limits.eps)
     assert form.tiny == float(limits.smallest_normal)
@@ -25,7 +25,7 @@ def test_ulp_is_numpys_spacing(dtype: Dtype) -> None:
     assert np.array_equal(ulp(values, dtype), np.spacing(np.abs(values)).astype(np.float64))
 
 
-def test_ulp_of_a_value_between_numbers_of_the_format() -> None:
+def test_ulp_of_a_value_between_numbers_is_that_of_the_lower_number() -> None:
     assert ulp(1.0 + 2**-30, Dtype.float32) == 2.0**-23
     assert ulp(np.nextafter(2.0, 0), Dtype.bfloat16) == 2.0**-7
 
@@ -45,7 +45,7 @@ def test_overflow_is_where_rounding_gives_infinity() -> None:
         assert np.float16(np.nextafter(form.overflow, 0)) == form.largest
 
 
-def test_subnormal_numbers() -> None:
+def test_subnormal_numbers_are_recognized() -> None:
     values = [0.0, 2.0**-14, 2.0**-15, -(2.0**-24)]
     assert is_subnormal(values, Dtype.float16).tolist() == [False, False, True, True]
     assert not is_subnormal(values, Dtype.float32).any()

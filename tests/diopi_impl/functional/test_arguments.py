@@ -113,7 +113,7 @@ def test_unusual_shapes_are_supported(vendor: Vendor, context: Context, shape: t
     np.testing.assert_array_equal(out.numpy(), np.full(shape, -5, np.int16))
 
 
-def test_lists_of_tensors(vendor: Vendor, context: Context) -> None:
+def test_lists_of_tensors_are_passed_and_returned(vendor: Vendor, context: Context) -> None:
     @vendor.implements("diopiCat")
     def cat(tensors: list[Array], dim: int) -> Array:
         return np.concatenate(tensors, dim)

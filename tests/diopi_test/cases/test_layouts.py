@@ -24,7 +24,7 @@ def test_elements_lie_in_the_storage(name: str, shape: tuple[int, ...]) -> None:
     assert name == "expanded" or len(set(places)) == len(places)
 
 
-def test_strides() -> None:
+def test_layouts_have_the_expected_strides() -> None:
     strides = {name: layout((2, 3, 4, 5)).strides for name, layout in LAYOUTS.items()}
     assert strides == {
         "contiguous": (60, 20, 5, 1),

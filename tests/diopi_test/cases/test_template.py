@@ -35,7 +35,7 @@ def test_replace_rejects_unknown_attributes() -> None:
         (DtypeSelection.all, [dtype.name for dtype in lookup("diopiMm").dtypes]),
     ],
 )
-def test_element_types(dtypes: DtypeSelection, expected: list[str]) -> None:
+def test_templates_expand_to_the_selected_element_types(dtypes: DtypeSelection, expected: list[str]) -> None:
     template = CaseTemplate("square", arguments={"input": tensor(2, 2), "mat2": tensor(2, 2)}, dtypes=dtypes)
     cases = list(expand(lookup("diopiMm"), [template]))
     assert [case.label for case in cases] == [f"{name}-square" for name in expected]

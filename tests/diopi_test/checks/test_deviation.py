@@ -165,7 +165,7 @@ LARGE = np.array([2**53 + 12_345_679, 2**60 + 7, 5 * 2**54 + 3], np.int64)
         (LARGE.astype(np.int32).astype(np.int64), ValueRelation.in_32_bits),
     ],
 )
-def test_relations_of_integers(actual: NDArray[np.int64], relation: ValueRelation) -> None:
+def test_relations_between_wrong_integers_are_found(actual: NDArray[np.int64], relation: ValueRelation) -> None:
     assert deviation(actual, LARGE, Dtype.int64).relation is relation
 
 

@@ -164,7 +164,7 @@ def test_special_values_of_an_input_are_named(special: float, word: str) -> None
         (np.where(mask_at(40, [3, 5]), 0, 1j), Dtype.complex64, "0"),
     ],
 )
-def test_special_values_of_every_kind(array: Any, dtype: Dtype, word: str) -> None:
+def test_wrong_elements_at_special_inputs_are_a_pattern(array: Any, dtype: Dtype, word: str) -> None:
     (found,) = value_patterns(mask_at(40, [3, 5]), {"input": (array, dtype)})
     assert found.text == f"only where input is {word}, 2 of 2 such"
 

@@ -138,7 +138,7 @@ def test_the_first_function_that_accepts_the_arguments_is_used(tmp_path: Path, e
     assert list(cases(tmp_path, entry)) == [f"{function}[{dtype}-0-0]" for function in ids]
 
 
-def test_a_loss_with_a_target_of_another_type(tmp_path: Path) -> None:
+def test_a_loss_may_have_a_target_of_another_type(tmp_path: Path) -> None:
     translated = cases(
         tmp_path,
         "dict(name=['cross_entropy'], para=dict(reduction=['sum']), tensor_para=dict(args=["

@@ -64,7 +64,7 @@ def test_a_function_fails_although_each_case_has_too_few_elements() -> None:
     ],
     ids=["precise", "few elements", "failed", "open", "another function", "another type"],
 )
-def test_nothing_is_found(cases: list[CaseRecord]) -> None:
+def test_precise_and_uncounted_cases_cause_no_pooled_failure(cases: list[CaseRecord]) -> None:
     assert not list(find_pooled_failures(cases))
 
 

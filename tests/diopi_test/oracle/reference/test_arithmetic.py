@@ -28,7 +28,7 @@ def _call(name: str, *arguments: Any) -> Any:
     ("input", "divisor", "expected"),
     [(-1.0, INF, INF), (1.0, -INF, -INF), (2.0, INF, 2.0), (1.0, 0.0, NAN), (INF, 2.0, NAN), (-4.0, 2.0, -0.0)],
 )
-def test_remainder_of_special_values(input: float, divisor: float, expected: float) -> None:
+def test_remainder_handles_special_values(input: float, divisor: float, expected: float) -> None:
     np.testing.assert_equal(float(_call("diopiRemainder", input, np.array(divisor))), expected)  # and the sign of zero
 
 
@@ -42,7 +42,7 @@ def test_remainder_of_special_values(input: float, divisor: float, expected: flo
         (RoundMode.none, 0.0, 0.0, NAN),
     ],
 )
-def test_quotient_of_special_values(mode: RoundMode, input: float, divisor: float, expected: float) -> None:
+def test_quotient_handles_special_values(mode: RoundMode, input: float, divisor: float, expected: float) -> None:
     np.testing.assert_equal(float(_call("diopiDiv", np.array(input), divisor, mode)), expected)
 
 
@@ -55,7 +55,7 @@ def test_integer_powers_wrap_around() -> None:
     assert _call("diopiPowTensor", np.array([7, -3]), np.array([30, 41])).tolist() == expected
 
 
-def test_negative_integer_powers() -> None:
+def test_negative_integer_powers_round_toward_zero() -> None:
     assert _call("diopiPowTensor", np.array([2, -3, 1, -1, -1]), np.array([-1, -2, -5, -3, -2])).tolist() == [
         0,
         0,
@@ -68,7 +68,7 @@ def test_negative_integer_powers() -> None:
 @pytest.mark.parametrize(
     ("base", "exponent", "expected"), [(NAN, 0, 1), (1, NAN, 1), (0.0, -1.0, INF), (-8.0, 1 / 3, NAN), (-2.0, 3.0, -8)]
 )
-def test_power_of_special_values(base: float, exponent: float, expected: float) -> None:
+def test_power_handles_special_values(base: float, exponent: float, expected: float) -> None:
     np.testing.assert_equal(float(_call("diopiPowScalar", base, np.array(float(exponent)))), expected)
 
 

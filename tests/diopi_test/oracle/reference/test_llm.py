@@ -66,7 +66,7 @@ def test_token_kernels_combine_to_attention(rng: np.random.Generator) -> None:
     assert np.array_equal(scores[:, ~covered], before[:, ~covered])
 
 
-def test_prefill_of_packed_sequences(rng: np.random.Generator) -> None:
+def test_prefill_attends_within_packed_sequences(rng: np.random.Generator) -> None:
     q, k, v, before = rng.normal(size=(4, 14, 2, 3))
     starts, lengths = np.array([1, 4, 12]), np.array(LENGTHS)
     out = call("diopiContextAttentionInference", before, q, k, v, starts, lengths, 7)
@@ -117,7 +117,7 @@ def test_paged_attention_does_not_depend_on_the_block_size(rng: np.random.Genera
 
 
 @pytest.mark.parametrize("shape", [None, (7, 7), (3, 7, 7), (3, 1, 7, 7)])
-def test_prefill_of_padded_sequences(rng: np.random.Generator, shape: tuple[int, ...] | None) -> None:
+def test_prefill_attends_within_padded_sequences(rng: np.random.Generator, shape: tuple[int, ...] | None) -> None:
     q, k, v = rng.normal(size=(21, 12)), rng.normal(size=(21, 6)), rng.normal(size=(21, 6))
     mask = None if shape is None else rng.random(shape) < 0.3
     if mask is not None:

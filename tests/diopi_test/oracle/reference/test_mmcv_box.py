@@ -66,7 +66,7 @@ def _ratios(ones: Any, polygons_b: Any, mode: int = 0) -> Array:
 
 @pytest.mark.parametrize("mode", [0, 1])
 @pytest.mark.parametrize("offset", [0, 1])
-def test_overlaps_of_upright_boxes(rng: np.random.Generator, mode: int, offset: int) -> None:
+def test_overlaps_of_upright_boxes_match_shapely(rng: np.random.Generator, mode: int, offset: int) -> None:
     low = rng.uniform(0, 4, (12, 2))
     boxes = np.concatenate([low, low + rng.uniform(1, 5, (12, 2))], 1)
     longer = [box(x1, y1, x2 + offset, y2 + offset) for x1, y1, x2, y2 in boxes]
@@ -77,7 +77,7 @@ def test_overlaps_of_upright_boxes(rng: np.random.Generator, mode: int, offset: 
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_overlaps_of_rotated_boxes(rng: np.random.Generator, mode: int) -> None:
+def test_overlaps_of_rotated_boxes_match_shapely(rng: np.random.Generator, mode: int) -> None:
     ones, boxes_b = _rotated_boxes(rng, 15), _rotated_boxes(rng, 12)
     actual = call("diopiBoxIouRotatedMmcv", ones, boxes_b, mode, False)
     np.testing.assert_allclose(
@@ -88,7 +88,7 @@ def test_overlaps_of_rotated_boxes(rng: np.random.Generator, mode: int) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_overlaps_of_quadrilaterals(rng: np.random.Generator, mode: int) -> None:
+def test_overlaps_of_quadrilaterals_match_shapely(rng: np.random.Generator, mode: int) -> None:
     ones, boxes_b = _quadrilaterals(rng, 15), _quadrilaterals(rng, 12)
     actual = call("diopiBoxIouQuadriMmcv", ones, boxes_b, mode, False)
     np.testing.assert_allclose(actual, _ratios(map(_polygon, ones), [*map(_polygon, boxes_b)], mode), atol=1e-13)
@@ -136,7 +136,7 @@ def _kept_one_by_one(shapes: list[Any], order: Any, threshold: float) -> list[in
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
-def test_suppression_of_upright_boxes(rng: np.random.Generator, threshold: float) -> None:
+def test_suppression_keeps_the_upright_boxes_that_shapely_keeps(rng: np.random.Generator, threshold: float) -> None:
     low = rng.uniform(0, 8, (40, 2))
     boxes, scores = np.concatenate([low, low + rng.uniform(2, 6, (40, 2))], 1), rng.permutation(40) / 8
     expected = _kept_one_by_one([box(*row) for row in boxes], np.argsort(-scores), threshold)
@@ -144,7 +144,7 @@ def test_suppression_of_upright_boxes(rng: np.random.Generator, threshold: float
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
-def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float) -> None:
+def test_suppression_keeps_the_rotated_boxes_that_shapely_keeps(rng: np.random.Generator, threshold: float) -> None:
     boxes, scores = _rotated_boxes(rng, 40), rng.permutation(40) / 8
     order = np.argsort(-scores)
     expected = _kept_one_by_one([*map(_rotated_polygon, boxes)], order, threshold)
@@ -178,13 +178,13 @@ def test_validator_accepts_boxes_of_equal_score_in_any_order() -> None:
 # Points and polygons
 
 
-def test_points_in_polygons(rng: np.random.Generator) -> None:
+def test_points_in_polygons_match_shapely(rng: np.random.Generator) -> None:
     points, polygons = rng.uniform(-3, 6, (60, 2)), _quadrilaterals(rng, 9)
     expected = [[_polygon(row).contains(Point(point)) for row in polygons] for point in points]
     np.testing.assert_array_equal(call("diopiPointsInPolygonsMmcv", points, polygons), expected)
 
 
-def test_smallest_rectangles(rng: np.random.Generator) -> None:
+def test_rectangles_have_the_smallest_area_around_their_points(rng: np.random.Generator) -> None:
     sets = rng.normal(size=(20, 18)) * rng.uniform(0.2, 4, (20, 1))
     for row, rectangle in zip(sets, call("diopiMinAreaPolygonsMmcv", sets), strict=True):
         hull, found = _hull(row), _polygon(rectangle)
@@ -213,7 +213,7 @@ def test_validator_rejects_rectangles_that_are_not_smallest(rng: np.random.Gener
 # Hulls of nine points
 
 
-def test_overlaps_of_hulls(rng: np.random.Generator) -> None:
+def test_overlaps_of_hulls_match_shapely(rng: np.random.Generator) -> None:
     sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 8)
     actual = call("diopiConvexIouMmcv", sets, polygons)
     np.testing.assert_allclose(actual, _ratios(map(_hull, sets), [*map(_polygon, polygons)]), atol=1e-13)

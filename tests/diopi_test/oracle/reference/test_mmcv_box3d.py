@@ -31,7 +31,7 @@ def _from_above(row: Array, is_rotated: bool = True) -> Polygon:
     return affinity.rotate(upright, heading if is_rotated else 0, use_radians=True)
 
 
-def test_overlaps_from_above(rng: np.random.Generator) -> None:
+def test_overlaps_of_boxes_from_above_match_shapely(rng: np.random.Generator) -> None:
     ones, boxes_b = _boxes(rng, 12), _boxes(rng, 9)
     expected = [[_from_above(a).intersection(_from_above(rotated)).area for rotated in boxes_b] for a in ones]
     np.testing.assert_allclose(call("diopiIou3dBoxesOverlapBevMmcv", ones, boxes_b), expected, atol=1e-12)
@@ -39,7 +39,9 @@ def test_overlaps_from_above(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("name", ["diopiIou3dNms3dMmcv", "diopiIou3dNms3dNormalMmcv"])
 @pytest.mark.parametrize("threshold", [0.1, 0.4])
-def test_suppression_from_above(rng: np.random.Generator, name: str, threshold: float) -> None:
+def test_suppression_from_above_keeps_boxes_without_large_overlap(
+    rng: np.random.Generator, name: str, threshold: float
+) -> None:
     boxes = _boxes(rng, 25)
     shapes = [_from_above(row, "Normal" not in name) for row in boxes]
     survivors: list[int] = []
@@ -67,7 +69,7 @@ def _cloud(rng: np.random.Generator, *shape: int) -> Array:
     return rng.uniform(-5, 7, (*shape, 3))
 
 
-def test_points_in_boxes(rng: np.random.Generator) -> None:
+def test_points_in_boxes_are_found(rng: np.random.Generator) -> None:
     boxes, points = np.stack([_boxes(rng, 4), _boxes(rng, 4)]), _cloud(rng, 2, 40)
     expected = np.array(
         [[[_place(point, row) is not None for row in boxes[b]] for point in points[b]] for b in range(2)]
@@ -109,7 +111,7 @@ def _pooled(rois: Array, points: Array, features: Array, method: int) -> Any:
 
 
 @pytest.mark.parametrize("method", [0, 1])
-def test_pooling_of_voxels(rng: np.random.Generator, method: int) -> None:
+def test_pooling_of_voxels_matches_loops(rng: np.random.Generator, method: int) -> None:
     rois, points, features = _boxes(rng, 3), _cloud(rng, 900), rng.normal(size=(900, 2))
     argmax, lists, pooled = _pooled(rois, points, features, method)
     members = _voxels(rois, points, 3)
@@ -124,7 +126,7 @@ def test_pooling_of_voxels(rng: np.random.Generator, method: int) -> None:
 
 
 @pytest.mark.parametrize("method", [0, 1])
-def test_gradient_of_pooling_of_voxels(rng: np.random.Generator, method: int) -> None:
+def test_gradient_of_pooling_of_voxels_matches_differences(rng: np.random.Generator, method: int) -> None:
     rois, points, features = _boxes(rng, 2), _cloud(rng, 30), rng.normal(size=(30, 2))
     argmax, lists, pooled = _pooled(rois, points, features, method)
     grad = rng.normal(size=pooled.shape)
@@ -134,7 +136,7 @@ def test_gradient_of_pooling_of_voxels(rng: np.random.Generator, method: int) ->
 
 
 @pytest.mark.parametrize("samples", [2, 20])
-def test_pooling_of_points(rng: np.random.Generator, samples: int) -> None:
+def test_pooling_of_points_matches_loops(rng: np.random.Generator, samples: int) -> None:
     boxes, points, features = _boxes(rng, 3)[np.newaxis], _cloud(rng, 1, 60), rng.normal(size=(1, 60, 2))
     boxes[0, 2, :3] = 40
     before = np.full((1, 3, samples, 5), 7.0)

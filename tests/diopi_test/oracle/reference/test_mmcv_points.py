@@ -93,7 +93,7 @@ def test_nearest_points_match_those_of_a_tree(count: int) -> None:
         np.testing.assert_array_equal(indices[batch], np.reshape(expected, (7, count)))
 
 
-def test_too_few_points() -> None:
+def test_missing_neighbors_have_index_0_and_a_large_distance() -> None:
     indices, squares = call("diopiKnnMmcv", cloud(1, 2), cloud(1, 3), 1, 2, 3, 4)
     assert (indices[..., 2:] == 0).all()
     assert (squares[..., 2:] == 1e10).all()
@@ -102,7 +102,7 @@ def test_too_few_points() -> None:
     assert np.isinf(squares[..., 2]).all()
 
 
-def test_three_nearest_with_the_lower_index_first() -> None:
+def test_the_lower_of_equally_near_indices_comes_first() -> None:
     known = np.array([[[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 3]]])
     squares, indices = call("diopiThreeNnMmcv", np.zeros((1, 1, 3)), known, 1, 1, 4)
     assert indices.tolist() == [[[0, 1, 2]]]
@@ -127,7 +127,7 @@ def test_gathering_and_grouping_are_torch_gathers() -> None:
     np.testing.assert_array_equal(call("diopiGroupPointsMmcv", points, idx, 2, 3, 8, 5, 4), grouped)
 
 
-def test_gradients_of_gathering_by_differences() -> None:
+def test_gradients_of_gathering_match_differences() -> None:
     points, idx, zeros = RNG.normal(size=(2, 2, 4)), RNG.integers(0, 4, (2, 5, 3)), np.zeros((2, 2, 4))
     grad = RNG.normal(size=(2, 2, 5, 3))
     actual = call("diopiGroupPointsBackwardMmcv", zeros, grad, idx, 2, 2, 4, 5, 3)
@@ -138,7 +138,7 @@ def test_gradients_of_gathering_by_differences() -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
-def test_interpolation_of_three_and_its_gradient() -> None:
+def test_interpolation_matches_weighted_sums_and_its_gradient_differences() -> None:
     points, idx, weight = RNG.normal(size=(2, 3, 6)), RNG.integers(0, 6, (2, 5, 3)), RNG.normal(size=(2, 5, 3))
     actual = call("diopiThreeInterpolateMmcv", points, idx, weight, 2, 3, 6, 5)
     for b, c, i in np.ndindex(2, 3, 5):
@@ -167,7 +167,7 @@ def test_stacked_groups_and_their_gradient() -> None:
     np.testing.assert_allclose(back, difference(group, features, grad), atol=1e-9)
 
 
-def test_scores_and_their_gradients() -> None:
+def test_scores_match_loops_and_their_gradients_differences() -> None:
     b, n, rows, m, k, o = 2, 4, 3, 2, 3, 2
     points, centers = RNG.normal(size=(2, b, n, m, o))
     scores, idx = RNG.normal(size=(b, rows, k, m)), RNG.integers(-1, n + 1, (b, rows, k))

@@ -59,7 +59,7 @@ def test_aligned_pooling_point_by_point(aligned: bool, ratio: int, scale: float)
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_gradient_of_aligned_pooling(mode: int) -> None:
+def test_gradient_of_aligned_pooling_matches_differences(mode: int) -> None:
     features, grad = maps(), np.random.default_rng(2).normal(size=(4, 2, *BINS))
     _, rows, columns = align(features, 2, mode, 0.9, False)
     zeros = np.zeros_like(features)
@@ -78,7 +78,7 @@ def cells_of(start: float, end: float, bins: int, axis: int, length: int) -> lis
     return [cell for cell in range(length) if cell + 1 > low and cell < high]
 
 
-def test_pooling_of_cells() -> None:
+def test_pooling_of_cells_matches_loops() -> None:
     features, zeros = maps(), np.zeros((4, 2, 2, 2))
     largest, places = call("diopiRoiPoolMmcv", zeros, zeros.astype(int), features, CELLS, 2, 2, 0.5)
     for k, c, i, j in np.ndindex(largest.shape):
@@ -94,7 +94,7 @@ def test_pooling_of_cells() -> None:
             assert (largest[k, c, i, j], places[k, c, i, j]) == (values[best], best)
 
 
-def test_gradient_of_pooling_of_cells() -> None:
+def test_gradient_of_pooling_of_cells_matches_differences() -> None:
     features, zeros = maps(), np.zeros((4, 2, 2, 2))
     regions = CELLS[[0, 1, 3]]
 
@@ -111,7 +111,7 @@ def deform(features: Array, rois: Array, offset: Array | None, gamma: float = 0.
     return np.asarray(call("diopiDeformRoiPoolMmcv", features, rois, offset, *BINS, 2, 0.5, gamma))
 
 
-def test_shifted_pooling() -> None:
+def test_shifted_pooling_matches_loops() -> None:
     features, offset = maps(), np.random.default_rng(4).normal(size=(4, 2, *BINS))
     actual = deform(features, ROIS, offset)
     np.testing.assert_allclose(deform(features, ROIS, None), align(features, 2, 1, 0.5, True)[0], atol=1e-13)
@@ -124,7 +124,7 @@ def test_shifted_pooling() -> None:
         assert actual[k, c, i, j] == pytest.approx(np.mean(values))
 
 
-def test_gradients_of_shifted_pooling() -> None:
+def test_gradients_of_shifted_pooling_match_differences() -> None:
     """Samples at quarters of cells are shifted by less than a quarter, within the features."""
     rng = np.random.default_rng(5)
     features, offset = maps(2, 2, 7, 8), rng.uniform(-1, 1, (2, 2, *BINS))
@@ -144,7 +144,7 @@ def precise(features: Array, rois: Array) -> Array:
     return np.asarray(call("diopiPrroiPoolMmcv", features, rois, *BINS, 0.7))
 
 
-def test_precise_pooling_by_quadrature() -> None:
+def test_precise_pooling_matches_quadrature() -> None:
     """The midpoint rule is applied on a fine grid of the map, which continues with zeros."""
     features, rois = maps(), ROIS[:3]
     actual, fine = precise(features, rois), 400
@@ -162,7 +162,7 @@ def test_a_region_without_area_pools_nothing() -> None:
     assert not precise(maps(), ROIS[3:]).any()
 
 
-def test_gradients_of_precise_pooling() -> None:
+def test_gradients_of_precise_pooling_match_differences() -> None:
     features, grad = maps(), np.random.default_rng(6).normal(size=(4, 2, *BINS))
     back = call("diopiPrroiPoolbackwardMmcv", np.zeros_like(features), grad, ROIS, *BINS, 0.7)
     np.testing.assert_allclose(back, difference(lambda x: precise(x, ROIS), features, grad), atol=1e-9)
@@ -196,7 +196,7 @@ def test_border_align_point_by_point() -> None:
             assert max(values[: places[n, c, k, e]], default=-np.inf) < max(values)
 
 
-def test_gradient_of_border_align() -> None:
+def test_gradient_of_border_align_matches_differences() -> None:
     features, grad = maps(2, 4, 2, 3), np.random.default_rng(8).normal(size=(2, 1, 6, 4))
     places = call("diopiBorderAlignMmcv", features, BOXES, 2)[1]
     back = call("diopiBorderAlignBackwardMmcv", np.zeros_like(features), grad, BOXES, places, 2)

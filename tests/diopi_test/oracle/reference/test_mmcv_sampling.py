@@ -44,7 +44,7 @@ def test_carafe_gives_rows_with_channels_last_as_well() -> None:
 
 
 @pytest.mark.parametrize("rows_shape", [(1, 2, 3, 4), (24,)])
-def test_carafe_gradients_by_differences(rows_shape: tuple[int, ...]) -> None:
+def test_carafe_gradients_match_differences(rows_shape: tuple[int, ...]) -> None:
     features, masks = RNG.normal(size=(1, 4, 2, 3)), RNG.normal(size=(1, 18, 4, 6))
     grad, zeros = RNG.normal(size=(1, 4, 4, 6)), (np.zeros(features.shape), np.zeros(masks.shape))
     by_features = difference(lambda x: upsampled(x, masks, 3, 2, 2), features, grad)
@@ -96,7 +96,7 @@ def test_correlation_of_a_map_with_one_of_ones_sums_windows() -> None:
 
 
 @pytest.mark.parametrize("name", sampled(CORRELATIONS, 1))
-def test_correlation_gradients_by_differences(name: str) -> None:
+def test_correlation_gradients_match_differences(name: str) -> None:
     sizes = CORRELATIONS[name]
     image1, image2 = RNG.normal(size=(2, *sizes[0]))
     arguments = attributes(sizes)
@@ -143,7 +143,7 @@ def test_fir_of_planes_as_mmcv_passes_them() -> None:
 
 
 @pytest.mark.parametrize(("mask", "half"), [((3, 5), (1, 2)), ((2, 3), (0, 2)), ((7, 9), (3, 4))])
-def test_attention_masks_by_unfolding(mask: tuple[int, int], half: tuple[int, int]) -> None:
+def test_attention_masks_match_unfolding(mask: tuple[int, int], half: tuple[int, int]) -> None:
     """Distribution is folding: a mask covers the map around its position, and collection is its transpose."""
     h, w = 4, 5
     masks = RNG.normal(size=(2, mask[0] * mask[1], h, w))
@@ -164,7 +164,7 @@ def test_attention_masks_by_unfolding(mask: tuple[int, int], half: tuple[int, in
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_gradient_of_attention_masks_by_differences(kind: int) -> None:
+def test_gradient_of_attention_masks_matches_differences(kind: int) -> None:
     sizes = kind, 1, 2, 3, 3, 4, 1, 2
     masks, zeros = RNG.normal(size=(1, 12, 2, 3)), np.zeros((1, 6, 2, 3))
     grad = RNG.normal(size=zeros.shape)

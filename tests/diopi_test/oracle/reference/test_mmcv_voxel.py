@@ -83,7 +83,7 @@ def test_inverse_convolution_is_the_adjoint() -> None:
 
 
 @pytest.mark.parametrize(("inverse", "submanifold"), [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_gradients_of_sparse_convolution_by_differences(inverse: int, submanifold: int) -> None:
+def test_gradients_of_sparse_convolution_match_differences(inverse: int, submanifold: int) -> None:
     outputs, pairs, counts = rules(bool(submanifold))
     ends = (17, len(outputs))[:: -1 if inverse else 1]
     features, filters, grad = (RNG.normal(size=shape) for shape in ((ends[0], 3), (3, 3, 3, 2), (ends[1], 2)))
@@ -111,7 +111,7 @@ def test_maxima_are_at_least_zero() -> None:
     assert not call("diopiIndiceMaxpoolMmcv", -RNG.uniform(0.1, 1, (17, 3)), pairs, counts, len(outputs)).any()
 
 
-def test_gradient_of_pooling_by_differences() -> None:
+def test_gradient_of_pooling_matches_differences() -> None:
     outputs, pairs, counts = rules(False)
     features = RNG.permutation(51).reshape(17, 3) / 7.0 - 3.1  # all apart, none near 0
     largest, grad = (
@@ -221,7 +221,7 @@ def test_no_points_leave_no_rows() -> None:
 
 
 @pytest.mark.parametrize("reduce_type", REDUCE)
-def test_gradients_of_a_reduction_by_differences(reduce_type: int) -> None:
+def test_gradients_of_a_reduction_match_differences(reduce_type: int) -> None:
     feats, coors = scattered()
     reduced, _, places, counts = call("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
     grad = RNG.normal(size=reduced.shape)

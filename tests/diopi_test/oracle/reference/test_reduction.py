@@ -35,7 +35,7 @@ def cube() -> Array:
 
 
 @pytest.mark.parametrize(("values", "expected"), [([[2.0]], np.nan), ([[1.0, 2.0]], np.inf)])
-def test_std_without_degrees_of_freedom(values: list[list[float]], expected: float) -> None:
+def test_std_without_degrees_of_freedom_is_infinite_or_nan(values: list[list[float]], expected: float) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_equal(_call("diopiStd", np.array(values), (1,), 2, out=_out(1)), [expected])
 
@@ -68,7 +68,7 @@ def test_a_number_has_one_axis(dim: int | None) -> None:
     assert _call("diopiSum", number, () if dim is None else (dim,), out=_out()) == 3
 
 
-def test_reductions_without_elements() -> None:
+def test_reductions_of_no_elements_return_the_neutral_element() -> None:
     none = np.zeros((0, 2))
     with np.errstate(all="ignore"):
         np.testing.assert_equal(_call("diopiMean", none, (0,), out=_out(2)), [np.nan] * 2)

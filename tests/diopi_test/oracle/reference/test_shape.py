@@ -63,7 +63,9 @@ def test_integers_of_a_linear_sequence_are_rounded_towards_zero() -> None:
         (Dtype.uint8, [1, 0, 0, 200, 0, 0, 127], [1, 0, 1, 1, 0, 0, 1]),
     ],
 )
-def test_conversion_to_integers(target: Dtype, expected: list[int], specified: list[int]) -> None:
+def test_conversion_to_integers_truncates_and_leaves_overflow_unspecified(
+    target: Dtype, expected: list[int], specified: list[int]
+) -> None:
     function = find_reference("diopiCastDtype")
     assert function is not None
     result: Any = function(np.array([1.9, -1.9, -0.5, 200, np.nan, -128.5, 127.9]), out=ResultOverride(target))
@@ -72,7 +74,7 @@ def test_conversion_to_integers(target: Dtype, expected: list[int], specified: l
     assert result.specified.tolist() == [bool(flag) for flag in specified]
 
 
-def test_conversion_to_bool_and_from_complex() -> None:
+def test_nonzero_complex_numbers_become_true_and_real_parts_stay() -> None:
     numbers = np.array([0j, 2j, complex(np.nan, 0), 1.5 - 1j])
     assert call("diopiCastDtype", numbers, out=ResultOverride(Dtype.bool)).tolist() == [False, True, True, True]
     assert call("diopiCastDtype", numbers[3:], out=ResultOverride(Dtype.float32)).tolist() == [1.5]

@@ -39,7 +39,7 @@ def series(tmp_path: Path) -> Series:
     return found
 
 
-def test_causes_over_time(series: Series) -> None:
+def test_causes_are_new_present_or_gone_over_time(series: Series) -> None:
     found = [(trend.cause.cause, trend.state, list(trend.cases)) for trend in cause_trends(series)]
     assert found == [("c2", "new", [0, 0, 0, 7]), ("c1", "present", [4, 3, 2, 1])]
 
