@@ -1,6 +1,6 @@
 """Vendors implement the standard. `Vendor` defines a vendor in Python, `find_vendor` finds a vendor by name."""
 
-from diopi_impl.base import BaseVendor, Box, Waiver
+from diopi_impl.base import BaseVendor, Box, OperatorOverride, OperatorUse, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import UnsupportedDtypeError, VendorError, VendorNotFoundError
 from diopi_impl.numerics import IEEE, ErrorBound, Numerics, NumericsError, find_numerics
@@ -15,6 +15,8 @@ __all__ = [
     "ErrorBound",
     "Numerics",
     "NumericsError",
+    "OperatorOverride",
+    "OperatorUse",
     "UnsupportedDtypeError",
     "Vendor",
     "VendorError",

@@ -74,6 +74,36 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(wildcards.get(character) or re.escape(character) for character in pattern), re.DOTALL)
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class OperatorOverride:
+    """An operator of the vendor's framework for which a library has registered a kernel.
+
+    Attributes:
+        operator: the name of the operator, such as `aten::add.Tensor`.
+        source: where the library registered the kernel, such as `my_kernels.py:17`.
+    """
+
+    operator: str
+    source: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OperatorUse:
+    """An operator of the vendor's framework that a call ran.
+
+    Attributes:
+        function: the standard function that was called.
+        operator: the name of the operator.
+        source: where a library registered the kernel that served the operator; empty if the framework served it.
+    """
+
+    function: str
+    operator: str
+    source: str = field(default="", metadata={"omit_default": True})
+
+
 class BaseVendor(ABC):
     """A set of operator implementations on one kind of device.
 
@@ -111,6 +141,18 @@ class BaseVendor(ABC):
     def source_modules(self) -> Mapping[str, str]:
         """The name of the Python module that implements each function; empty if the vendor is not written in Python."""
         return {}
+
+    @property
+    def overrides(self) -> Sequence[OperatorOverride]:
+        """The operators of the vendor's framework that a library overrides on the device; empty without a library."""
+        return ()
+
+    def take_operator_uses(self) -> Sequence[OperatorUse]:
+        """Return the operators of the framework that calls ran and that were not returned before.
+
+        By default, a vendor observes no operators.
+        """
+        return ()
 
     def store_programs(self, folder: Path, since: float) -> None:  # noqa: B027  # vendors that store nothing do not override it
         """Let the vendor store what it compiles in a folder, and load it from there in later processes.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from diopi_impl.base import BaseVendor
-from diopi_impl.errors import VendorError, VendorNotFoundError, describe_exception
+from diopi_impl.errors import VendorError, VendorNotFoundError
+from diopi_impl.importing import describe_import_failure, import_attribute
 from diopi_impl.native import NativeVendor
 from diopi_proto.messages import describe_unknown
 
@@ -29,7 +29,8 @@ def find_vendor(name: str) -> BaseVendor:
     """Return the vendor called `name`.
 
     Args:
-        name: a registered name, `torch:DEVICE`, `module:attribute`, or the path of a `.so`.
+        name: a registered name, `torch:DEVICE`, `torch:DEVICE+MODULE:FUNCTION` (with a function that prepares the
+            process, see `--torch-setup`), `module:attribute`, or the path of a `.so`.
 
     Returns:
         The vendor.
@@ -44,7 +45,7 @@ def find_vendor(name: str) -> BaseVendor:
     if device and framework in FRAMEWORKS:
         return _find_on_device(framework, device)
     if ":" in name:
-        return _require_vendor(name, _import_attribute(name))
+        return _require_vendor(name, import_attribute(name, f"vendor {name}"))
     known = known_vendors()
     if name not in known:
         unknown = describe_unknown(name, sorted(known), "registered vendors")
@@ -70,27 +71,8 @@ def _find_on_device(framework: str, device: str) -> BaseVendor:
         raise VendorNotFoundError(
             f"vendor {framework}:{device} needs the package {framework}: pip install 'diopi[{framework}]'"
         )
-    find: Any = _import_attribute(FRAMEWORKS[framework])
+    find: Any = import_attribute(FRAMEWORKS[framework], f"vendor {framework}:{device}")
     return _require_vendor(f"{framework}:{device}", find(device))
-
-
-def _import_attribute(path: str) -> object:
-    """Return the object at `module:attribute`; raise VendorNotFoundError or VendorError if that fails."""
-    module_name, _, attribute = path.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except KeyboardInterrupt:
-        raise
-    except ModuleNotFoundError as error:
-        raise VendorNotFoundError(f"vendor {path}: module {module_name} can't be imported: {error}") from error
-    except BaseException as error:  # a module may raise any exception when it is imported, even SystemExit
-        raise VendorError(
-            f"vendor {path}: module {module_name} can't be imported: {_describe_import_failure(error)}"
-        ) from error
-    try:
-        return getattr(module, attribute)
-    except AttributeError:
-        raise VendorNotFoundError(f"vendor {path}: module {module_name} has no attribute {attribute!r}") from None
 
 
 def _load(point: EntryPoint) -> object:
@@ -101,13 +83,8 @@ def _load(point: EntryPoint) -> object:
         raise
     except BaseException as error:
         raise VendorError(
-            f"vendor {point.name}: {point.value} can't be loaded: {_describe_import_failure(error)}"
+            f"vendor {point.name}: {point.value} can't be loaded: {describe_import_failure(error)}"
         ) from error
-
-
-def _describe_import_failure(error: BaseException) -> str:
-    """Return the text of an ImportError, or type and text of another exception."""
-    return str(error) if isinstance(error, ImportError) else describe_exception(error)
 
 
 def _require_vendor(name: str, value: object) -> BaseVendor:

@@ -9,6 +9,7 @@ import torch
 
 from diopi_impl.errors import UnsupportedDtypeError
 from diopi_impl.functional import Adapted, OutSpec, out_keyword, split_results
+from diopi_impl.torch_cpu.overrides import current_observation
 from diopi_proto.implementations import takes_out
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -34,7 +35,8 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         try:
             operands = _raise_zero_dim(arguments) if promotes else arguments
-            return split_results(prototype, function(*operands, **keywords))
+            with current_observation():
+                return split_results(prototype, function(*operands, **keywords))
         except (RuntimeError, NotImplementedError) as error:
             if NO_KERNEL in str(error):
                 raise UnsupportedDtypeError(f"PyTorch: {error}") from error

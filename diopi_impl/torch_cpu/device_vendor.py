@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import torch
 
-from diopi_impl.base import Waiver
+from diopi_impl.base import OperatorOverride, OperatorUse, Waiver
 from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.torch_cpu.access import TorchTensorAccess
 from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 from diopi_impl.torch_cpu.device_runtime import TorchDevice, TorchRuntime
+from diopi_impl.torch_cpu.overrides import OperatorObserver
 from diopi_impl.vendor import Vendor
 from diopi_proto.types import Error
 from lib_rt import Context, Device
@@ -41,6 +42,7 @@ class TorchVendor(Vendor):
             waivers=waivers,
         )
         self._torch_runtime: TorchRuntime | None = None
+        self._observer: OperatorObserver | None = None
 
     def on_device(self, name: str, device: torch.device) -> Self:
         """Return a vendor with the same implementations that computes on a device, in memory of this device.
@@ -58,6 +60,29 @@ class TorchVendor(Vendor):
         vendor.runtime = vendor._torch_runtime.functions()
         return vendor
 
+    def with_library(self, name: str, overrides: Sequence[OperatorOverride]) -> Self:
+        """Return a vendor that computes with the operators of a library, which has been set up, and observes them.
+
+        Args:
+            name: the name of the vendor.
+            overrides: the operators that the library overrides on the device.
+
+        Returns:
+            The vendor. The waivers of this vendor do not apply to it.
+        """
+        vendor = copy.copy(self)
+        vendor.name, vendor.waivers, vendor._observer = name, (), OperatorObserver(overrides)
+        return vendor
+
+    @property
+    def overrides(self) -> Sequence[OperatorOverride]:
+        """The operators of PyTorch that a library overrides on the device."""
+        return () if self._observer is None else self._observer.overrides
+
+    def take_operator_uses(self) -> Sequence[OperatorUse]:
+        """Return the operators of PyTorch that calls ran; see `BaseVendor.take_operator_uses`."""
+        return () if self._observer is None else self._observer.take_uses()
+
     def open_device(self) -> Device:
         """Open and return a device, and limit PyTorch to one thread."""
         torch.set_num_threads(1)
@@ -65,6 +90,13 @@ class TorchVendor(Vendor):
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         """Call the standard function `name` and return its error code; see `BaseVendor.call`."""
+        if self._observer is not None:
+            with self._observer.observe(name, arguments):
+                return self._call_on_device(name, context, *arguments)
+        return self._call_on_device(name, context, *arguments)
+
+    def _call_on_device(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call a function while PyTorch creates tensors on the device of the context."""
         if isinstance(context.device, TorchDevice):
             with context.device.runtime.use(context):
                 return super().call(name, context, *arguments)

@@ -9,6 +9,7 @@ import torch
 from diopi_impl.errors import VendorError, VendorNotFoundError, describe_exception
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.device_vendor import TorchVendor
+from diopi_impl.torch_cpu.overrides import set_up_library
 
 EXTENSIONS = {
     "diopi": "diopi_torch",
@@ -20,19 +21,22 @@ EXTENSIONS = {
 """The packages that add devices to PyTorch, by the type of the device. PyTorch itself imports most of them."""
 
 
-def find_torch_vendor(device_name: str) -> TorchVendor:
+def find_torch_vendor(device_and_setup: str) -> TorchVendor:
     """Return the vendor `torch:DEVICE`; for the CPU it is `torch_cpu`.
 
     Args:
-        device_name: a device as PyTorch names it, such as `cuda:0`.
+        device_and_setup: a device as PyTorch names it, such as `cuda:0`. It may be followed by `+` and the path of a
+            function that sets up a library of operators, such as `cuda:0+my_kernels:enable`.
 
     Returns:
         The vendor.
 
     Raises:
-        VendorNotFoundError: if PyTorch has no such device; the message lists the devices that it has.
-        VendorError: if the package that adds the device to PyTorch can't be imported.
+        VendorNotFoundError: if PyTorch has no such device, where the message lists the devices that it has, or if there
+            is no such function.
+        VendorError: if the package that adds the device to PyTorch can't be imported, or the function fails.
     """
+    device_name, _, setup = device_and_setup.partition("+")
     name = f"torch:{device_name}"
     _import_extension(name, device_name.partition(":")[0])
     try:
@@ -44,7 +48,11 @@ def find_torch_vendor(device_name: str) -> TorchVendor:
             f"vendor {name}: PyTorch {torch.__version__} has no device {device_name!r} here: {reason} "
             f"The devices are {', '.join(_available_devices())}."
         ) from error
-    return vendor if device.type == "cpu" else vendor.on_device(name, device)
+    found = vendor if device.type == "cpu" else vendor.on_device(name, device)
+    if not setup:
+        return found
+    name = f"{name}+{setup}"
+    return found.with_library(name, set_up_library(setup, device, name))
 
 
 def _import_extension(name: str, device_type: str) -> None:

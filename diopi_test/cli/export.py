@@ -8,10 +8,17 @@ import click
 
 from diopi_impl import VendorError
 from diopi_impl.deprecated_options import renamed_option
+from diopi_test.cli.options import torch_setup_option
 
 
 @click.command()
-@click.option("--vendor", default="jax_cpu", show_default=True, help="Name or module:attribute of a Python vendor.")
+@click.option(
+    "--vendor",
+    default="jax_cpu",
+    show_default=True,
+    help="Vendor in Python: a name, torch:DEVICE, or module:attribute.",
+)
+@torch_setup_option
 @renamed_option(
     "-o",
     "--output",

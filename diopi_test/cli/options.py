@@ -157,7 +157,32 @@ def _rename_vendor(context: click.Context, option: click.Parameter, name: str) -
     return FORMER_VENDORS.get(name, name)
 
 
-vendor_option = click.option(
+def torch_setup_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option `--torch-setup` to a command; its value becomes a part of the parameter `vendor`."""
+
+    @wraps(command)
+    def with_setup(*arguments: Any, vendor: str, torch_setup: str | None, **options: Any) -> Any:
+        return command(*arguments, vendor=_add_torch_setup(vendor, torch_setup), **options)
+
+    return click.option(
+        "--torch-setup",
+        metavar="MODULE:FUNCTION",
+        help="With --vendor torch:DEVICE: call this function first, for example to enable a library of operators.",
+    )(with_setup)
+
+
+def _add_torch_setup(vendor: str, setup: str | None) -> str:
+    """Return the name of the vendor that calls a setup function first; raise click.UsageError if it can't."""
+    if setup is None:
+        return vendor
+    if not vendor.startswith("torch:") or "+" in vendor:
+        raise click.UsageError(f"--torch-setup requires --vendor torch:DEVICE; the vendor is {vendor}")
+    if not all(setup.partition(":")):
+        raise click.UsageError(f"--torch-setup is {setup!r}, expected MODULE:FUNCTION")
+    return f"{vendor}+{setup}"
+
+
+_only_vendor_option = click.option(
     "--vendor",
     callback=_rename_vendor,
     default="jax_cpu",
@@ -165,6 +190,8 @@ vendor_option = click.option(
     help="Vendor under test: a name, torch:DEVICE, module:attribute, or the path of a .so.",
     shell_complete=complete_names(known_vendors, files=True),
 )
+vendor_option = combine_options([_only_vendor_option, torch_setup_option])
+"""The options `--vendor` and `--torch-setup`, which together name the vendor under test."""
 SOAK_LEVEL = "soak"
 """The name with which `run` selects the soak tests of level full."""
 

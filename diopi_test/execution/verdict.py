@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import final
 
+from diopi_impl import OperatorUse
 from diopi_proto.types import Dtype
 from diopi_test.execution.difference import Difference
 from diopi_test.execution.timing import Timing
@@ -118,6 +119,7 @@ class Outcome:
         timing: the duration of the call; None unless the case passed and durations are measured.
         error_code: the name of the error code that a valid call returned; empty if it returned none.
         preceding_case: of a flaky case, the ID of the case that ran before it in the process in which it failed.
+        operators: operators of the vendor's framework that the case was the first to run.
     """
 
     verdict: Verdict
@@ -126,3 +128,4 @@ class Outcome:
     timing: Timing | None = field(default=None, metadata=OPTIONAL)
     error_code: str = field(default="", metadata=OPTIONAL)
     preceding_case: str = field(default="", metadata=OPTIONAL)
+    operators: Sequence[OperatorUse] = field(default=(), metadata=OPTIONAL)

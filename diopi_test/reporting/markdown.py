@@ -14,6 +14,7 @@ from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.text import headline, minor_line, sentence_of
 from diopi_test.results.details import details
 from diopi_test.results.durations import compare_with_copies, group_by_function, slowest
+from diopi_test.results.operators import describe_overrides, list_operators
 from diopi_test.results.overview import describe_conformance, describe_run
 from diopi_test.results.records import CaseRecord, Counts, Report
 
@@ -50,6 +51,7 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
     unsuccessful = _order_by_cause(report)
     if unsuccessful:
         yield from _folded(f"{pluralize(len(unsuccessful), 'case')} went wrong", _list_first(unsuccessful, _wrong_case))
+    yield from _operators(report)
     if durations:
         yield from _durations(report, durations)
     if report.models:
@@ -100,6 +102,14 @@ def _causes(report: Report) -> Iterator[str]:
     if line := minor_line(report):
         yield line
         yield ""
+
+
+def _operators(report: Report) -> Iterator[str]:
+    """Yield which operators of the vendor's framework served the functions, if the run recorded them."""
+    if lines := list(describe_overrides(report)):
+        rows = [[_code(cell) if cell else "" for cell in entry.cells] for entry in list_operators(report)]
+        table = _table(["function", "served by the library", "served by the framework"], rows)
+        yield from _folded("; ".join(map(_escaped, lines)), table)
 
 
 def _order_by_cause(report: Report) -> list[CaseRecord]:

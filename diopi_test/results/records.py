@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from diopi_impl import Claim, Waiver
+from diopi_impl import Claim, OperatorOverride, OperatorUse, Waiver
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.timing import Timing
@@ -41,6 +41,7 @@ class CaseRecord:
         timing: the duration of the call; None unless the case passed in a run that measures durations.
         error_code: the name of the error code that a valid call returned; empty if it returned none.
         preceding_case: of a flaky case, the ID of the case that ran before it in the process in which it failed.
+        operators: operators of the vendor's framework that the case was the first to run.
         severity: how bad the failure is; None until the case is added to the report, and for cases that did not fail.
         cause: the ID of the cause; empty until the case is added to the report, and for cases that did not fail.
     """
@@ -60,6 +61,7 @@ class CaseRecord:
     timing: Timing | None = field(default=None, metadata=OPTIONAL)
     error_code: str = field(default="", metadata=OPTIONAL)
     preceding_case: str = field(default="", metadata=OPTIONAL)
+    operators: tuple[OperatorUse, ...] = field(default=(), metadata=OPTIONAL)
     severity: Severity | None = field(default=None, metadata=OPTIONAL)
     cause: str = field(default="", metadata=OPTIONAL)
 
@@ -128,12 +130,14 @@ class VendorInfo:
         digest: the SHA-256 of the library's file; empty if the vendor is not a compiled library.
         receives_cases: whether it is a test vendor that receives each case with the expected results. Its results are
             no evidence.
+        overrides: the operators of the vendor's framework that a library overrides.
     """
 
     name: str
     version: str
     digest: str = field(default="", metadata=OPTIONAL)
     receives_cases: bool = field(default=False, metadata=OPTIONAL)
+    overrides: tuple[OperatorOverride, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def title(self) -> str:

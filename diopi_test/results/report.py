@@ -12,6 +12,7 @@ from diopi_test.execution.verdict import EXECUTED, PROCESS_LOST, Verdict
 from diopi_test.results import claims
 from diopi_test.results.causes.text import show_causes
 from diopi_test.results.durations import show_durations
+from diopi_test.results.operators import show_operators
 from diopi_test.results.overview import show_overview
 from diopi_test.results.records import CaseRecord, Counts, PlanReport, Report, WaiverReport, WaiverState
 from diopi_test.results.trainability import show_models
@@ -22,6 +23,7 @@ def show(report: Report, console: Console, durations: int = 0) -> None:
     show_overview(report, console)
     _show_errors(report, console)
     show_causes(report, console)
+    show_operators(report, console)
     _show_closest(report, console)
     if report.claims is not None:
         claims.show(report.claims, console)

@@ -57,6 +57,7 @@ class Collected:
             timing=outcome.timing,
             error_code=outcome.error_code,
             preceding_case=outcome.preceding_case,
+            operators=tuple(outcome.operators),
         )
 
 

@@ -153,6 +153,7 @@ class Recorder:
             version=description.version,
             digest=digest,
             receives_cases=description.receives_cases,
+            overrides=description.overrides,
         )
         content = self.content()
         if content.has_vendor and content.vendor != vendor:

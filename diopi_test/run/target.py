@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import Protocol, Self, final
 
-from diopi_impl import BaseVendor, Numerics
+from diopi_impl import BaseVendor, Numerics, OperatorUse
 from diopi_proto.types import Error
 from diopi_test.execution.call import Call
 from diopi_test.execution.call_arguments import PLAIN, CallMode
@@ -87,6 +87,9 @@ class Target(Protocol):
     def measure_field(self, numerics: Numerics, label: str) -> Outcome:
         """Measure a field of a declared arithmetic; see `declaration_check.measure_field`."""
 
+    def take_operator_uses(self) -> Sequence[OperatorUse]:
+        """Return the operators of the vendor's framework that calls ran; see `BaseVendor.take_operator_uses`."""
+
     def close(self) -> None:
         """Close the device."""
 
@@ -150,6 +153,10 @@ class LocalTarget(Target):
     def measure_field(self, numerics: Numerics, label: str) -> Outcome:
         """Measure a field of a declared arithmetic."""
         return measure_field(self._vendor, self._device, numerics, label)
+
+    def take_operator_uses(self) -> Sequence[OperatorUse]:
+        """Return the operators of the vendor's framework that calls ran."""
+        return self._vendor.take_operator_uses()
 
     def close(self) -> None:
         """Close the device."""

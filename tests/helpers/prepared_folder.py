@@ -132,6 +132,7 @@ def _write_vendors(folder: Path) -> None:
     example = (ROOT / "examples" / "numpy_vendor" / "numpy_vendor.py").read_text("utf-8")
     texts = {
         "my_vendor.py": example + MORE_OPERATORS,
+        "my_kernels.py": (ROOT / "tests" / "helpers" / "my_kernels.py").read_text("utf-8"),
         "my_package/__init__.py": "",
         "my_package/module.py": "from diopi_impl.jax_cpu import vendor\n",
         "earlier.py": example + WRONG_OPERATOR,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, final
 
 from diopi_test.baseline.codec import to_json
@@ -16,6 +16,7 @@ from diopi_test.reporting.html.cause_summary import diagnosis_page
 from diopi_test.reporting.html.definitions import describe_functions
 from diopi_test.reporting.html.texts import LANGUAGES
 from diopi_test.results.causes.cause import Cause
+from diopi_test.results.operators import list_operators, summarize_overrides
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 from diopi_test.results.stacks import split_stack
@@ -48,6 +49,8 @@ def build_columns(report: Report) -> Mapping[str, Any]:
     - `unsuccessful`: the verdicts that count against a vendor
     - `uncounted`: the classes that do not affect the exit status
     - `minor`: the numbers of failed cases whose severity is too low to affect the exit status
+    - `operators`: which operators of a framework served each function, and how many overrides of a library were used;
+      None if the run recorded no operators
     - `causes`: the sentence in each language and the documentation page of each cause
     - `functions`: the definitions of functions with failures
 
@@ -64,6 +67,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
         "unsuccessful": sorted(UNSUCCESSFUL),
         "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
         "minor": [number for number, case in enumerate(cases) if case.id in minor],
+        "operators": _operators(report),
         "causes": [_cause(cause) for cause in report.causes],
         "cases": listed,
         "tables": tables.content,
@@ -74,6 +78,14 @@ def build_columns(report: Report) -> Mapping[str, Any]:
         "timings": _by_number(cases, _timing),
         "details": _details(cases),
     }
+
+
+def _operators(report: Report) -> Mapping[str, Any] | None:
+    """Return how many overrides of a library were used, and the operators of each function, if any were recorded."""
+    summary = summarize_overrides(report)
+    if summary is None:
+        return None
+    return {"summary": asdict(summary), "functions": [asdict(entry) for entry in list_operators(report)]}
 
 
 def _cause(cause: Cause) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ VIEWS.overview = {
     classTable(),
     wrongFunctions(),
     limits(),
+    operators(),
   ],
 };
 
@@ -28,6 +29,28 @@ function runFacts() {
     ),
     run && command(run[1]),
   ];
+}
+
+/** Which operators of a framework served each function: those of a library, or those of the framework. */
+function operators() {
+  if (!DATA.operators) return null;
+  const { summary, functions } = DATA.operators;
+  const columns = [
+    { title: t("function"), cell: (entry) => functionLink(entry.function) },
+    { title: t("by-library"), cell: (entry) => operatorNames(entry.by_library) },
+    { title: t("by-framework"), cell: (entry) => operatorNames(entry.by_framework) },
+  ];
+  return h(
+    "details",
+    {},
+    h("summary", {}, t("overrides", summary)),
+    summary.unused.length > 0 && h("p", {}, t("overrides-unused"), " ", operatorNames(summary.unused)),
+    table(t("overrides-caption"), columns, functions, { class: "wide cards" }),
+  );
+}
+
+function operatorNames(names) {
+  return h("span", { class: "names", lang: "en" }, names.map((name, place) => [place > 0 && ", ", breakable(name)]));
 }
 
 /** How many functions of each family are implemented, and conform. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
@@ -11,6 +12,7 @@ from diopi_test.reporting.html.cause_summary import render_causes
 from diopi_test.reporting.html.markup import Content, Markup, breakable, join, name_list, static_table, tag
 from diopi_test.reporting.html.messages import translate_message
 from diopi_test.reporting.html.texts import Texts
+from diopi_test.results.operators import list_operators, summarize_overrides
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, ModelReport, Report
 from diopi_test.results.stacks import split_stack
@@ -47,6 +49,7 @@ def render_summary(report: Report, language: str, docs: str = "") -> Markup:
             _classes(report, texts),
             _failures(failed, texts),
             _models(report.models, texts),
+            _operators(report, texts),
         ]
     )
 
@@ -159,6 +162,21 @@ def _models(models: Sequence[ModelReport], texts: Texts) -> Content:
     ]
     columns = [texts(key) for key in ("model", "can-be-trained", "what-is-missing")]
     return [tag("h2", texts("models")), static_table(texts("models-caption"), columns, rows)]
+
+
+def _operators(report: Report, texts: Texts) -> Content:
+    """Render the operators of a framework that served each function, if the run recorded them."""
+    summary = summarize_overrides(report)
+    if summary is None:
+        return None
+    numbers = {name: str(value) for name, value in asdict(summary).items()}
+    unused = tag("p", texts("overrides-unused"), " ", name_list(summary.unused)) if summary.unused else None
+    rows = [
+        (tag("span", breakable(entry.function)), name_list(entry.by_library), name_list(entry.by_framework))
+        for entry in list_operators(report)
+    ]
+    columns = [texts(key) for key in ("function", "by-library", "by-framework")]
+    return [tag("h2", texts("overrides", **numbers)), unused, static_table(texts("overrides-caption"), columns, rows)]
 
 
 def _missing(model: ModelReport, texts: Texts) -> Markup:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from diopi_impl import IEEE, BaseVendor, Claim, Numerics, VendorError, Waiver
+from diopi_impl import IEEE, BaseVendor, Claim, Numerics, OperatorOverride, VendorError, Waiver
 from diopi_impl.errors import describe_exception
 from diopi_test.execution.case_taker import is_case_taker
 from diopi_test.execution.verdict import OPTIONAL
@@ -26,6 +26,7 @@ class Description:
         sources: the source files of the vendor's implementations.
         numerics: the arithmetic for which the vendor's results are evaluated.
         receives_cases: whether it is a test vendor that receives each case with the expected results.
+        overrides: the operators of the vendor's framework that a library overrides.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Description:
     sources: SourceFiles = field(default_factory=SourceFiles)
     numerics: Numerics = IEEE
     receives_cases: bool = field(default=False, metadata=OPTIONAL)
+    overrides: tuple[OperatorOverride, ...] = field(default=(), metadata=OPTIONAL)
 
     @classmethod
     def from_vendor(cls, vendor: BaseVendor, numerics: Numerics | None = None) -> Description:
@@ -53,6 +55,7 @@ class Description:
             sources=sources,
             numerics=numerics or vendor.numerics,
             receives_cases=is_case_taker(vendor),
+            overrides=tuple(vendor.overrides),
         )
 
 

@@ -113,7 +113,7 @@ def _evaluate_task(
     if changes:
         result = CheckResult(check="process_state", passed=False, message="; ".join(changes))
         outcome = add_check_results(outcome, [result])
-    outcome = replace(outcome, message=shorten(outcome.message))
+    outcome = replace(outcome, message=shorten(outcome.message), operators=target.take_operator_uses())
     return {"outcome": to_json(outcome), "seconds": seconds, "output": output}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, final
 
-from diopi_impl import Numerics
+from diopi_impl import Numerics, OperatorUse
 from diopi_proto.types import Error
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.call import RejectedCallError
@@ -52,6 +52,7 @@ class RemoteTarget(Target):
         self._changes: dict[str, None] = {}
         self._has_forked = False
         self._output = 0
+        self._operator_uses: list[OperatorUse] = []
         self._last_case: BaselineCase | None = None
 
     @property
@@ -70,6 +71,7 @@ class RemoteTarget(Target):
         self._changes |= dict.fromkeys(map(str, reply.document.get("changes", ())))
         self._has_forked |= bool(reply.document.get("has_forked", False))
         self._output = int(reply.document.get("output", self._output))
+        self._operator_uses += [from_json(OperatorUse, use) for use in reply.document.get("operators", ())]
         if (raised := reply.document.get("raised")) is not None:
             raise RaisedInVendorError(from_json(Outcome, raised))
         return reply
@@ -134,6 +136,11 @@ class RemoteTarget(Target):
         """Measure a field of a declared arithmetic."""
         reply = self.request("numerics", declaration=to_json(numerics), case=label)
         return from_json(Outcome, reply.document["outcome"])
+
+    def take_operator_uses(self) -> Sequence[OperatorUse]:
+        """Return the operators of the vendor's framework that calls ran and that were not returned before."""
+        uses, self._operator_uses = self._operator_uses, []
+        return uses
 
     def finish_case(self) -> tuple[list[str], int]:
         """Return how the case has changed the state of the vendor's process, and the bytes of the process's output."""

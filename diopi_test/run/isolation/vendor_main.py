@@ -123,6 +123,8 @@ class VendorServer:
         if message.document["request"] not in QUERIES:
             changes, has_forked = self._state.restore(), self._forks.has_new_children()
             reply |= {"changes": list(changes), "has_forked": has_forked, "output": _output_size()}
+            if uses := self._target.take_operator_uses():
+                reply["operators"] = [to_json(use) for use in uses]
         return reply, encoder.blocks
 
     def _has(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:

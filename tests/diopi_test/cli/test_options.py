@@ -151,3 +151,22 @@ def test_list_cases_prints_ids_and_their_number(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "diopiSin[a]\nruntime[b]\n2 cases\n"
     list_cases([Collected(function="diopiSin", label="a")])
     assert capsys.readouterr().out == "diopiSin[a]\n1 case\n"
+
+
+def test_a_torch_setup_becomes_a_part_of_the_vendor() -> None:
+    done, options_seen = parsed("--vendor", "torch:cuda:0", "--torch-setup", "kernels:enable")
+    assert done.exit_code == 0 and options_seen["vendor"] == "torch:cuda:0+kernels:enable"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "setup", "message"),
+    [
+        ("jax_cpu", "kernels:enable", "--torch-setup requires --vendor torch:DEVICE; the vendor is jax_cpu"),
+        ("torch:cpu+kernels:enable", "kernels:enable", "--torch-setup requires --vendor torch:DEVICE"),
+        ("torch:cpu", "kernels", "--torch-setup is 'kernels', expected MODULE:FUNCTION"),
+        ("torch:cpu", ":enable", "--torch-setup is ':enable', expected MODULE:FUNCTION"),
+    ],
+)
+def test_a_torch_setup_that_can_not_be_called_is_a_usage_error(vendor: str, setup: str, message: str) -> None:
+    done, _ = parsed("--vendor", vendor, "--torch-setup", setup)
+    assert done.exit_code == 2 and message in done.output
