@@ -20,12 +20,15 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "current_stream": device.current_stream,
     "set_stream": device.set_stream,
     "empty_cache": device.empty_cache,
+    "empty_host_cache": device.empty_host_cache,
+    "get_device_capability": device.get_device_capability,
     "get_memory_info": device.mem_get_info,
     "memory_allocated": device.memory_allocated,
     "max_memory_allocated": device.max_memory_allocated,
     "memory_reserved": device.memory_reserved,
     "max_memory_reserved": device.max_memory_reserved,
     "memory_stats": device.memory_stats,
+    "reset_accumulated_memory_stats": device.reset_accumulated_memory_stats,
     "reset_peak_memory_stats": device.reset_peak_memory_stats,
 }
 """The implementations, by the name of the function in PyTorch."""

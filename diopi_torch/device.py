@@ -15,6 +15,7 @@ import torch
 
 from diopi_torch import streams
 from diopi_torch.backend import backend, is_forked, is_open
+from diopi_torch.layout import DTYPES
 from diopi_torch.memory import MemoryUsage
 from diopi_torch.settings import NAME
 
@@ -122,6 +123,17 @@ def get_device_name(device: Any = None) -> str:
     return f"{backend().vendor.name} {backend().vendor.version}"
 
 
+def get_device_capability(device: Any = None) -> Mapping[str, set[torch.dtype]]:
+    """Return the supported element types, as `torch.accelerator.get_device_capability` does."""
+    _device_index(device)
+    return {"supported_dtypes": set(DTYPES)}
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Return True: the standard has bfloat16, and an operator that the vendor lacks for it runs on the CPU."""
+    return True
+
+
 def synchronize(device: Any = None) -> None:
     """Wait until the work on all streams is complete."""
     _device_index(device)
@@ -201,9 +213,22 @@ def _record_stream(original: Callable[..., None]) -> Callable[..., None]:
     return record_stream
 
 
+def _dlpack_device(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an implementation of `Tensor.__dlpack_device__` that calls `original` for tensors of other devices."""
+
+    def dlpack_device(self: torch.Tensor) -> tuple[Any, int]:
+        """Return DLPack's type and number of the device: the type for extensions, as for every `PrivateUse1` device."""
+        if self.device.type != NAME:
+            return original(self)
+        return torch.utils.dlpack.DLDeviceType.kDLExtDev, 0
+
+    return dlpack_device
+
+
 def install() -> None:
-    """Let tensors record streams of the device, which PyTorch's compiled method does not support."""
+    """Let tensors record streams of the device and export their memory, which PyTorch does not support."""
     torch.Tensor.record_stream = _record_stream(torch.Tensor.record_stream)  # type: ignore[method-assign]  # as said
+    torch.Tensor.__dlpack_device__ = _dlpack_device(torch.Tensor.__dlpack_device__)  # type: ignore[method-assign]  # as said
 
 
 def manual_seed(seed: int) -> None:
@@ -300,9 +325,39 @@ def memory_stats(device: Any = None) -> Mapping[str, int]:
     }
 
 
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Do nothing: no statistic of the device accumulates over time."""
+    _device_index(device)
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """Return the statistics of the memory as a table with one line per statistic."""
+    return "\n".join(f"{name:<30}{value:>20,} bytes" for name, value in memory_stats(device).items())
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Limit the memory of this process: an allocation beyond the limit raises `torch.OutOfMemoryError`.
+
+    Args:
+        fraction: the part of the memory that the process may use, from 0 to 1.
+        device: the device.
+
+    Raises:
+        ValueError: if the fraction is not between 0 and 1.
+        RuntimeError: if the size of the memory is unknown, as `mem_get_info` says.
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"expected a fraction from 0 to 1, found {fraction}")
+    backend().allocator.limit = int(fraction * mem_get_info(device)[1])
+
+
 def empty_cache() -> None:
     """Wait for all streams and return cached memory to the vendor."""
     backend().allocator.empty_cache()
+
+
+def empty_host_cache() -> None:
+    """Do nothing: pinned memory is not cached."""
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from diopi_torch.fallback import count_fallback
+from diopi_torch.fallback import count_fallback, fall_back
 from diopi_torch.functions import UnsupportedCallError
 from diopi_torch.layout import contiguous_strides, span_size
 from diopi_torch.operators import COPY
@@ -214,17 +214,14 @@ def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
     return False
 
 
-def reject_pinning(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
-    """Raise RuntimeError: the device has no pinned CPU memory. `registration.py` registers this as `_pin_memory`."""
-    raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out; copies to the device are synchronous")
-
-
 KERNELS["_fused_sdp_choice"] = choose_backend
 
 
 @kernel("_copy_from")
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Copy `self` to `dst`; each may be on the host or the device, and lazily conjugated or negated."""
+    # PyTorch passes a number if the program copies a number
+    self = self if isinstance(self, torch.Tensor) else torch.tensor(self, dtype=dst.dtype)
     source, target = stored_elements(self), stored_elements(dst)
     source = source if source.shape == target.shape else source.expand(target.shape)
     if is_on_device(source) and is_on_device(target):
@@ -242,6 +239,19 @@ def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False
 
 FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
 """The dispatch keys that a kernel handles itself: PyTorch does not first resolve a lazy conjugation or negation."""
+
+
+@kernel("histc")
+def _histc(self: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0) -> torch.Tensor:
+    """Count the elements in equal intervals on the CPU, which needs floating-point elements; others are converted."""
+    elements = self if self.dtype.is_floating_point else self.double()
+    return fall_back(aten.histc.default, elements, bins, min, max).to(self.dtype)
+
+
+@kernel("_lazy_clone")
+def _lazy_clone(self: torch.Tensor) -> torch.Tensor:
+    """Return a copy at once: PyTorch can defer the copy only for memory that its own allocators have allocated."""
+    return self.clone()
 
 
 @kernel("_copy_from_and_resize")

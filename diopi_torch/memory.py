@@ -75,6 +75,8 @@ class CachingAllocator:
         self._lock = threading.Lock()
         self.allocated = MemoryUsage()
         self.reserved = MemoryUsage()
+        self.limit: int | None = None
+        """The maximum number of bytes to reserve, or None for no limit."""
         self.give_back: Callable[[MemoryBlock], None] = self._returned.append
         """Returns a block to the allocator; any thread may call this function at any time, even during allocation."""
 
@@ -113,6 +115,10 @@ class CachingAllocator:
 
     def _reserve(self, nbytes: int, stream: int) -> MemoryBlock:
         """Return a new block that the device allocates; if that fails, empty the cache and try again."""
+        if self.limit is not None and self.reserved.current + nbytes > self.limit:
+            self._free_cached_blocks()
+            if self.reserved.current + nbytes > self.limit:
+                raise self._out_of_memory(nbytes, f"the program has set a limit of {self.limit:,} bytes")
         try:
             address = self._device.malloc(nbytes)
         except CallError:
@@ -120,14 +126,16 @@ class CachingAllocator:
             try:
                 address = self._device.malloc(nbytes)
             except CallError as error:
-                raise DeviceMemoryError(
-                    f"{nbytes:,} bytes were requested, {self.allocated.current:,} are in use: {error.text}"
-                ) from None
+                raise self._out_of_memory(nbytes, error.text) from None
         self.reserved.change(nbytes)
         memory = pointer(address)
         return MemoryBlock(
             address=address, nbytes=nbytes, stream=stream, pointer=memory, buffer=ffi.buffer(memory, nbytes)
         )
+
+    def _out_of_memory(self, nbytes: int, reason: str) -> DeviceMemoryError:
+        """Return the error for a request that cannot be met."""
+        return DeviceMemoryError(f"{nbytes:,} bytes were requested, {self.allocated.current:,} are in use: {reason}")
 
     def _free_cached_blocks(self) -> None:
         """Wait for the device and free all cached blocks."""

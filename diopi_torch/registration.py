@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import accelerator, autocast, device, guard, modules, sdpa, sparse, storage
+from diopi_torch import accelerator, autocast, device, generators, guard, modules, pinned, sdpa, sparse, storage
 from diopi_torch.fallback import check_on_cpu, fall_back, reject_nested_tensors
 from diopi_torch.indices import accept_cpu_indices
-from diopi_torch.kernels import FALLTHROUGH, KERNELS, reject_pinning
+from diopi_torch.kernels import FALLTHROUGH, KERNELS
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.overlap import find_overlap
 from diopi_torch.recurrent import CELLS
@@ -49,6 +49,7 @@ def register() -> None:
     guard.install()
     device.install()
     storage.install()
+    generators.install()
     modules.install()
     accelerator.install()
     all_operators, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
@@ -63,7 +64,7 @@ def register() -> None:
         aten.impl(name, kernel, KEY)
     for name, composed in {**CELLS, **sdpa.ABOVE_AUTOGRAD}.items():
         aten.impl(name, composed, f"Autograd{KEY}")
-    for name, composed in {**sdpa.ON_CPU, "_pin_memory": reject_pinning}.items():
+    for name, composed in {**sdpa.ON_CPU, **pinned.ON_CPU}.items():
         aten.impl(name, composed, "CPU")
     all_operators.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)

@@ -85,8 +85,25 @@ def _replace_resize(original: Callable[..., Any]) -> Callable[..., Any]:
     return resize_
 
 
+def _replace_new(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a replacement of the constructor; for other devices it calls `original`."""
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        """Return a new storage with a number of bytes, or with the elements of a sequence."""
+        device = kwargs.get("device")
+        if device is None or torch.device(device).type != NAME:
+            return original(cls, *args, **kwargs)
+        size = args[0] if args else kwargs.get("size", 0)
+        if isinstance(size, int):
+            return allocate_on_current_stream([size], torch.uint8).untyped_storage()
+        return _copy_to_device(original(cls, size))
+
+    return new
+
+
 def install() -> None:
     """Replace the methods of PyTorch; for other devices they call the original ones."""
     for name, wrap in (("clone", _replace_clone), ("to", _replace_to), ("cpu", _replace_cpu)):
         setattr(_StorageBase, name, wrap(getattr(_StorageBase, name)))
+    torch.UntypedStorage.__new__ = _replace_new(torch.UntypedStorage.__new__)  # type: ignore[method-assign]  # the replacement is intended
     torch.UntypedStorage.resize_ = _replace_resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # the replacement is intended

@@ -149,6 +149,9 @@ def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
         assert torch.diopi.current_stream() is stream
     del tensor
     accelerator.empty_cache()
+    accelerator.empty_host_cache()
+    accelerator.reset_accumulated_memory_stats()
+    assert torch.bfloat16 in accelerator.get_device_capability()["supported_dtypes"] and torch.diopi.is_bf16_supported()
     assert accelerator.memory_reserved() == torch.diopi.memory_reserved()
 
 
@@ -174,6 +177,26 @@ def test_running_out_of_memory_raises_the_error_of_pytorch(activate_vendor: Call
         torch.empty(2**18, device="diopi")
     del tensor
     assert torch.empty(2**18, device="diopi").numel() == 2**18
+
+
+def test_memory_of_a_process_can_be_limited(vendor: Altered) -> None:
+    with pytest.raises(ValueError, match="2"):
+        torch.diopi.set_per_process_memory_fraction(2)
+    if not vendor.host_addressable:  # the size of the memory is unknown
+        with pytest.raises(RuntimeError, match="altered"):
+            torch.diopi.set_per_process_memory_fraction(0.5)
+        return
+    torch.diopi.set_per_process_memory_fraction(0)
+    with pytest.raises(torch.OutOfMemoryError, match="limit of 0 bytes"):
+        torch.empty(2**20, device="diopi")
+    torch.diopi.set_per_process_memory_fraction(1)
+    assert torch.empty(2**20, device="diopi").numel() == 2**20
+
+
+def test_the_memory_summary_lists_each_statistic(vendor: Altered) -> None:
+    summary = torch.diopi.memory_summary()
+    assert len(summary.splitlines()) == len(torch.diopi.memory_stats())
+    assert all(name in summary for name in torch.diopi.memory_stats())
 
 
 PROGRAM = """

@@ -183,6 +183,38 @@ def test_batches_of_a_loader_can_be_moved_to_the_device(vendor: Altered) -> None
     assert torch.equal(torch.cat([batch.to("diopi") for (batch,) in batches]).cpu(), NUMBERS)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool, torch.complex64])
+def test_a_number_can_be_copied_into_a_tensor(vendor: Altered, dtype: Any) -> None:
+    filled = [torch.zeros(2, dtype=dtype, device=device).copy_(0.1) for device in ("diopi", "cpu")]
+    assert torch.equal(filled[0].cpu(), filled[1])
+
+
+def test_a_lazy_clone_has_its_own_elements(vendor: Altered) -> None:
+    tensor = torch.zeros(2, device="diopi")
+    torch._lazy_clone(tensor).add_(1)
+    assert tensor.tolist() == [0, 0]
+
+
+def test_storages_can_be_created(vendor: Altered) -> None:
+    assert torch.UntypedStorage(4, device="diopi").nbytes() == 4
+    assert torch.UntypedStorage(device="diopi").nbytes() == 0
+    storage = torch.UntypedStorage([1, 2, 3], device=torch.device("diopi"))
+    assert (storage.device.type, storage.tolist()) == ("diopi", [1, 2, 3])
+    assert torch.UntypedStorage([1, 2]).device.type == "cpu"
+
+
+def test_tensors_are_exchanged_by_dlpack(vendor: Altered) -> None:
+    tensor = torch.arange(3.0, device="diopi")
+    imported = torch.from_dlpack(tensor)
+    assert imported.device == tensor.device and imported.data_ptr() == tensor.data_ptr()
+    assert torch.ones(1).__dlpack_device__() == (torch.utils.dlpack.DLDeviceType.kDLCPU, 0)
+
+
+def test_integers_are_counted_in_intervals(vendor: Altered) -> None:
+    counts = torch.histc(torch.tensor([1, 2, 2, 3, 9], device="diopi"), bins=3, min=0, max=3)
+    assert (counts.dtype, counts.tolist()) == (torch.int64, [0, 1, 3])
+
+
 def test_a_storage_can_be_resized(vendor: Altered) -> None:
     gc.collect()
     x = torch.arange(1024.0).to("diopi")
