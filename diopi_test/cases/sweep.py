@@ -28,7 +28,7 @@ from diopi_test.cases.layouts import Layout, contiguous, strides
 FILE = Path(__file__).with_name("size_sweep.json")
 """The derivations by function."""
 
-LONG = 70_001
+LONG_SIZE = 70_001
 """The size of a long axis: more than 65,536, the largest number of blocks in some grids, and not a multiple of it."""
 
 MIN_ELEMENTS = 2**20 + 3
@@ -130,7 +130,7 @@ def sweep_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
 def _long_cases(case: Case, derivation: SweepSize) -> Iterator[Case]:
     """Yield the case with a long axis, and the case with many elements if there is one."""
     axis = derivation.axes[0].replace(" ", "-")
-    long = lengthen(case, derivation, LONG, f"{case.dtype.name}-long-{axis}")
+    long = lengthen(case, derivation, LONG_SIZE, f"{case.dtype.name}-long-{axis}")
     yield repeat_values(long) if derivation.repeats else long
     if derivation.large_size:
         yield repeat_values(lengthen(case, derivation, derivation.large_size, f"{case.dtype.name}-many-{axis}"))

@@ -61,16 +61,18 @@ MAX_RANK = 5
 MIN_SIZE = 2
 """The smallest size that can be replaced."""
 
-NO_TENSORS = "no small case has a tensor argument with an axis"
-NOT_SUITABLE = "no small case of the class `basic` has only contiguous tensors, of which the first has at most 5 axes"
-RANDOM = "its results are random; other cases have more numbers, and the numbers of a run are pooled"
-NUMBER = "the size is also a number of the call"
-ONE_ELEMENT = "no axis of a small case has more than one element"
-REJECTED = "the function accepts no other size in place of a single one"
-UNRELATED = "the size changes no tensor of the call"
-TOO_MANY = "the tensors would have more than 2^22 elements"
-TOO_SLOW = "the reference takes more than 0.12 s for an axis of 4,093"
-INACCURATE = "implementations that add the elements of the axis one after the other exceed the budget"
+NO_TENSORS_REASON = "no small case has a tensor argument with an axis"
+NOT_SUITABLE_REASON = (
+    "no small case of the class `basic` has only contiguous tensors, of which the first has at most 5 axes"
+)
+RANDOM_REASON = "its results are random; other cases have more numbers, and the numbers of a run are pooled"
+NUMBER_REASON = "the size is also a number of the call"
+ONE_ELEMENT_REASON = "no axis of a small case has more than one element"
+REJECTED_REASON = "the function accepts no other size in place of a single one"
+UNRELATED_REASON = "the size changes no tensor of the call"
+TOO_MANY_REASON = "the tensors would have more than 2^22 elements"
+TOO_SLOW_REASON = "the reference takes more than 0.12 s for an axis of 4,093"
+INACCURATE_REASON = "implementations that add the elements of the axis one after the other exceed the budget"
 
 INACCURATE_AXES = {
     "diopiLinalgQR": ("A axis 0",),
@@ -101,11 +103,11 @@ def find_sweep(function: str) -> sweep.Sweep:
     """Return the size sweep of a function."""
     prototype = lookup(function)
     if prototype.guarantee == "random":
-        return sweep.Sweep(reason=RANDOM)
+        return sweep.Sweep(reason=RANDOM_REASON)
     cases = _suitable_cases(function)
     if not cases:
         has_tensors = any(_rank_of(case) for case in select_cases(function, "full"))
-        return sweep.Sweep(reason=NOT_SUITABLE if has_tensors else NO_TENSORS)
+        return sweep.Sweep(reason=NOT_SUITABLE_REASON if has_tensors else NO_TENSORS_REASON)
     draw_case_with_zeros(prototype, cases[0])  # imports the reference, so that its import is not measured
     reasons: Counter[str] = Counter()
     usual_rank = _usual_rank(cases)
@@ -114,7 +116,7 @@ def find_sweep(function: str) -> sweep.Sweep:
     is_form = prototype.base != prototype.name
     elementwise = [] if is_form or function in SLOW_ELEMENTWISE else _find_elementwise(prototype)
     if not found and not elementwise:
-        return sweep.Sweep(reason="; ".join(text for text, _ in reasons.most_common()) or ONE_ELEMENT)
+        return sweep.Sweep(reason="; ".join(text for text, _ in reasons.most_common()) or ONE_ELEMENT_REASON)
     sizes = _select_derivations(found)
     return sweep.Sweep(sizes=sizes[:1] if is_form else sizes, elementwise=elementwise)
 
@@ -125,10 +127,10 @@ def _find_sizes(prototype: Prototype, cases: Sequence[Case], reasons: Counter[st
     for case in cases[:MAX_CASES]:
         for derivation in _candidates(case):
             if _takes_sizes(prototype) and has_number(case, derivation.size):
-                reasons[NUMBER] += 1
+                reasons[NUMBER_REASON] += 1
                 continue
             if derivation.axes[0] in INACCURATE_AXES.get(prototype.name, ()):
-                reasons[INACCURATE] += 1
+                reasons[INACCURATE_REASON] += 1
                 continue
             key = frozenset(derivation.axes)
             if key not in found:
@@ -268,7 +270,7 @@ def _measure(prototype: Prototype, case: Case) -> _Cost:
     try:
         computed = draw_case_with_zeros(prototype, case)
     except REJECTIONS as error:
-        raise UnsuitableError(REJECTED) from error
+        raise UnsuitableError(REJECTED_REASON) from error
     arguments = [tensor.values.size for value in computed.arguments.values() for tensor in tensors_in(value)]
     results = [entry for value in computed.expected.values() for entry in expected_arrays(value)]
     return _Cost(
@@ -281,25 +283,25 @@ def _measure(prototype: Prototype, case: Case) -> _Cost:
 
 def _validate(prototype: Prototype, case: Case, derivation: sweep.SweepSize) -> sweep.SweepSize:
     """Return the derivation with the size for many elements; raise UnsuitableError if the call is invalid or costly."""
-    limit = MAX_ELEMENTS * PROBE_SIZES[0] / sweep.LONG
+    limit = MAX_ELEMENTS * PROBE_SIZES[0] / sweep.LONG_SIZE
     small_case, large_case = (sweep.lengthen(case, derivation, size, case.label) for size in PROBE_SIZES)
     if _count_elements(small_case) > limit:
-        raise UnsuitableError(TOO_MANY)
+        raise UnsuitableError(TOO_MANY_REASON)
     small = _measure(prototype, small_case)
     if small.elements > limit:
-        raise UnsuitableError(TOO_MANY)
+        raise UnsuitableError(TOO_MANY_REASON)
     if not _is_accepted(draw_case_with_zeros(prototype, small_case)):
-        raise UnsuitableError(REJECTED)
+        raise UnsuitableError(REJECTED_REASON)
     if small.seconds * PROBE_SIZES[1] / PROBE_SIZES[0] > 2 * MAX_SECONDS:
-        raise UnsuitableError(TOO_SLOW)
+        raise UnsuitableError(TOO_SLOW_REASON)
     large = _measure(prototype, large_case)
     if large.elements <= small.elements:
-        raise UnsuitableError(UNRELATED)
+        raise UnsuitableError(UNRELATED_REASON)
     if large.seconds > MAX_SECONDS:
-        raise UnsuitableError(TOO_SLOW)
+        raise UnsuitableError(TOO_SLOW_REASON)
     slope = (large.elements - small.elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
-    if slope * sweep.LONG > MAX_ELEMENTS:
-        raise UnsuitableError(TOO_MANY)
+    if slope * sweep.LONG_SIZE > MAX_ELEMENTS:
+        raise UnsuitableError(TOO_MANY_REASON)
     is_determined = large.has_ordinary_results and prototype.guarantee in {"exact", "rounded"}
     averages_out = derivation.axes[0] not in UNREPEATED_AXES.get(prototype.name, ())
     can_repeat = is_determined and averages_out and _can_repeat(prototype, large_case)
@@ -405,7 +407,7 @@ def render_page() -> str:
     note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(missing), rows="\n".join(reasons))
     inaccurate = "\n".join(f"- `{function}`: {', '.join(axes)}" for function, axes in INACCURATE_AXES.items())
     head = PAGE_HEAD.format(
-        long=sweep.LONG, period=sweep.PERIOD, many=sweep.MANY_SHAPE[0], count=len(swept), inaccurate=inaccurate
+        long=sweep.LONG_SIZE, period=sweep.PERIOD, many=sweep.MANY_SHAPE[0], count=len(swept), inaccurate=inaccurate
     )
     return head + "\n".join(lines) + "\n" + note
 

@@ -17,13 +17,13 @@ from diopi_test.run.run_case import VERDICT_OF_CODE, Observe, derive_outcome
 from diopi_test.run.target import LocalTarget, Target
 from lib_rt import Device
 
-SERIAL = ChainKind(1)
+SINGLE_CALL = ChainKind(1)
 """The kind of a chain with a single call."""
 
 
 @final
 @dataclass(frozen=True)
-class _SerialCall:
+class _PassedCall:
     """A call that passes on its own, with its record."""
 
     case: BaselineCase
@@ -74,13 +74,13 @@ def evaluate_chain(
         time: the outcome is then the reason why the first call can't be made, or `passed` with a message.
     """
     codes: list[Error] = []
-    calls: list[_SerialCall] = []
+    calls: list[_PassedCall] = []
     for case in chain.cases:
-        result = _call_serially(target, case)
+        result = _make_single_call(target, case)
         if isinstance(result, Error):
             codes.append(result)
         elif result is not None:
-            calls.append(_SerialCall(case, result))
+            calls.append(_PassedCall(case, result))
     if len(calls) < 2:
         return _without_chain(chain, codes, len(calls))
     findings: list[CheckResult] = []
@@ -91,18 +91,18 @@ def evaluate_chain(
     return derive_outcome(findings, enabled_checks)
 
 
-def _call_serially(target: Target, case: BaselineCase) -> CallRecord | Error | None:
-    """Return the record of a call on its own; its error code; or None if a check of the call fails."""
+def _make_single_call(target: Target, case: BaselineCase) -> CallRecord | Error | None:
+    """Make a call on its own; return its record, its error code, or None if a check of the call fails."""
     if not target.has(case.function):
         return Error.NoImplement
-    (record,), damage = target.run_chain(Chain(SERIAL, [case]))
+    (record,), damage = target.run_chain(Chain(SINGLE_CALL, [case]))
     if isinstance(record, Error):
         return record
     return None if damage or in_flight.find_failures(record) else record
 
 
 def _without_chain(chain: Chain, codes: Sequence[Error], passed: int) -> Outcome:
-    """Return the outcome of a chain of which fewer than two calls pass on their own."""
+    """Return the outcome of a chain if fewer than two of its calls pass on their own."""
     message = f"not checked: {passed} of {len(chain.cases)} calls pass on their own"
     verdicts = {VERDICT_OF_CODE.get(code) for code in codes}
     if not passed and len(codes) == len(chain.cases) and len(verdicts) == 1 and None not in verdicts:
@@ -111,7 +111,7 @@ def _without_chain(chain: Chain, codes: Sequence[Error], passed: int) -> Outcome
 
 
 def _run_order(
-    target: Target, kind: ChainKind, calls: Sequence[_SerialCall], observe: Observe | None
+    target: Target, kind: ChainKind, calls: Sequence[_PassedCall], observe: Observe | None
 ) -> list[CheckResult]:
     """Make the calls in this order and return the results of the checks."""
     records, damage = target.run_chain(Chain(kind, [call.case for call in calls]))

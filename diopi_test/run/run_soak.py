@@ -26,7 +26,7 @@ from diopi_test.execution.soak import (
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.run_case import VERDICT_OF_CODE, Observe, derive_outcome
-from diopi_test.run.run_in_flight import SERIAL
+from diopi_test.run.run_in_flight import SINGLE_CALL
 from diopi_test.run.target import LocalTarget, Target
 from lib_rt import Device
 from lib_rt.errors import GuardError
@@ -79,7 +79,7 @@ def make_call(target: Target, case: BaselineCase) -> tuple[CallRecord, Sequence[
     Raises:
         RejectedCallError: The call returned an error code.
     """
-    (record,), damage = target.run_chain(Chain(SERIAL, [case]))
+    (record,), damage = target.run_chain(Chain(SINGLE_CALL, [case]))
     if isinstance(record, Error):
         raise RejectedCallError(record)
     return record, damage

@@ -17,12 +17,12 @@ assert torch.get_num_threads() == 1
 """
 
 
-def test_importing_it_changes_no_number_of_threads() -> None:
+def test_importing_torch_cpu_does_not_change_the_number_of_threads() -> None:
     pytest.importorskip("torch")
     subprocess.run([sys.executable, "-c", SCRIPT], check=True, timeout=120)
 
 
-def test_zero_dim_operands_take_part_in_promotion() -> None:
+def test_operands_without_axes_take_part_in_type_promotion() -> None:
     """The standard promotes all operands equally; PyTorch gives precedence to operands with axes."""
     torch = pytest.importorskip("torch")
     from diopi_impl.torch_cpu.adapter import adapt_to_tensors

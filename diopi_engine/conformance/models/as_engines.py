@@ -14,7 +14,7 @@ from diopi_engine.conformance.models.names import AS_ENGINES
 from diopi_engine.conformance.models.stored import ReferenceSamples
 
 BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
-"""The samples of each execution: two patches and a partial one, a partial one, and one that begins elsewhere.
+"""The samples of each execution: several patches, part of a patch, and samples that begin within a patch.
 
 A patch is the number of samples that a core computes at once (`making.PATCH`).
 """
@@ -26,9 +26,9 @@ def run_engines(names: Sequence[str], bench: EngineBench) -> None:
     with ExitStack() as stack:
         engines = {name: stack.enter_context(bench.engine(name)) for name in names}
         contexts = {name: stack.enter_context(bench.context(engine)) for name, engine in engines.items()}
-        for chosen in BATCHES:
+        for batch in BATCHES:
             for name, context in contexts.items():
-                _execute_and_check(bench, context, name, samples[name].select(chosen))
+                _execute_and_check(bench, context, name, samples[name].select(batch))
 
 
 def _execute_and_check(bench: EngineBench, context: Any, name: str, samples: ReferenceSamples) -> None:

@@ -53,8 +53,8 @@ def _change_each_specified_result(
         corrupted = False
         for name, arrays in call.results.items():
             for number, expected in enumerate(expected_arrays(call.case.expected[name])):
-                by_chance = expected.needs_validator and call.case.draws
-                changed = change(arrays[number], expected) if applies_to_draws or not by_chance else None
+                is_random = expected.needs_validator and call.case.draws
+                changed = change(arrays[number], expected) if applies_to_draws or not is_random else None
                 if changed is not None:
                     corrupted |= _differs(changed.reshape(arrays[number].shape), arrays[number], expected.specified)
                     arrays[number] = changed.reshape(arrays[number].shape)
@@ -102,7 +102,7 @@ def _change_element(position: Callable[[int], int]) -> Callable[[Array], Array |
 
 
 def _omit_tail(array: Array) -> Array | None:
-    """Return the array with zeros in its last block of at most 16 elements; if it has up to 16, only in the last."""
+    """Return the array with zeros in its last block of 16 elements; in a shorter array, only the last one is zero."""
     start = (array.size - 1) // 16 * 16 if array.size > 16 else array.size - 1
     if not array.size:
         return None
@@ -212,9 +212,9 @@ def _leave_unwritten(*names: str) -> Callable[[SimulatedCall], Effect]:
 
     def corrupt(call: SimulatedCall) -> Effect:
         """Remove the results, so that they are not written, and return whether that changes them."""
-        left = {name: call.results.pop(name) for name in names or list(call.results)}
-        found = {name: values_before_call(call, name, arrays) for name, arrays in left.items()}
-        return changed_if(differ(left, found))
+        removed = {name: call.results.pop(name) for name in names or list(call.results)}
+        previous = {name: values_before_call(call, name, arrays) for name, arrays in removed.items()}
+        return changed_if(differ(removed, previous))
 
     return corrupt
 
@@ -244,7 +244,7 @@ def _ignore_memory_format(call: SimulatedCall) -> Effect:
     )
 
 
-_OTHER_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
+_NEIGHBORING_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
 
 
 def _allocate_in_another_type(call: SimulatedCall) -> Effect:
@@ -256,7 +256,7 @@ def _allocate_in_another_type(call: SimulatedCall) -> Effect:
 
 def _convert_to_neighboring_type(array: Array) -> Array:
     """Return an array with the same values in a neighboring element type."""
-    replacement = _OTHER_TYPES.get(from_numpy(array.dtype), Dtype.float32)
+    replacement = _NEIGHBORING_TYPES.get(from_numpy(array.dtype), Dtype.float32)
     with np.errstate(all="ignore"):
         return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(replacement))
 

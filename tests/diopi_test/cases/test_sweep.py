@@ -11,7 +11,7 @@ from sampling import sampled
 from diopi_proto.interface import lookup, prototypes
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
-from diopi_test.cases.sweep import LONG, MANY_SHAPE, MIN_ELEMENTS, PERIOD, sweeps
+from diopi_test.cases.sweep import LONG_SIZE, MANY_SHAPE, MIN_ELEMENTS, PERIOD, sweeps
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
 from diopi_test.quality.mutation.matrix import run_mutant
 from diopi_test.quality.mutation.size import COLUMNS, MATRIX_ROWS, ROWS, size_mutants
@@ -45,7 +45,7 @@ def test_every_case_has_a_long_axis_or_many_elements(function: str) -> None:
     assert len(cases) == len(entries) + sum(entry.large_size > 0 for entry in entries)
     for case in cases:
         assert case.large
-        assert "-many-" in case.label or any(LONG in shape for shape in shapes_of(case)), case.label
+        assert "-many-" in case.label or any(LONG_SIZE in shape for shape in shapes_of(case)), case.label
 
 
 def test_cases_with_many_elements_repeat_their_values() -> None:
