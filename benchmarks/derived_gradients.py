@@ -9,7 +9,7 @@ yet. Each pair of columns has the value of the hand-written function and that of
 - `small`: the processor time of the function's first case, in microseconds
 - `model`: the processor time of the function's first case at level large, in microseconds
 
-To repeat the comparison for a function that is derived now, check out the commit before the one that derived it.
+To repeat the comparison for a function that is derived now, check out the commit before the function was derived.
 
 These functions stay hand-written:
 

@@ -141,7 +141,7 @@ def describe_implementation(prototype: Prototype) -> list[str]:
 
 
 def _describe_conversions(prototype: Prototype) -> Iterator[str]:
-    """Yield what is converted before an implementation is called."""
+    """Yield sentences about the conversions before an implementation is called."""
     tensors = [p.name for p in prototype.arguments if p.is_tensor and p.role is not Role.workspace]
     if prototype.selectable_dtypes and tensors:
         yield f"It receives {_join(tensors)} converted to the element type of the result."

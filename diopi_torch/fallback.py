@@ -127,7 +127,7 @@ class _CpuTransfer:
 
     Args:
         operator: the operator.
-        memory: the memory of the CPU tensors if they overlap as on the device; otherwise each has memory of its own.
+        memory: the memory of the CPU tensors if they overlap as on the device; otherwise all memory is separate.
     """
 
     def __init__(self, operator: torch._ops.OpOverload, memory: HostMemory | None) -> None:

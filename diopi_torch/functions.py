@@ -80,7 +80,7 @@ class TensorSlot:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class PlaceholderValue:
-    """A placeholder in a plan for a value that is no tensor and differs between calls, such as a generator."""
+    """A placeholder in a plan for a value that is not a tensor and differs between calls, such as a generator."""
 
     number: int
 

@@ -1,4 +1,4 @@
-"""Every exception from a lint rule or from the type checker has a reason beside it."""
+"""Every exception from a lint rule or from the type checker states its reason."""
 
 import io
 import re

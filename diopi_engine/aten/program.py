@@ -22,7 +22,7 @@ from diopi_engine.errors import CompileError
 TRACED_BATCH = 2
 """Batch size for tracing a module; PyTorch would treat a batch of 1 as a fixed size."""
 
-_ON_SIZES = {
+_SIZE_FUNCTIONS = {
     getattr(python_operators, name) for name in ("add", "sub", "mul", "floordiv", "mod", "neg", "pow", "getitem")
 }
 """Python functions in a graph: they compute with sizes and unpack results."""
@@ -124,7 +124,7 @@ def _to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 def _operator_nodes(program: ExportedProgram) -> list[Any]:
     """Return the nodes that call ATen operators; raise CompileError if a node calls anything but size functions."""
-    nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _ON_SIZES]
+    nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _SIZE_FUNCTIONS]
     if unsupported := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
         raise CompileError(f"the network calls {', '.join(unsupported)}, which is not an ATen operator")
     return nodes
@@ -167,7 +167,7 @@ def _interpret(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
 
 def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """Evaluate a call node: size arithmetic, an assertion (skipped), or an operator of the table."""
-    if node.target in _ON_SIZES:
+    if node.target in _SIZE_FUNCTIONS:
         return node.target(*arguments)
     name = _operator_name(node)
     if name in _ASSERTIONS:

@@ -15,13 +15,13 @@ from diopi_impl.workspace_queries import answer_workspace_queries
 F = TypeVar("F", bound=Callable[..., Any])
 
 compile_product = partial(adapt_by_compiling, options=PRODUCTS_BY_EIGEN)
-"""The adapter of functions whose time is that of a matrix product."""
+"""The adapter of functions that spend nearly all their time in a matrix product."""
 
 compile_for_all_steps = partial(adapt_by_compiling, traced=["step"])
 """The adapter of functions whose `step` is an input of their program: all steps share one program."""
 
 implements_product = partial(vendor.implements, adapt=compile_product)
-"""Registers a function whose time is that of a matrix product."""
+"""Registers a function that spends nearly all its time in a matrix product."""
 
 implements_optimizer = partial(vendor.implements, adapt=partial(adapt_by_compiling, traced=["lr", "step"]))
 """Registers an optimizer, whose learning rate and step change from call to call."""

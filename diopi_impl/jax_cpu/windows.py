@@ -30,7 +30,7 @@ class AxisWindows:
 def _make_axis_windows(
     positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int
 ) -> AxisWindows:
-    """Return the windows with these positions, of which those with `in_window` false are unused."""
+    """Return the windows with these positions; a position is unused if `in_window` is false."""
     inside = in_window & (positions >= 0) & (positions < size)
     if not inside.any(1).all():
         raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")

@@ -48,7 +48,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
 def _raise_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
     """Return the operands with 0-d tensors as 1-d tensors, but only if some operand has axes.
 
-    In PyTorch's type promotion, 0-d tensors have less weight than tensors with axes. The standard treats both alike.
+    In PyTorch's type promotion, 0-d tensors have less weight than tensors with axes. The standard treats both equally.
     """
     ranks = [operand.ndim for operand in operands if isinstance(operand, torch.Tensor)]
     if 0 not in ranks or not any(ranks):

@@ -37,7 +37,7 @@ from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, S
 from diopi_proto.ranks import prototype_per_rank
 
 WINDOWS = ("stride", "padding", "dilation", "ceil_mode")
-"""Attributes of sliding windows, beside their size."""
+"""Attributes of sliding windows, in addition to their size."""
 
 FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
 BY_POSITION = "`indices` determine where each gradient is added"

@@ -116,7 +116,7 @@ class Cluster:
                 raise ClusterError(f"worker {worker} can't be used: {type(result).__name__}: {result}")
 
     def run_on_all_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a short function on every worker, beside its calls; return the results or exceptions by worker."""
+        """Run a short function on every worker while its calls go on; return the results or exceptions by worker."""
         try:
             results: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         except (OSError, TimeoutError) as error:

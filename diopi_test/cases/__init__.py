@@ -1,6 +1,6 @@
 """Test cases: the case model, domains, layouts, and the cases of every function by family.
 
-The modules of this package that are no families are the vocabulary of the families. `selection` selects the cases of a
+The other modules of this package contain what the families share. `selection` selects the cases of a
 level, and derives further cases from those of the families.
 
 This package imports the standard (`diopi_proto`) and number formats, never a reference. If a case needs the result of

@@ -48,6 +48,8 @@ MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
 """Inputs of gradients that may be computed as a sum of parts, which must neither overflow nor vanish."""
 
 AROUND_ONE = choice([-1.0, 1.0, 0.0, -0.0, 0.5, -1.5, 1.5, inf, -inf])
+"""Inputs at, between and beyond the bounds −1 and 1."""
+
 KINKS = choice([0.0, -0.0, 1.0, -1.0, inf, -inf, nan])
 """Points where gradients jump, and points on either side."""
 
@@ -70,7 +72,10 @@ BOUNDS: dict[str, Mapping[str, float]] = {
     "integers": {"min_val": -1, "max_val": 2},
     "positive": {"min_val": 0.5, "max_val": 1.5},
 }
+"""The bounds of hardtanh by label."""
+
 POINT = {"min_val": 0.75, "max_val": 0.75}
+"""Equal bounds."""
 
 
 def _limits(factor: float) -> Mapping[str, ByDtype]:
@@ -93,16 +98,25 @@ def _domains_off_limits(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
 
 
 CUTS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
+"""The thresholds by label."""
 
 FORMULAS: Mapping[str, Arguments] = {name: {"approximate": name} for name in ("none", "tanh")}
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
+"""The slopes for negative inputs by label."""
+
 OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
+"""Whether a gradient receives the result or the input of the forward function."""
+
 ONE_SIGN_REASON = "with a positive slope, input and result have the same sign"
 
 NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
 JUMPING: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
+"""Special gradients, and inputs on both sides of the jumps of the derivative."""
+
 WHOLE: Mapping[str, Domain] = {"grad_output": full_range, "input": integer_values(-2, 2)}
+"""Any numbers as gradient, and small integers as input."""
+
 JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
 """Inputs at the jumps of the derivative of hardswish, which rounding does not move."""
 
@@ -256,6 +270,7 @@ TRIVIAL_REASONS = {
 """The reasons of cases that do not discriminate."""
 
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
+"""Logits of which several are −∞, as masks set them."""
 
 
 def _axis_template(

@@ -153,6 +153,7 @@ UNSCALINGS = (
         }
     ),
 )
+"""The templates of `diopiAmpForeachNonFiniteCheckAndUnscaleInp`."""
 
 register("diopiAmpForeachNonFiniteCheckAndUnscaleInp", templates=UNSCALINGS)
 
@@ -199,5 +200,6 @@ UPDATES = (
     update_template("as-large-as-can-be", 2.0**126, 9),
     update_template("fraction", 0.37, 1999, interval=2000),
 )
+"""The templates of `diopiAmpUpdateScaleInp`."""
 
 register("diopiAmpUpdateScaleInp", templates=UPDATES)

@@ -64,6 +64,7 @@ def half_box_template(label: str, threshold: float) -> CaseTemplate:
 
 
 SCATTERED = {"_corners": integer_values(-60, 60)}
+"""Corners so far apart that few boxes overlap."""
 
 SUPPRESSIONS = (
     boxes_template("half", 30, 0.5, dtypes=DtypeSelection.all, smoke=True),
@@ -168,6 +169,8 @@ def pooling_template(
 
 
 WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
+"""Small integers, whose averages are exact."""
+
 EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
 
 HALVES = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]

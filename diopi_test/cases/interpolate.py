@@ -181,6 +181,7 @@ LINEAR = (
     resize_template("line", (3, 5, 4097), (5_003,), large=True),
     resize_template("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
 )
+"""Shapes and sizes of linear interpolation."""
 
 EXACT: Mapping[str, tuple[Shape, Shape]] = {
     "exact": ((1, 3, 3, 5), (6, 10)),
@@ -304,10 +305,13 @@ def exact_sampling_template(
 
 
 EIGHTHS = [number / 8 for number in range(-12, 13)]
+"""Coordinates that are multiples of ⅛."""
+
 HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
 """Coordinates that include indices exactly halfway between two elements."""
 
 FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
+"""Coordinates of which many are far outside the image."""
 
 SAMPLINGS = (
     *sampling_templates("plane", (2, 2, 4, 3), (3, 2), **SMOKE_IN_ALL_DTYPES),

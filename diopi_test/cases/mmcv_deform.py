@@ -103,8 +103,11 @@ def convolution_arguments(template: CaseTemplate[Deform], dtype: Dtype) -> Mappi
 
 
 CONV = CaseTemplate("", Deform())
+"""A deformable convolution of the default size."""
+
 IN_ALL_DTYPES = CONV.replace(dtypes=DtypeSelection.all)
 WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
+"""Small integers, whose sums of products are exact."""
 
 CONVOLUTIONS = (
     CONV.with_sizes("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0)).replace(**SMOKE_IN_ALL_DTYPES),
@@ -258,6 +261,8 @@ def attention_arguments(template: CaseTemplate[Attention], dtype: Dtype) -> Mapp
 
 ATTENTION = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
 ATTEND = ATTENTION.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The attention in the leading element type only, without smoke cases."""
+
 MANY_QUERIES = ATTEND.with_sizes(
     "many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3
 ).replace(large=True)

@@ -26,6 +26,7 @@ from diopi_test.cases.tensors import literal
 NORMAL = normal()
 WEIGHTS = uniform(0.25, 2)
 MODERATE = uniform(-4, 4)
+"""Logits of ordinary size."""
 
 SATURATED = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
 """Logits whose smaller probability is below the limit of the logarithm's argument, or 0 in float32."""
@@ -137,6 +138,7 @@ CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75],
 """Rows of which some probabilities are 0 or 1."""
 
 HALVES = [[0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.25, 0.5, 0.25]]
+"""Probabilities that are exact."""
 
 SOFTMAX = (
     softmax_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),

@@ -116,10 +116,13 @@ def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[
 
 ROTATED = CaseTemplate("rotated", Rotated(), **SMOKE_IN_ALL_DTYPES)
 ROTATION = ROTATED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Whole numbers, so that a weighted sum is +0 where it cancels or where nothing is sampled."""
 
 WHOLE = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
+"""Small integers other than 0, whose averages are exact."""
 
 UPRIGHT = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
 """Regions that are not rotated, whose samples are at quarters of a cell."""
@@ -211,7 +214,10 @@ def alignment_arguments(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapp
 
 ALIGN = CaseTemplate("corners", Alignment(), **SMOKE_IN_ALL_DTYPES)
 ALIGNED = ALIGN.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 UPRIGHT_BOXES = ALIGN.with_sizes(angles=choice([0.0]), quarters=True).replace(domains=WHOLE, exact=True, smoke=False)
+"""Boxes that are not rotated, with exact sample positions."""
 
 ALIGNMENTS = (
     ALIGN,
@@ -280,6 +286,7 @@ def filter_arguments(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[s
 
 FILTER = CaseTemplate("filters", Filters(), **SMOKE_IN_ALL_DTYPES)
 FILTERED = FILTER.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 FILTERS = (
     FILTER,

@@ -27,7 +27,7 @@ class Grid:
     """Points in and around a grid.
 
     Attributes:
-        points, features: The number of points, and of columns, of which three are x, y and z.
+        points, features: The number of points, and the number of columns: x, y, z and features.
         low, size, cells: The start of the grid, the size of a cell, and the number of cells, in the order x, y, z.
         margin: The number of cells beyond the grid, on either side, in which points may lie.
         inner: The positions of points within a cell; they keep away from its faces where arithmetic is not exact.
@@ -305,7 +305,7 @@ class Sparse:
     submanifold: int = 0
 
     def indices(self) -> tuple[Any, Any]:
-        """Compute pairs and their numbers; each row and result occurs at most once per position, and −1 is no pair."""
+        """Compute pairs and their numbers; rows and results occur at most once per position, and −1 stands for none."""
         positions = int(np.prod(self.kernel))
         rng = np.random.default_rng(positions + self.rows + self.outputs)
         ends = (self.outputs, self.rows) if self.inverse else (self.rows, self.outputs)
@@ -414,7 +414,7 @@ def pool_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Map
 
 
 def with_integers(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
-    """Return the template with whole numbers, so that it is exact which elements attain the maximum."""
+    """Return the template with integers, so that rounding does not affect which elements attain the maximum."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
     )

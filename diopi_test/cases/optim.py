@@ -136,6 +136,7 @@ def adam_template(
 
 
 USUAL: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+"""The attributes that frameworks use by default."""
 
 ADAM = (
     adam_template("amsgrad", floating, amsgrad=True, largest=True),
@@ -223,6 +224,7 @@ def rmsprop_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 COUNTER = tensor(dtype=F32)
+"""A tensor with the number of steps."""
 
 
 def fused_template(
@@ -250,6 +252,8 @@ FUSED_NUMBERS: Mapping[str, Any] = {
     "maximize": False,
 }
 LARGEST: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
+"""The domain of the largest earlier second moments."""
+
 AMSGRAD: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": LARGEST}
 
 FUSED_DOMAINS: Mapping[str, Domain] = {
@@ -259,6 +263,8 @@ FUSED_DOMAINS: Mapping[str, Domain] = {
     "exp_avg_sqs": POSITIVE,
 }
 LAYERS = ((263, 257), (4097,), (1, 3, 1, 5))
+"""The shapes of parameters of large cases."""
+
 HALF_LAYERS = [tensor(509), tensor(131, 517, layout=FAR_APART), tensor(3, 1031)]
 
 MOMENTS_ELSEWHERE: Mapping[str, Any] = {
@@ -404,6 +410,7 @@ CLIPS = (
     ),
     *(clip_template(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),
 )
+"""The templates of clipping gradients by their norm."""
 
 
 @cases_for("diopiClipGradNorm")

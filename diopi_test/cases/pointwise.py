@@ -147,6 +147,8 @@ def _annotate(function: str, case: Case) -> Case:
 
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
+"""Special values of a result, and values at the ends of its range."""
+
 ENDS_BY_SPECIAL = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
 

@@ -285,6 +285,7 @@ NAN_OF_MANY = CaseTemplate(
 """A large input with a single NaN; kernels take maxima of many elements by vectors or through a library."""
 
 FEW_MAXIMA = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
+"""Inputs with many equal maxima, and gradients of integers."""
 
 EXACT_GRADIENTS = CaseTemplate(
     "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT

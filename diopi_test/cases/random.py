@@ -1,4 +1,4 @@
-"""Cases of random draws: samples long enough for statistics, and small ones for layouts, ends and what is certain.
+"""Cases of random draws: samples long enough for statistics, and small ones for layouts and certain results.
 
 Inputs have few distinct values, so that validators can test groups of equal values. A baseline stores no results.
 """
@@ -307,6 +307,7 @@ def _mask(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, R
 
 NO_MASK, BYTE_MASK, CHANNELS = {"mask": None}, _mask(Dtype.uint8), (40, 30, 1, 1)
 UNUSUAL = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
+"""Values that dropout must leave unchanged during inference."""
 
 DROPOUTS = (
     *sample_templates(dropout_template),
@@ -363,6 +364,7 @@ def weighted_template(
 
 
 replaced = partial(weighted_template, replacement=True)
+"""Return a template of draws with replacement."""
 
 WEIGHTED = (
     replaced("sample", dtypes=DtypeSelection.all, smoke=True),

@@ -1,7 +1,7 @@
 """Integers at the precision of a floating type, with which type promotion shows.
 
-An operator converts its operands to the common type first. Each number that is rounded stands beside others with which
-an exact result reveals whether it was rounded.
+An operator converts its operands to the common type first. Each number that is rounded occurs together with other
+numbers, with which an exact result reveals whether it was rounded.
 """
 
 from __future__ import annotations

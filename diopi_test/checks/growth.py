@@ -3,7 +3,8 @@
 The first half of the calls is the warm-up, in which a vendor may fill its caches. The second half is divided into eight
 windows, and the memory is measured at their ends. A quantity grows if the median of its eight increases is larger than
 `TOLERANCE` per window. So up to four windows may contain an increase of any size: an allocator that reserves a large
-block, or a cache that reaches its final size late, is no leak. A leak of a constant size per call is in every window.
+block, or a cache that reaches its final size late, is not a leak. A leak of a constant size per call is in every
+window.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def find_growth(samples: Sequence[MemorySample]) -> list[Growth]:
         samples: the memory after the warm-up and after each window.
 
     Returns:
-        The quantities, the one with the highest rate first.
+        The quantities, sorted by rate, highest first.
     """
     if len(samples) <= WINDOWS:
         return []

@@ -12,7 +12,7 @@ LIMITS: Sequence[int] = (2**15, 2**16)
 """Offsets from which on 16-bit offsets wrap around, with and without a sign."""
 
 MIN_WRAPPED = 32
-"""Number of wrong elements from which on it is no chance that they are those of the wrapped offsets."""
+"""Number of wrong elements from which on a coincidence with the wrapped offsets is not chance."""
 
 TOLERANCE = 64
 """The largest difference of equal results, in units of the relative precision of the element type."""

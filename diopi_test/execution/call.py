@@ -113,8 +113,9 @@ class Call:
     def _run_other_draws(self) -> dict[str, CallRecord]:
         """Call the function with other states of its generators and return the records by their descriptions.
 
-        The state of a call is the one after the previous call. Gradients do not advance generators, so their offset is
-        increased. A function that only draws is called more often than a function that also computes something.
+        Each call starts from the state that the previous call left. Gradients do not advance generators, so their
+        offset is increased. A function that only draws is called more often than a function that also computes
+        something.
 
         Returns:
             The records, by what the calls are.

@@ -32,7 +32,7 @@ AXES_ARGUMENTS = frozenset({"normalized_shape"})
 WITHOUT_CHANNELS = frozenset({"grid"})
 """Tensors of these families that have other axes: points, whose coordinates are the last one."""
 
-RANGE = np.iinfo(np.int32)
+INT32_RANGE = np.iinfo(np.int32)
 
 StoredTensor = TypeVar("StoredTensor", BaselineTensor, Expected)
 
@@ -144,7 +144,7 @@ def _named_tensors(name: str, value: Any) -> list[tuple[str, BaselineTensor | Ex
 
 def _fit_int32(values: NDArray[Any]) -> bool:
     """Return whether int32 can represent all values."""
-    return not values.size or (values.min() >= RANGE.min and values.max() <= RANGE.max)
+    return not values.size or (values.min() >= INT32_RANGE.min and values.max() <= INT32_RANGE.max)
 
 
 def _change_tensors(case: BaselineCase, change: Callable[[str, Any], Any]) -> BaselineCase:

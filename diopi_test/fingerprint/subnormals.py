@@ -141,7 +141,7 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
 
     Args:
         result: the results of the vendor.
-        exact_result: the results without flushing; results within two units in the last place count as kept.
+        exact_result: the results without flushing; results within two units in the last place count as `kept`.
         flushed: the results if the subnormal numbers are flushed.
         dtype: the element type of the arguments.
 

@@ -117,7 +117,7 @@ class Search:
         report: called with each finding.
         check: called before each call; an exception ends the search.
         statistics: the statistics by function.
-        known: the signatures of known failures, by function. They are no findings, and the search visits their
+        known: the signatures of known failures, by function. They are not findings, and the search visits their
             functions in one of `KNOWN_PERIOD` rounds.
     """
 

@@ -186,7 +186,7 @@ def _perturb(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -
 
 
 def step_in_ulps(dtype: Dtype) -> float:
-    """Return the size of a perturbation in ulp: a half, but one in float64, where the reference has no half ulp."""
+    """Return the size of a perturbation in ulp: 0.5, or 1 for float64, in which the reference computes."""
     return 1.0 if format_of(dtype).precision == 53 else 0.5
 
 

@@ -1,7 +1,7 @@
 """A folder of translated entries. Each entry is written as soon as it is translated, so that an import can be resumed.
 
 `entries/` has a file for each entry. When all entries are there, the cases are described by function for
-`diopi_test.baseline.descriptions`, beside the waivers and the list of what could not be translated.
+`diopi_test.baseline.descriptions`, next to the waivers and the list of what could not be translated.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ SIZES: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
 
 
 def gradient_of(forward: Prototype) -> str | None:
-    """Return the backward function of a function; a pooling may use the one of its form with indices."""
+    """Return the backward function of a function; a pooling may use that of its form with indices."""
     with_indices = prototypes().get(f"{forward.name}WithIndices")
     return forward.backward or (with_indices.backward if with_indices else None)
 

@@ -158,7 +158,7 @@ def make_declarations(tree: Path, request: ScaffoldRequest) -> tuple[ScaffoldDec
 
 
 def _check_request(tree: Path, request: ScaffoldRequest) -> None:
-    """Raise ValueError if the tree is no source tree of DIOPI, or if the name or the family is invalid."""
+    """Raise ValueError if the tree is not a source tree of DIOPI, or if the name or the family is invalid."""
     if not (tree / INTERFACE).is_file() or not (tree / "pyproject.toml").is_file():
         raise ValueError(f"{tree} is not a source tree of DIOPI: it has no {INTERFACE}; run the command in a clone")
     if not re.fullmatch(r"diopi[A-Z]\w*", request.name):

@@ -215,7 +215,7 @@ def _damages(lines: list[bytes]) -> Iterator[str]:
 
 
 def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
-    """Yield why a log with this manifest is no evidence."""
+    """Yield the reasons why a log with this manifest is not evidence."""
     if content.vendor.receives_cases:
         yield f"the vendor {content.vendor.name} is a test vendor, which receives the expected results"
     digest, whole = check_seal(manifest)

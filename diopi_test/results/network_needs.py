@@ -16,7 +16,7 @@ def network_needs(report: Report, names: Iterable[str]) -> Mapping[str, Mapping[
     """Return the obstacles of each network.
 
     If the run contains calls of a network (level `models`), they decide. Otherwise all cases of the functions that the
-    network calls decide. In that case, element types that the vendor does not support are no obstacles.
+    network calls decide. In that case, element types that the vendor does not support are not obstacles.
 
     Args:
         report: The report of the run.

@@ -35,7 +35,7 @@ from lib_rt.dtypes import to_numpy
 
 SUFFIX = ".npz"
 
-LONGEST = 150
+MAX_NAME_LENGTH = 150
 """The maximum number of characters of a file name before its suffix; file systems allow 255 bytes."""
 
 Arrays = Iterator[tuple[str, NDArray[Any]]]
@@ -87,7 +87,7 @@ def file_name(case: str) -> str:
     characters are replaced by underscores, the name is shortened, and a part of the ID's digest is appended.
     """
     name = re.sub(r"\[(.*)\]$", r".\1", case)
-    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:LONGEST]
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:MAX_NAME_LENGTH]
     digest = hashlib.sha256(case.encode(errors="surrogatepass")).hexdigest()
     return safe if safe == name else f"{safe}-{digest[:12]}"
 

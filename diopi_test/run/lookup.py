@@ -154,7 +154,7 @@ def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
 
 
 def _near_functions(paths: Sequence[Path], words: str) -> list[str]:
-    """Return functions with a name similar to the one that was not found."""
+    """Return functions with names similar to the name that was not found."""
     function = words.partition("[")[0]
     return get_close_matches(function, [path.stem for path in paths], NEAR, cutoff=0.4)
 

@@ -1,4 +1,4 @@
-"""The entry point of pytest: registers the plugin where pytest is given a baseline, and does nothing elsewhere.
+"""The entry point of pytest: registers the plugin if the command line names a baseline.
 
 The plugin's options would disturb projects that have options of the same names, and its imports take a second.
 """
@@ -25,7 +25,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[st
 
 
 def _existing_paths(words: Sequence[str], folder: Path) -> Iterator[Path]:
-    """Yield the files and folders that a command line names, alone or in the ID of a pytest item."""
+    """Yield the files and folders that a command line names, also those in IDs of pytest items."""
     for word in words:
         path = folder / word.partition("::")[0]
         if word and not word.startswith("-") and path.exists():

@@ -42,7 +42,7 @@ FAMILIES = {
     ),
     "reductions": (*("Sum", "Mean", "Std", "Norm", "LinalgVecNorm", "ForeachnormScalar", "Cumsum", "CumsumBackward"),),
 }
-"""The functions that sum, by family, without the prefix `diopi`. A product of many factors is no sum."""
+"""The functions that sum, by family, without the prefix `diopi`. A product of many factors is not a sum."""
 
 WITHOUT_SUMS = (CaseClass.special, CaseClass.empty)
 """The classes of cases whose results are not sums of numbers."""

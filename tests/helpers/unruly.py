@@ -99,7 +99,7 @@ def raise_later() -> None:
 
 
 def say_bytes() -> None:
-    """Write bytes that are no valid text to both output streams."""
+    """Write bytes that are not valid text to both output streams."""
     for stream in (1, 2):
         os.write(stream, b"\xff\xfe\x00\x1b[2J\xed\xa0\x80" * 1000)
 

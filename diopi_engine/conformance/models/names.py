@@ -1,4 +1,4 @@
-"""The names of the networks and of the cases made of them."""
+"""The names of the networks and of the cases that run them."""
 
 from __future__ import annotations
 

@@ -115,14 +115,23 @@ ZERO_BOUNDS: Mapping[str, Arguments] = {
     "zero-max": {"min": None, "max": 0.0},
     "minus-zero-max": {"min": -1, "max": -0.0},
 }
+"""Bounds of either sign of zero by label."""
+
 INNER = middle_bound(0, 100, 3, 0)
+"""A bound in the middle of the values of each element type."""
+
 WHOLE_BOUNDS: Mapping[str, Arguments] = {
     "no-min": {"min": None, "max": INNER},
     "no-max": {"min": INNER, "max": None},
     "crossed": {"min": 9, "max": 4},
 }
+"""Integer bounds by label."""
+
 HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
+"""Bounds for an integer input that are not integers."""
+
 HALVES = ROW.variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
+"""Templates of an integer input with bounds that are not integers."""
 
 
 def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
@@ -143,7 +152,11 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
 
 
 NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND_REASON}
+"""The reasons why bounds of infinity and NaN do not discriminate, by label."""
+
 NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
+"""The numbers that are compared with a tensor, by label."""
+
 SQUARE = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
 
 

@@ -62,10 +62,16 @@ NO_COMPARISON_REASONS = {
     "special": "only a few of the special values are equal",
 }
 GAP = IntegerGap(F32).first
+"""The first integer whose successor float32 can't represent."""
+
 POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
+"""Complex numbers of which many are equal, and special values."""
 
 FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
+"""Fractions of which many are equal."""
+
 NEIGHBOURS = for_both_operands(choice([2**62 + 1, 2**62, 2**62 + 2]))
+"""Neighboring integers of 64 bits, which float64 can't distinguish."""
 
 COMPARISONS = (
     *ROW.variants(
@@ -73,6 +79,8 @@ COMPARISONS = (
     ),
     ROW.with_domains(NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
 )
+"""Templates of comparisons with numbers."""
+
 TO_NUMBER = (
     # thirds, which no format holds, and one of which is that number in the format
     ROW.with_domains({"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
@@ -80,6 +88,7 @@ TO_NUMBER = (
     ROW.with_domains({"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
     ROW.with_domains({"input": choice([2, 3, 4])}, "wrapped-number", {"other": number_wrapping_to(3)}, INTEGERS),
 )
+"""Templates of comparisons with a number that must be converted to the element type."""
 
 
 @cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON_REASONS)
@@ -174,11 +183,17 @@ EQUAL_PATTERNS = (
     pattern_template("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
     pattern_template("long", (1031,), dtypes=[F32, Dtype.int64]),
 )
+"""The shapes and layouts for equal tensors."""
+
 LARGE_EQUAL = (
     pattern_template("same", (263, 257), large=True),
     pattern_template("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], large=True),
 )
+"""The large cases with equal tensors."""
+
 LARGE_DIFFERENT = pattern_template("last-differs", (70_001,), large=True)
+"""The large case whose tensors differ in the last element."""
+
 SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "shapes": ((2, 3), (3, 2)),
     "broadcast": ((2, 3), (3,)),
@@ -186,7 +201,10 @@ SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "empty": ((0, 3), (0, 3)),
     "empty-shapes": ((0, 3), (3, 0)),
 }
+"""Pairs of shapes by label: two tensors are equal only if their shapes are."""
+
 VALUES = {"nan": (nan, nan), "zeros": (0.0, -0.0), "infinities": (inf, inf), "signs": (inf, -inf)}
+"""Pairs of numbers by label."""
 
 
 def _constant_pair_template(
@@ -219,6 +237,7 @@ EQUAL_PAIRS = (
     *(_near_integer_template("", types, 0) for types in Elementwise.PROMOTED_PAIRS),
     *(_near_integer_template("-other", types, 4) for types in Elementwise.PROMOTED_PAIRS),
 )
+"""Templates of constant tensors with other shapes, numbers and types."""
 
 
 @cases_for("diopiEqual")

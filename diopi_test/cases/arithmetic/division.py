@@ -50,7 +50,11 @@ from lib_rt.formats import format_of
 F32, F64 = Dtype.float32, Dtype.float64
 
 EXACT_TABLE = TABLE.replace(exact=True)
+"""A table of all pairs of operands with exact results."""
+
 OF_ENDS = for_both_operands(ENDS)
+"""Special and exact numbers as both operands."""
+
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 
 OFF_JUMPS = (
@@ -58,6 +62,7 @@ OFF_JUMPS = (
     pattern_template("long", (1031,)),
     pattern_template("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
 )
+"""The shapes and layouts of quotients that are away from the jumps of rounding."""
 
 
 def cases_off_jumps(
@@ -85,8 +90,13 @@ DIVISION: Mapping[str, Domain] = {
     "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
     "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
 }
+"""The domains of a true division."""
+
 TRUE: Arguments = {"rounding_mode": RoundMode.none}
+"""The attribute of a true division."""
+
 DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
+"""The numbers by which tensors are divided, by label."""
 
 
 @cases_for(
@@ -148,6 +158,8 @@ def _wrapped_number_template(mode: RoundMode) -> CaseTemplate[Operands]:
 
 
 WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
+"""Small integers whose quotients are rounded."""
+
 TENTHS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
 """Whole numbers and the divisors ±0.1 and 0.7, which no type represents: quotients that seem whole are not."""
 
@@ -155,8 +167,13 @@ NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2
 """Numbers whose remainders are subnormal."""
 
 OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
+"""A dividend near the smallest normal number."""
+
 TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
+"""A divisor near the smallest normal number."""
+
 BY_LEAST: Mapping[str, Arguments] = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
+"""The arguments of a floor division by a number near the smallest normal number."""
 
 ROUNDED = (
     *_rounded_quotient_templates(RoundMode.trunc),
@@ -166,6 +183,7 @@ ROUNDED = (
         TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
     ),
 )
+"""Templates of divisions that are rounded to integers."""
 
 
 # Remainders
@@ -175,6 +193,8 @@ NO_REMAINDER_REASONS = {
     "by-truth|with-bool|of-5": "the remainder by true (1) is 0, and the remainder by false is unspecified",
 }
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
+"""Divisors that are multiples of ¼."""
+
 SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
 """Small whole numbers, for which one remainder in three is 0."""
 
@@ -190,13 +210,25 @@ def _large_power(dtype: Dtype) -> float:
 
 
 HIGH = by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
+"""Large integers whose remainders are exact."""
+
 FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
+"""Small dividends and divisors."""
+
 NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "other": -4}}
+"""Small dividends of either sign, and divisors."""
+
 BELOW_HIGHEST = ByDtype(lambda dtype: _large_power(dtype) - 1)
+"""The largest dividend of `HIGH`."""
 
 FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
+"""The largest finite numbers of either sign."""
+
 FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
+"""The lowest finite number."""
+
 SUBNORMAL_NUMBER = ByDtype(lambda dtype: format_of(dtype).tiny / 4)
+"""A quarter of the smallest normal number."""
 
 OVERFLOWING_QUOTIENTS = {
     "input": by_dtype(lambda dtype: choice([format_of(dtype).largest, 5.0])),
@@ -217,9 +249,13 @@ REMAINDERS = (
         {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True
     ),
 )
+"""Templates of remainders; a number may be either operand."""
 
 TRUTHS_BY_NUMBER = {"input": choice([True, False]), "other": choice([1, 3, -2])}
+"""Truth values, and the numbers by which they are divided."""
+
 EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
+"""Fields of exact cases of a call that frameworks make."""
 
 BY_NUMBER = (
     ROW.with_domains({"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
@@ -229,6 +265,7 @@ BY_NUMBER = (
     ROW.with_domains({"input": full_range}, "wrapped-number", {"other": number_wrapping_to(7)}, INTEGERS),
     ROW.with_domains({"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
+"""Further templates of a tensor that is divided by a number."""
 
 
 @cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER_REASONS)
@@ -273,6 +310,7 @@ OF_NUMBER = (
     ROW.with_domains({"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
     TABLE.with_domains({"other": FAR_ENDS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
 )
+"""Templates of remainders of a number that is divided by a tensor."""
 
 
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER_REASONS)

@@ -25,10 +25,16 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 Shapes = Sequence[tuple[int, ...]]
 
 NUMBERS = by_kind(normal(3), full_range)
+"""Ordinary floating-point numbers, and any integers."""
 
 THREE: Shapes = ((3, 4), (5,), ())
+"""The shapes of a list of three tensors."""
+
 MANY_SHAPES: Shapes = [(n % 4 + 1, 2) for n in range(21)]
+"""The shapes of a list of 21 tensors."""
+
 LONG: Shapes = ((1031,), (2, 3))
+"""The shapes of a list with a long tensor."""
 
 
 def list_template(
@@ -66,11 +72,15 @@ LISTS = (
     list_template("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
     list_template("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
 )
+"""The templates of functions on lists of tensors."""
+
 FAR_APART = [
     tensor(509, domain=NUMBERS),
     tensor(131, 511, domain=NUMBERS, layout=strides(1031, 2)),
     tensor(65_537, domain=NUMBERS),
 ]
+"""Large tensors, one of which has gaps between its elements."""
+
 ABSORBING_NUMBER_REASONS = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for every element"}
 
 
@@ -93,7 +103,7 @@ def foreach_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _with_number_as_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return the template with its number as a tensor of shape `sizes`; a fraction beside integers becomes float32."""
+    """Return the template with its number as a tensor of shape `sizes`, in float32 for a fraction of integers."""
     value = template.argument("other")
 
     def number_as_tensor(dtype: Dtype) -> TensorSpec:

@@ -31,28 +31,46 @@ NO_POWER_REASONS = {
     "negative-to-third": "a negative base with a fractional exponent gives NaN",
 }
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
+"""Special values and numbers whose powers are exact."""
 
 BASES: Mapping[str, Domain] = {
     "input": by_kind(uniform(0.2, 3), integer_values(-5, 5)),
     "exponent": by_kind(uniform(-3, 3), integer_values(0, 5)),
 }
+"""The domains of bases and exponents."""
+
 EXPONENTS = {
     **{"0": 0.0, "1": 1, "2": 2, "half": 0.5, "minus-half": -0.5, "minus-1": -1, "3": 3.0, "minus-2": -2.0},
     **{"inf": inf, "nan": nan},
 }
+"""The exponents by label."""
+
 WHOLE_OR_THIRD = {"3": 3, "minus-2": -2.0, "third": 1 / 3}
+"""Exponents for negative bases by label."""
+
 OF_TRUTHS = vary_argument("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
+"""The exponents for truth values by label."""
+
 FAR = vary_argument("far", "exponent", (64, 101))
+"""Exponents whose powers exceed integer types."""
+
 WIDE_POWERS = {"input": choice([3, -3, 7]), "exponent": integer_values(20, 22)}
+"""Bases and exponents whose powers need up to 63 bits."""
+
 NEGATIVE = {"input": uniform(-3, -0.3), "exponent": integer_values(-4, 4)}
+"""Negative bases with integer exponents."""
+
 INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": integer_values(-3, 2)}
+"""Integer bases with exponents below 0."""
+
 TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
+"""Truth values as bases and exponents."""
 
 SUBNORMAL_BASES: Mapping[str, Domain] = {
     "input": tiny_multiples(0.0, 0.25, 0.375, 0.5, 0.75, -0.5),
     "exponent": choice([-0.5, 0.5, -0.25]),
 }
-"""Subnormal numbers so large that half an ulp is little beside them."""
+"""Subnormal numbers that are large compared with half an ulp."""
 
 POWERS = (
     *ROW.variants(BASES, vary_argument("to", "exponent", EXPONENTS)),
@@ -63,6 +81,8 @@ POWERS = (
     *TABLE.variants({"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, FAR, signed),
     *TABLE.variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8]),
 )
+"""Templates of powers of tensors with a number as exponent."""
+
 BY_TENSOR = (
     pattern_template("row", (2, 12), (1,)).with_domains(
         {"input": ENDS, "exponent": choice([0.5])}, "ends-to-half", dtypes=floating
@@ -70,12 +90,16 @@ BY_TENSOR = (
     TABLE.with_domains(INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
     TABLE.with_domains(TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )
+"""Templates of powers with a tensor of exponents."""
+
 BY_NUMBER = (
     ROW.with_domains(
         {"input": integer_values(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS
     ),
     BASIC_ROW.with_domains(TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
 )
+"""Templates of powers with a truth value as exponent."""
+
 BY_NUMBER_OF_ANY_TYPE = (
     ROW.with_domains({"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
     *ROW.variants(
@@ -85,6 +109,7 @@ BY_NUMBER_OF_ANY_TYPE = (
     ),
     *BASIC_ROW.variants(TRUTHS, OF_TRUTHS, [Dtype.bool], case_class=CALLERS),
 )
+"""Templates of integer bases with exponents that are not integers."""
 
 
 @cases_for("diopiPowTensor", non_discriminating=NO_POWER_REASONS)
@@ -110,7 +135,10 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
 
 ONE_POWER_REASON = "every power of 1 is 1, and every power of NaN is NaN"
 EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
+"""The domain of a tensor of exponents."""
+
 NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
+"""The numbers of which powers are computed, by label."""
 
 OF_NUMBER = (
     *ROW.variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBERS)),
@@ -129,6 +157,7 @@ OF_NUMBER = (
         {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
     ),
 )
+"""Templates of powers of a number with a tensor of exponents."""
 
 
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER_REASON})

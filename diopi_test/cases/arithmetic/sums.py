@@ -36,8 +36,10 @@ from diopi_test.cases.type_promotion import IntegerGap
 F16, F32 = Dtype.float16, Dtype.float32
 
 LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
+"""The element types that a floating-point number changes to a floating-point type."""
 
 TERMS = for_both_operands(by_kind(normal(3), full_range))
+"""Ordinary floating-point numbers, and any integers, as both operands."""
 
 SUMS = (
     *ROW.variants(
@@ -55,21 +57,27 @@ SUMS = (
     ROW.with_domains(for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
     ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True).to_dtype(F32),
 )
+"""Templates of sums and differences with a number."""
+
 TRUTHS = (
     ROW.with_domains(TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
     ROW.with_domains(TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
     ROW.with_domains(TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
     ROW.with_domains(TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
 )
+"""Templates of sums of truth values."""
+
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """Integers of which float32 represents only the last; beside a floating number they are converted first."""
 
 WRAPPED: Arguments = {"other": number_wrapping_to(99), "alpha": 1}
+"""A number that wraps around in the element type."""
 
 BEYOND_INT64 = {"input": choice([-0.0, 1.0]), **dict.fromkeys(("other", "tensor1", "tensor2"), choice([0, 2**62]))}
-"""Floating-point numbers beside integers, which are converted before they are multiplied."""
+"""Floating-point numbers for integer tensors, which are converted before they are multiplied."""
 
 LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
+"""Floating-point numbers that are added to integers, by label."""
 
 
 @cases_for(
@@ -104,7 +112,11 @@ def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 WIDE_FACTOR = ByDtype(lambda dtype: 2**28 + 1 if dtype is Dtype.int64 else 2**13 + 1)
+"""A large odd factor whose products with the tensors do not overflow."""
+
 FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truth_values_or(True, full_range)))
+"""The domains of the factors of products."""
+
 PRODUCTS = (
     *ROW.variants(FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
     ROW.with_domains(FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
@@ -112,6 +124,7 @@ PRODUCTS = (
     ROW.with_domains(FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
     ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True).to_dtype(F32),
 )
+"""Templates of products with a number."""
 
 
 @cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 is 0, and a product with NaN is NaN"})
@@ -136,7 +149,10 @@ def mul_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
+"""The domains of a tensor and two factors, for floating-point types."""
+
 THREE_OF_ANY: Mapping[str, Domain] = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
+"""The domains of a tensor and two factors, for all types."""
 
 SUMS_OF_PRODUCTS = (
     *(shapes.with_domains(THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
@@ -146,6 +162,7 @@ SUMS_OF_PRODUCTS = (
     CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
     CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
 )
+"""Templates of `diopiAddcmul`."""
 
 
 @cases_for("diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two operands is always 0"})
@@ -183,9 +200,16 @@ def _products(dtype: Dtype) -> dict[str, Domain]:
 
 
 SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": uniform(-0.5, 1.5)}
+"""The domains of start, end and weight of a linear interpolation."""
+
 WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third": 2 / 3}
+"""The weights by label."""
+
 AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
+"""Interpolations at the start and at the end."""
+
 FEW_WEIGHTS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
+"""Special values with few different weights."""
 
 LERPS = (
     *(shapes.with_domains(SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
@@ -193,6 +217,7 @@ LERPS = (
     *ROW.variants(AT_ENDS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
     CUBE.with_domains(FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
 )
+"""Templates of linear interpolations."""
 
 
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})

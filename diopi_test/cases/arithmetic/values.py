@@ -25,11 +25,16 @@ CALLERS = CaseClass.callers
 
 BASIC_ROW = ROW.replace(smoke=True)
 TABLE = pattern_template("table", (9, 11), (9, 1))
+"""Two vectors that are broadcast to a table of all pairs."""
+
 CUBE = pattern_template("cube", (6, 6, 6), (6, 1), (6,))
+"""Three vectors that are broadcast to a cube of all triples."""
+
 TERNARY = (
     pattern_template("three-shapes", (4, 1, 5), (3, 1), (5,), smoke=True),
     pattern_template("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result_layout=transposed),
 )
+"""Shapes and layouts of functions with three tensors."""
 
 
 def by_dtype(chosen: Callable[[Dtype], Domain]) -> Domain:
@@ -83,9 +88,12 @@ def _wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 SMALL = integer_values(-250, 250)
+"""Integers that half precision represents."""
+
 WIDE = by_kind(_wide_floats, integer_values(-3000, 3000))
 """Numbers whose sums and products with `SMALL` are exact in float32, while half precision can't hold them all."""
 SMALL_BY_WIDE: Mapping[str, Domain] = {"input": SMALL, "other": WIDE}
+"""Small integers, and integers that need more bits than half precision has."""
 
 ENDS = choice([0.0, -0.0, 1.0, -1.5, 7.0, inf, -inf, nan, 2.0, -7.0])
 """Whole and infinite numbers, whose quotients and remainders are exact."""

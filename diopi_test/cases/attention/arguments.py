@@ -19,6 +19,7 @@ from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, regi
 from diopi_test.cases.tensors import literal
 
 SMALL = integer_values(-2, 2)
+"""Integers whose sums of products are exact."""
 
 
 def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
@@ -111,6 +112,6 @@ def register_both(
     forward: Sequence[CaseTemplate[Heads]],
     non_discriminating: Mapping[str, str] = NON_DISCRIMINATING,
 ) -> None:
-    """Register cases of a form and of its gradient, and those of the form alone."""
+    """Register cases of a form and its gradient, and cases of the form only."""
     register(name, templates=(*shared, *forward), derive=derive, non_discriminating=non_discriminating)
     register(f"{name}Backward", templates=shared, derive=derive, non_discriminating=non_discriminating)

@@ -25,6 +25,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 Shape = tuple[int, ...]
 F16, BF16, F32, F64 = floating
 OPEN: dict[str, Any] = {"case_class": CaseClass.open}
+"""The field of cases that PyTorch leaves undefined."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,10 @@ FAR = {"q": normal(1, 15), "k": normal(1, 15)}
 """Queries and keys for which the exponential of a score overflows."""
 
 STEEP = {"q": normal(6)}
+"""Queries with large scores, so that few keys have nonzero weights."""
+
 NOT_NUMBERS = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
+"""Queries of which some are NaN."""
 
 
 def _draw_equal_heads(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -151,11 +155,13 @@ GROUPED = (
     attention_template("groups-of-2", heads=6, key_heads=3),
     attention_template("one-key-head", key_heads=1, dtypes=DtypeSelection.all),
 )
+"""Templates in which several heads of queries share a head of keys."""
 
 BOTTOM_RIGHT = (
     attention_template("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
     attention_template("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN),
 )
+"""Causal templates with more keys than queries, or fewer."""
 
 FEATURES = (
     square_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
@@ -174,8 +180,11 @@ FEW_QUERIES = (
     attention_template("window-few-queries", window_attributes(2, 1), queries=3, keys=7, **OPEN),
     attention_template("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
 )
+"""Templates with windows and slopes, and fewer queries than keys."""
 
 EXACT_SHARES = (attention_template("exact", keys=16, queries=5, **EXACT),)
+"""The template with exact weights."""
+
 RAGGED_EXACT_SHARES = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
 """Templates for forward functions only: gradients recompute the weights from a rounded logarithm."""
 
@@ -207,6 +216,7 @@ RAGGED_BOTTOM_RIGHT = (
     packed_template("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
     packed_template("causal-few-keys", CAUSAL, keys=(3, 4)),
 )
+"""Causal templates of packed sequences with more keys than queries, or fewer."""
 
 RAGGED_FEATURES = (
     packed_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
@@ -216,6 +226,8 @@ RAGGED_FEATURES = (
     packed_template("alibi", slopes=1, dtypes=DtypeSelection.all),
     packed_template("alibi-of-each", slopes=2),
 )
+"""Templates of packed sequences with windows and slopes."""
+
 RAGGED_ALIBI_CAUSAL = (packed_template("alibi-causal", CAUSAL, slopes=1),)
 
 # Sequences are long in calls with few heads, and there are many heads in calls with few rows: the work is per head.
@@ -306,6 +318,13 @@ DROPOUT = (
     dropout_template("dropout-seed-0", seed=0),
     dropout_template("dropout-largest-seed", seed=2**63 - 1),
 )
+"""Templates with dropout."""
+
 RAGGED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
+"""The templates with dropout for packed sequences."""
+
 EVERYTHING = (attention_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+"""The template in which dropout drops every weight."""
+
 RAGGED_EVERYTHING = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+"""The template of packed sequences in which dropout drops every weight."""

@@ -51,8 +51,13 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal
 
 COPIES = 8
+"""The number of copies of each saved number."""
+
 TRIANGLE = 2048
+"""The size of the triangular mask for all sequences."""
+
 RECORDS = ("softmax_max", "softmax_sum")
+"""The saved numbers that the backward function receives."""
 
 
 def _mask(kind: str, queries: int, keys: int) -> Any:
@@ -192,6 +197,7 @@ LAID_OUT = (
     square_template("alibi", slopes=1, **OPEN),
     square_template("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
 )
+"""Templates of the layouts, masks and sizes of batches."""
 
 TWO_KINDS = {
     "q": uniform(0.5, 1),
@@ -230,8 +236,10 @@ PACKED = (
     packed_template("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
     packed_template("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),
 )
+"""Templates of packed sequences."""
 
 HIDDEN = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
+"""The reasons why masks hide a defect, by label."""
 
 # Only forward functions are tested with dropout: the gradient needs a record of it that only the implementation has.
 register_both(

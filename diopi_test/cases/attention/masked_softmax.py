@@ -60,6 +60,7 @@ def masked_softmax_arguments(template: CaseTemplate[MaskedScores], dtype: Dtype)
 
 
 SCORES = (2, 3, 4, 5)
+"""The shape of scores: batch, heads, queries, keys."""
 
 SOFTMAX = (
     masked_template("", SCORES, 2, 1, 4, 5, **SMOKE_IN_ALL_DTYPES),

@@ -39,7 +39,10 @@ from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
+"""The names of attributes that differ here, by the name in the templates."""
+
 LACKING = ("window_size_left", "window_size_right")
+"""The attributes of the templates that multi-head attention does not have."""
 
 
 def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
@@ -87,6 +90,7 @@ def _multi_head_templates(templates: Sequence[CaseTemplate[Heads]]) -> list[Case
 
 
 WRITTEN = {"return_debug_mask": True}
+"""The attribute that requests the mask of the kept weights."""
 
 
 def _debug_mask(*shape: int) -> Mapping[str, ResultOverride]:

@@ -29,7 +29,10 @@ class Normalised:
 
 
 WITHOUT = {"bias": None, "grad_bias": None}
+"""The arguments that a call without bias omits."""
+
 NO_WEIGHT = {**WITHOUT, "weight": None, "grad_weight": None}
+"""The arguments that a call without weight and bias omits."""
 
 
 def rms_norm_template(
@@ -93,6 +96,7 @@ NORMS = (
 )
 
 CONSTANT = choice([2.0, -2.0])
+"""Numbers of equal magnitude."""
 
 
 SINGLE_VALUE_REASONS = {

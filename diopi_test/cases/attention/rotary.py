@@ -40,6 +40,7 @@ def rotation_arguments(template: CaseTemplate[Rotation], dtype: Dtype) -> Mappin
 
 
 HEADS = (2, 5, 3, 8)
+"""The shape of queries: batch, sequence, heads, size of a head."""
 
 register(
     "diopiRotaryEmbedding",

@@ -61,6 +61,7 @@ SLICES: Mapping[str, IndexedAxis] = {
     "wide": IndexedAxis((3, 1030), 0, random_positions(4, below=3)),
     "long": IndexedAxis((1031,), -1, random_positions(515, below=1031)),
 }
+"""The shapes, axes and indices of selected slices by label."""
 
 COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, random_positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
 INNER = CaseTemplate(
@@ -194,6 +195,7 @@ SINGLE: Mapping[str, AxisPart] = {
     "no-elements": AxisPart((0, 3), 1, (2,)),
     "long": AxisPart((2, 1031), 0, (1,)),
 }
+"""The shapes, axes and indices of single slices by label."""
 
 RANGES: Mapping[str, AxisPart] = {
     "rows": AxisPart((5, 3), 0, (1, 4, 1)),
@@ -214,6 +216,7 @@ RANGES: Mapping[str, AxisPart] = {
     "of-nothing": AxisPart((3, 0), 1, (0, 5, 1)),
     "long": AxisPart((1031,), 0, (3, 1030, 2)),
 }
+"""The shapes, axes and ranges of slices by label."""
 
 SOURCES: Mapping[str, tuple[Dtype, Domain, tuple[Dtype, ...]]] = {
     "from-float64": (Dtype.float64, normal(), (Dtype.float32, Dtype.float16)),
@@ -270,11 +273,12 @@ by_index_number = derive_with_numbers("dim", "index")
 
 
 def last_but_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
-    """Return the templates and calls along untested axes that select the last position but one."""
+    """Return the templates, and calls along untested axes that select the next-to-last position."""
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (-2,)))
 
 
 SELECTING = last_but_one(part_templates(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
+"""The templates of `diopiSelect`."""
 
 LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), large=True)
 HALF_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_HALF)
@@ -312,6 +316,7 @@ def all_but_first(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTempl
 
 
 SLICING = all_but_first(part_templates(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
+"""The templates of `diopiSlice`."""
 
 LARGE_SLICES = (
     CaseTemplate("long-rows", AxisPart((7, 32_003), 1, (3, 32_001, 2)), large=True),

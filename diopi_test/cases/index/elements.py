@@ -65,6 +65,7 @@ GATHERS: Mapping[str, IndexedAxis] = {
     "wide": IndexedAxis((3, 1030), 0, random_positions(4, 1027, below=3)),
     "long": IndexedAxis((8, 130), 1, random_positions(8, 130, below=130)),
 }
+"""The shapes, axes and indices of gathered elements by label."""
 
 COMMON = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, random_positions(4, 5, below=6)), **SMOKE_IN_ALL_DTYPES),
@@ -76,10 +77,12 @@ COMMON = (
         dtypes=DtypeSelection.all,
     ),
 )
+"""Templates that gathering and its gradient share."""
 
 GATHER = (*COMMON, *CaseTemplate.cycle_layouts(sized_templates(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
 
 SEVERAL = IndexedAxis((3, 2), 1, random_positions(3, 70, below=2))
+"""An index that names each element many times."""
 
 GATHER_BACKWARD = (
     *COMMON,
@@ -174,9 +177,16 @@ SCATTERS: Mapping[str, ScatteredAxis] = {
 """Sizes in which no position occurs twice."""
 
 ONCE = ScatteredAxis((4, 6), 1, distinct_positions(4, 3, below=6, axis=1), (4, 5))
+"""Positions that are written at most once."""
+
 REPEATED = ScatteredAxis((3, 9), 1, random_positions(3, 7, below=9), (3, 8))
+"""Positions of which some are written several times."""
+
 SUMMED = ScatteredAxis((3, 17), 1, random_positions(3, 67, below=17), (4, 70))
+"""Positions to which many elements are added."""
+
 INNER = ScatteredAxis((2, 3, 4), -2, random_positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
+"""Positions along an inner axis."""
 
 LARGE_SCATTERS = [
     CaseTemplate(

@@ -108,14 +108,18 @@ INDEXING: Mapping[str, IndexedElements] = {
     "mask-true": IndexedElements((3, 2), [constant_mask(True, 3)]),
     "mask-false": IndexedElements((3, 2), [constant_mask(False, 3, 2)]),
 }
+"""The shapes and lists of indices by label."""
 
 ROWS = CaseTemplate("rows", IndexedElements((5, 4), [random_positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
+"""The template that selects rows."""
+
 MIDDLE = CaseTemplate(
     "middle",
     IndexedElements((3, 4, 5), [None, random_positions(2, 3, below=4, dtype=Dtype.int32), None]),
     layout=transposed,
     dtypes=DtypeSelection.all,
 )
+"""The template that selects along a middle axis."""
 
 
 INDEX = (
@@ -176,12 +180,22 @@ register(
 )
 
 PUT: Mapping[str, Any] = {"accumulate": False}
+"""The attribute that replaces elements."""
+
 ADD: Mapping[str, Any] = {"accumulate": True}
+"""The attribute that adds to elements."""
 
 ONCE: Indices = [distinct_positions(4, below=6)]
+"""Rows that are written at most once."""
+
 REPEATED: Indices = [random_positions(9, below=4, low=-4)]
+"""Rows of which some are written several times."""
+
 NINE_OF_THREE: Indices = [random_positions(9, below=3)]
+"""Nine rows, of which at most three are different."""
+
 COLUMNS: Indices = [None, distinct_positions(3, below=5)]
+"""Columns that are written at most once."""
 
 
 def input_and_values(domain: Domain) -> Mapping[str, Domain]:

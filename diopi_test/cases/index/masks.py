@@ -91,9 +91,13 @@ SPREADING: Mapping[str, MaskedElements] = {
 """Masks along which the input is broadcast."""
 
 UNMASKED = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
+"""The reasons why constant masks do not discriminate, by label."""
 
 PLAIN = MaskedElements((4, 6), periodic_mask(4, 6))
+"""A matrix and a mask of the same shape."""
+
 HALF = periodic_mask(4, 5, period=2)
+"""A mask that is true for every second element."""
 
 MASKED = (
     CaseTemplate("plain", PLAIN, **SMOKE_IN_ALL_DTYPES),
@@ -115,6 +119,8 @@ MASKED = (
 
 
 PLANE = MaskedElements((263, 257), periodic_mask(263, 257))
+"""A large matrix and a mask of the same shape."""
+
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
 LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
 
@@ -168,6 +174,7 @@ ADDED_UP = {
     "input-number": "all selected elements are added to one sum",
     "outer": "every row has the same sum, wherever the mask is true",
 }
+"""The reasons why sums hide the position of an element, by label."""
 
 
 def _uneven_mask(rows: int) -> TensorSpec:
@@ -230,6 +237,7 @@ class ChoiceSizes:
 
 MATRIX = ChoiceSizes(HALF, (4, 5), (4, 5))
 BYTES = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
+"""A mask of bytes instead of truth values."""
 
 LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
 

@@ -60,15 +60,22 @@ TABLES: Mapping[str, IndexedTable] = {
     "wide": IndexedTable((5, 1030), row_indices(4)),
     "long": IndexedTable((40, 9), row_indices(115, rows=40)),
 }
+"""The shapes of tables and indices by label."""
 
 LOOKUP = IndexedTable((5, 4), row_indices(7))
+"""A table and a vector of indices."""
+
 UNUSED = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
+"""A table with rows that no index names."""
+
 IN_POWERS = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
 """Every row occurs once, twice or four times."""
 
 VOCABULARY = IndexedTable((32_003, 13), random_positions(11, 509, below=32_003))
+"""A large table."""
 
 SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
+"""The attribute that divides gradients by the frequency of the index."""
 
 COMMON = (
     CaseTemplate("vector", LOOKUP, **SMOKE_IN_ALL_DTYPES),
@@ -82,6 +89,7 @@ COMMON = (
     ),
     CaseTemplate("sparse", LOOKUP, {"padding_idx": 4, "sparse": True}),
 )
+"""Templates that the lookup and its gradient share."""
 
 EMBEDDING = (
     *COMMON,
@@ -154,7 +162,11 @@ def renorm_template(
 
 
 TABLE_AND_INDICES = (6, 4, literal([5, 0, 2, 5, 5]))
+"""The number of rows, their length and the indices."""
+
 PAIRS = [[4, 1], [3, 4]]
+"""A matrix of indices."""
+
 JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
 """Rows whose Euclidean norms are exactly 5/256 or less."""
 
@@ -206,6 +218,7 @@ SHORT_ROWS_REASONS = {"(just-)?short-enough": "no row exceeds the maximum norm, 
 register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT_ROWS_REASONS)
 
 AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
+"""The attribute that derives the number of classes from the largest index."""
 
 ONE_HOT = (
     CaseTemplate("vector", (7,), {"num_classes": 5}, **SMOKE_IN_ALL_DTYPES),

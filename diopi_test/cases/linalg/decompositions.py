@@ -47,6 +47,7 @@ SQUARES = (
 BATCHES = SQUARES[1]
 LARGE_SQUARES = (large_operand_template("matrix", (263, 263)), large_operand_template("batch", (67, 33, 33)))
 TRIANGLES = (False, True)
+"""The values of `upper`: the lower and the upper triangle."""
 
 
 def triangle_template(
@@ -95,6 +96,7 @@ def _product(values: Values) -> Array:
 
 
 WHOLE = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
+"""A product of an integer factor, whose decomposition is exact."""
 
 
 def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -111,6 +113,7 @@ def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 INDEFINITE = {"mat": tensor(5, 3, 3, domain=_draw_indefinite)}
+"""Matrices that have no Cholesky factor."""
 
 DECOMPOSED = (
     *(one_triangle_template(square, upper) for square in SQUARES for upper in TRIANGLES),
@@ -121,6 +124,7 @@ DECOMPOSED = (
     triangle_template(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
     *(one_triangle_template(square, upper=False).replace(square.label) for square in LARGE_SQUARES),
 )
+"""The templates of Cholesky's decomposition."""
 
 
 @cases_for("diopiCholesky")
@@ -152,6 +156,7 @@ def _whole_factor(values: Values) -> Array:
 
 
 WHOLE_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
+"""A gradient of integers."""
 
 GRADIENTS = (
     *(gradient_template(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),

@@ -28,7 +28,10 @@ from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
+"""The orders of the norms."""
+
 FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
+"""Orders that are tested with few cases."""
 
 MATRICES = operand_template("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
 LAYOUTS = operand_template("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)

@@ -21,19 +21,29 @@ REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
 """The element types of such cases for functions that accept no others."""
 
 BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+"""The fields of smoke cases in all element types."""
+
 HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
+"""The field of cases in float16."""
+
 EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
 MIXED: Mapping[str, Any] = {
     "layouts": (strided, transposed, strided),
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
+"""The fields of cases in which every operand has another layout."""
+
 TO_TRANSPOSED: Mapping[str, Any] = {
     "layouts": (transposed, strided),
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
+"""The fields of cases with a transposed result."""
+
 TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result_layout": strided}
+"""The fields of cases with a strided result."""
+
 ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
 """Fields of templates whose long sums of whole numbers are exact in float32, but not in half precision."""
 

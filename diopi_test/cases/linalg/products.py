@@ -35,10 +35,15 @@ from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
 
 F32 = Dtype.float32
 ADDENDS = ("input",)
+"""The parameters that are added to a product."""
+
 Shapes = tuple[tuple[int, ...], ...]
 
 SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
+"""The left factor of products with NaN and infinity."""
+
 SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
+"""The right factor of products with NaN and infinity."""
 
 
 def special_value_template(*batch: int) -> CaseTemplate[Operands]:
@@ -101,7 +106,7 @@ LONG_BATCHES = (
     operand_template("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
 )
 TAILS = operand_template("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
-"""Here and elsewhere, exact numbers come in sizes that are no multiples of 16 and, but for batches, all different."""
+"""As elsewhere, exact operands have different sizes that are not multiples of 16, except for batches."""
 
 HALF_MATRICES = large_operand_template(
     "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **HALF

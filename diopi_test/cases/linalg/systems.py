@@ -23,7 +23,10 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 FLAGS = ("upper", "transpose", "unitriangular")
+"""The Boolean attributes of a triangular system."""
+
 CHOICES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
+"""All combinations of the attributes."""
 
 
 def _regular(values: Values) -> NDArray[Any]:

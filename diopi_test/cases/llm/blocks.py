@@ -74,6 +74,7 @@ def paged_arguments(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str,
 
 
 OF_EVERY_OTHER = {"q": ONES, "k": alternating_rows(16, choice([0.0]), choice([FAR])), "v": SMALL}
+"""Keys of which every second one has the same large score; the weights of all others are 0."""
 
 register(
     "diopiPagedAttention",

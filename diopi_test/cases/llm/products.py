@@ -25,6 +25,7 @@ class Product:
 
 
 HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
+"""The attributes of communication between devices, which a single device ignores."""
 
 
 def product_template(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Product]:

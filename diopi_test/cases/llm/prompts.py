@@ -62,7 +62,7 @@ PROMPTS = prompt_template(
 )
 
 ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
-"""The rows of two sequences, each in an axis of its own."""
+"""The rows of two sequences, with one entry per sequence along the first axis."""
 
 register(
     "diopiPromptFlashAttention",

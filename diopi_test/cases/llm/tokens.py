@@ -197,7 +197,10 @@ register(
     non_discriminating=SINGLE_REASONS,
 )
 OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
+"""Keys that alternately point in the direction of the queries and in the opposite direction."""
+
 PAIRS = token_template("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
+"""The template with exact weights."""
 
 register(
     "diopiContextAttentionInference",

@@ -226,6 +226,7 @@ def _decoder_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[s
 
 DECODE = attention_template("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
 ALL = {"finished": None}
+"""The argument that marks no sequence as finished."""
 
 
 def _lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What calls of the engine's kernels share: workspaces, and integer types that go with floating ones."""
+"""Arguments that LMDeploy's kernels share: workspaces, and integers in the width for the type under test."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ MANY_ROWS, VOCABULARY = 70_001, 32_003
 """Sizes of large cases: the number of sequences, tokens or rows, and the number of tokens in the vocabulary."""
 
 NO_WORKSPACE: Mapping[str, Any] = {"workspace": None, "workspace_size": 0, "fusion_level": 0}
-"""The arguments of a call that offers no workspace, which can do without."""
+"""The arguments of a call that passes no workspace; the function must work without it."""
 
 WORKSPACE_QUERY = {"workspace_size": -1}
 
 
 def integer_beside(dtype: Dtype) -> Dtype:
-    """Return the integer type of a call with this floating type: int32 with half precision."""
+    """Return the integer type of a call with this floating-point type: int32 for half precision."""
     return I64 if dtype in (F32, I64) else I32
 
 
 def table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) -> Any:
-    """Return a tensor of these integers, in the given type or in the width that goes with the type under test."""
+    """Return a tensor of these integers in `dtype`, by default in the integer type for the type under test."""
     return ByDtype(lambda tested: literal(values, dtype or integer_beside(tested), layout))
 
 
 def integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
-    """Return a tensor of random integers in [low, high], in the width that goes with the type under test."""
+    """Return a tensor of random integers in [low, high], in the integer type for the type under test."""
     return ByDtype(
         lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).resolve(integer_beside(tested))
     )
 
 
 def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorTemplate:
-    """Return a float32 tensor, as probabilities and penalties are."""
+    """Return a float32 tensor, for example of probabilities or penalties."""
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
 def workspace_calls(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
-    """Yield calls that ask for the workspace size, pass a workspace of each type, or allow fusion."""
+    """Yield calls that query the workspace size, pass a workspace of each type, or allow fusion."""
     yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield plain.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)

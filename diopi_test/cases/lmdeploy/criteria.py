@@ -138,6 +138,8 @@ def length_template(
 
 
 LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
+"""The maximum length of each sequence."""
+
 NONE_FINISHED, SOME_FINISHED = constant_mask(False, 11), periodic_mask(11)
 
 register(

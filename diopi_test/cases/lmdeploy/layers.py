@@ -21,6 +21,7 @@ Shape = tuple[int, ...]
 # Norms of rows
 
 EPS = 2.0**-17
+"""The number that is added under the root."""
 
 
 def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:

@@ -67,8 +67,11 @@ register(
 # Repetition
 
 NO_LENGTHS = {"input_lengths": None}
+"""The argument that omits the lengths of the inputs."""
+
 REPEATED_TOKENS_REASON = "every token is repeated"
 KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
+"""The numbers of the kinds of penalties by name."""
 
 
 def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:

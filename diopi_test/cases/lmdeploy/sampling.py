@@ -1,4 +1,4 @@
-"""Sampling: samples large enough for statistics, tokens that are certain, and what is left out or left alone."""
+"""Sampling: samples large enough for statistics, tokens that are certain, and omitted or unchanged tensors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, reg
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
+"""Logarithms of the weights of nine tokens."""
+
 BATCH = 280
-"""The number of sequences of a sample. Their seeds are even, so that a seed whose lowest bit is wrong is no other's."""
+"""The number of sequences of a sample.
+
+Their seeds are even, so that no seed with a wrong lowest bit is that of another.
+"""
 
 LOGGED = ("cum_log_probs", "output_log_probs")
+"""The results that contain logarithms of probabilities."""
+
 UPDATED = ("finished", "sequence_lengths", *LOGGED)
+"""The tensors that a call updates."""
 
 
 def permuted(logits: Sequence[float]) -> Domain:
@@ -87,8 +95,13 @@ def statistics_template(label: str, k: Domain | int = 5, p: Domain | float = 0.8
 
 
 DOMINANT: Mapping[str, Any] = {"width": 7, "logits": permuted((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
+"""Logits of which one is so large that its token is always drawn."""
+
 TIED = choice([1.0, 1.0, 0.0, -1.0])
+"""Logits of which two are equal."""
+
 TWINS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
+"""Generators of which two each have the same seed."""
 
 
 def _draw_twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -160,6 +173,7 @@ def top_p_templates() -> Iterator[CaseTemplate]:
 
 Maker = Callable[[], Iterator[CaseTemplate]]
 MAKERS: Mapping[str, Maker] = {"diopiTopKSampling": top_k_templates, "diopiTopPSampling": top_p_templates}
+"""The functions that make the templates, by function."""
 
 for _name, _make in MAKERS.items():
     register(_name, templates=tuple(_make()))

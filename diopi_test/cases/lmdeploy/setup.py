@@ -11,10 +11,13 @@ from diopi_test.cases.lmdeploy.common import F32, I32, I64, MANY_ROWS
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
+"""Values of k: zero, usual and too large ones."""
+
 PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
 """Values of p: zero, usual and too large ones; tensors of 40 elements have all combinations with k."""
 
 BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
+"""The values with which the buffers are filled."""
 
 
 def per_sequence_template(

@@ -24,6 +24,8 @@ from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating
 WEIGHTS = uniform(0.25, 3)
+"""The weights of classes."""
+
 SCALAR, VECTOR = ResultOverride(), ResultOverride(shape=(1,))
 
 
@@ -144,11 +146,13 @@ CLASSES = (
     _large_template("pixels", (3, 19, 67, 41)),
     _large_template("half", (131, 1031), dtypes=(F16,)),
 )
+"""Templates with one target class per position."""
 
 HEAVY, SPREAD = fixed_values([5, 1, 1]), choice([0, 1, 1, 2])
 """The weights of 2048 targets add up to 4096."""
 
 exact = partial(classes_template, dtypes=floating, exact=True)
+"""Return a template whose result is exact."""
 
 EXACT = (
     exact("exact-sum", (1035, 3), SUM, False, 1),
@@ -167,8 +171,10 @@ SMOOTHED = (
     classes_template("smooth-vector", (5,), NONE, smoothing=0.1),
     classes_template("smooth-all-ignored", (4, 5), MEAN, False, 3, choice([3]), smoothing=0.1),
 )
+"""Templates with label smoothing."""
 
 probabilities = partial(classes_template, soft=True)
+"""Return a template whose targets are probabilities."""
 
 PROBABILITIES = (
     probabilities("probabilities-none", (4, 5), NONE, dtypes=floating, smoke=True),
@@ -180,10 +186,12 @@ PROBABILITIES = (
     probabilities("probabilities-none-vector", (5,), NONE, True, smoothing=0.1),
     probabilities("probabilities-mean-empty", (0, 4)),
 )
+"""Templates whose targets are probabilities."""
 
 BYTES, OUTSIDE = choice([0, 3, 1, 4, 2]), choice([0, 255, 3, 1, 255, 4])
 
 called = partial(classes_template, case_class=CaseClass.callers)
+"""Return a template of a call that frameworks make."""
 
 CALLED = (
     called("uint8-none", (6, 5), NONE, True, index=Dtype.uint8, targets=BYTES, dtypes=(F16, F32)),
@@ -195,7 +203,7 @@ CALLED = (
     called("sum-no-places", (3, 4, 0), SUM, True),
     called("none-no-places", (0, 4, 3, 2), NONE, True),
 )
-"""Habits of callers: classes in bytes, an ignored index that is no class, and empty input."""
+"""Calls that frameworks make: classes in bytes, an ignored index outside the classes, and empty input."""
 
 CALLED_SMOOTHED = (
     called("ignored-outside-smooth", (8, 5), MEAN, True, 255, OUTSIDE, smoothing=0.3),
@@ -205,6 +213,7 @@ CALLED_SMOOTHED = (
     called("smooth-no-places", (0, 5, 3), smoothing=0.2),
     called("probabilities-no-places", (3, 5, 0), smoothing=0.2, soft=True),
 )
+"""Calls of frameworks with label smoothing."""
 
 
 # Logits, and logarithms of probabilities
@@ -223,11 +232,13 @@ def _draw_masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArr
 
 
 masked = partial(classes_template, shape=(8, 6), reduction=NONE, targets=choice([0]), dtypes=(F16, F32))
+"""Return a template in which every target is class 0."""
 
 FAR = (
     classes_template("far", (12, 6), NONE, dtypes=floating),
     classes_template("far-smooth", (12, 6), MEAN, True, smoothing=0.1),
 )
+"""Templates with logits that are far apart."""
 
 CROSS_ENTROPY = (
     *with_logits((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
@@ -237,10 +248,15 @@ CROSS_ENTROPY_ALONE = (
     *with_logits([masked("masked")], _draw_masked_beyond_first),
     *with_logits(EXACT, _draw_far_apart),
 )
+"""Templates of the cross entropy that its gradient does not have."""
 
 NLL = with_logits((*CLASSES, *CALLED), uniform(-6, -0.05))
 NLL_ALONE = with_logits([masked("impossible-classes")], _draw_masked_beyond_first)
+"""Templates of the negative log likelihood that its gradient does not have."""
+
 NLL_CERTAIN = with_logits([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
+"""Templates in which a target has the probability 1."""
+
 NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
 
 NOTHING_LEFT_REASONS = {"(mean|sum|smooth)-all-ignored|no-classes": "every target is ignored"}

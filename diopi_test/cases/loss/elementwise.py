@@ -185,6 +185,7 @@ def mse_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 BEYOND_GAP = like_input(normal(), compute=lambda values: values["input"] - values["_gap"])
+"""Targets that differ from the input by `_gap`."""
 
 
 def gap_variant(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
@@ -201,6 +202,7 @@ def tie_template(beta: float) -> CaseTemplate[Shape]:
 
 
 TRUTHS = {"target": like_input(integer_values(0, 1), dtype=Dtype.bool)}
+"""Targets that are truth values."""
 
 SMOOTH_L1 = (
     *usual_templates(gap_variant("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
@@ -226,6 +228,7 @@ def smooth_l1_cases(prototype: Prototype) -> Iterator[Case]:
 # Binary cross entropy
 
 bces = partial(variant, input=uniform(0.05, 0.95), target=PROBABLE, weight=None)
+"""Return the arguments of a binary cross entropy."""
 
 BCE = (
     *usual_templates(bces()),
@@ -255,6 +258,7 @@ def bce_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 logits = partial(variant, input=LOGITS, target=PROBABLE, weight=None, pos_weight=None)
+"""Return the arguments of a binary cross entropy with logits."""
 
 BCE_WITH_LOGITS = (
     *usual_templates(logits()),

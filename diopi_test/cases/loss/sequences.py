@@ -54,7 +54,10 @@ class CtcBatch:
 
 
 LIKELIHOODS = ResultOf("diopiCTCLoss", "neg_log_likelihood")
+"""The negative log likelihoods that the backward function receives."""
+
 ALPHAS = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
+"""The log-probabilities of partial paths that the backward function receives."""
 
 
 def alignment_template(
@@ -127,12 +130,15 @@ def _doubled_labels(classes: int, blank: int, count: int) -> list[int]:
 
 
 RAGGED = CtcBatch(steps=7, classes=5, targets=[(1, 1, 2), (3, 4), (), (2,)], input_lengths=[7, 4, 5, 6])
+"""A batch of sequences and targets of different lengths."""
+
 IMPOSSIBLE = CtcBatch(steps=5, classes=4, targets=[(1, 1, 1), (2, 3), (), (2,), (3, 1)], input_lengths=[4, 5, 0, 0, 2])
 """A batch in which samples 0 and 3 have too few time steps for their labels; sample 2 has no labels or time steps."""
 
 SPEECH = CtcBatch(
     steps=257, classes=41, targets=[_labels(61, 40), _labels(37, 40), _labels(89, 40)], input_lengths=[257, 131, 251]
 )
+"""A large batch with lengths as in speech recognition."""
 
 ALIGNMENTS = (
     alignment_template("ragged-none", RAGGED, NONE, smoke=True),

@@ -68,8 +68,11 @@ def overlap_template(
 
 
 upright = partial(overlap_template, columns=4, default_domain=boxes(uniform(0, 5), uniform(1, 6)))
+"""Return a template of upright boxes."""
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
+"""Boxes whose areas are powers of two."""
+
 PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
 """Boxes whose intersections with `SQUARES` have areas that are powers of two."""
 
@@ -102,9 +105,14 @@ SPREAD = uniform(0, 120)
 """Positions at which most pairs of boxes do not overlap, as in images."""
 
 rotated = partial(overlap_template, columns=5, default_domain=rotated_boxes(uniform(0, 5), uniform(1, 6), ANGLES))
+"""Return a template of rotated boxes."""
 
 INNER = rotated_boxes(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
+"""Boxes that lie within the boxes of `OUTER`."""
+
 OUTER = rotated_boxes(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
+"""Boxes that contain the boxes of `INNER`."""
+
 AROUND = rotated_boxes(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
 """Boxes that contain others: the intersection is the whole inner box, so that rounding matters little."""
 
@@ -151,9 +159,11 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 
 
 WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
+"""Small diamonds, and large diamonds around them."""
 
 
 quadri = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
+"""Return a template of quadrilaterals."""
 
 QUADRI = (
     quadri("plain", **SMOKE_IN_ALL_DTYPES),

@@ -40,6 +40,7 @@ def _select_off_edges(values: Values) -> Array:
 
 
 PLACES = uniform(-1, 5)
+"""Coordinates in and around the polygons."""
 
 
 def containment_template(
@@ -62,6 +63,8 @@ def containment_template(
 
 
 LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
+"""Points at the height of a corner, where a ray meets two edges."""
+
 LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [-1, 1, -1, 4, -4, 4, -4, -1]]
 """Polygons with points at the height of a corner or of an edge, but not on an edge."""
 

@@ -27,6 +27,7 @@ Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
 """The least distance of an overlap from a threshold."""
 CROWDED = rotated_boxes(uniform(0, 8), uniform(2, 6), ANGLES)
+"""Boxes of which many overlap."""
 
 
 def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
@@ -84,6 +85,7 @@ def suppression_template(
 
 
 WHOLE = boxes(integer_values(-2, 4), integer_values(1, 7))
+"""Boxes with integer corners."""
 
 SUPPRESSIONS = (
     suppression_template("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
@@ -192,6 +194,7 @@ NESTED: Arguments = {
     "iou_threshold": 0.6,
     "multi_label": False,
 }
+"""Boxes that lie within each other, so that the order of suppression matters."""
 
 ROTATED_SUPPRESSIONS = (
     rotated_suppression_template(

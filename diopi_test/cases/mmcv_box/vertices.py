@@ -17,6 +17,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTempla
 
 Array = NDArray[Any]
 CORNERS = 24
+"""The number of possible corners of an intersection."""
 
 
 def _valid_entries(counts: Sequence[int]) -> Callable[[Values], Array]:

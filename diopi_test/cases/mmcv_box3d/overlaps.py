@@ -30,7 +30,10 @@ NEAR_EDGE = 0.05
 NEAR_THRESHOLD = 1e-3
 """The least distance of an overlap from a threshold."""
 USUAL = boxes(uniform(0, 6), uniform(2, 7), ANGLES)
+"""Boxes of which some overlap."""
+
 CROWDED = boxes(uniform(0, 14), uniform(3, 9), ANGLES)
+"""Boxes in a larger space."""
 
 
 def _corners(boxes: Array) -> Array:
@@ -60,7 +63,7 @@ def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
 
 
 def _select_first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
-    """Return the first candidates that are good beside those chosen before; raise ValueError if there are too few."""
+    """Return the first candidates that fit the candidates chosen before; raise ValueError if there are too few."""
     chosen: list[int] = []
     for candidate in range(candidates):
         if len(chosen) < count and is_good(candidate, chosen):
@@ -201,6 +204,7 @@ NESTED: Arguments = {
     "boxes": tensor(1023, 7, compute=_lift_to_space),
     "nms_overlap_thresh": 0.6,
 }
+"""Boxes that lie within each other, so that the order of suppression matters."""
 
 
 def suppression_templates(seen: Callable[[Values], Array]) -> list[CaseTemplate]:

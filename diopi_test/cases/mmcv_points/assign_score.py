@@ -60,7 +60,10 @@ def score_arguments(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str
 
 SCORED = CaseTemplate("scores", Scores(), **SMOKE_IN_ALL_DTYPES)
 SCORE = SCORED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 WHOLE = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
+"""Small integers, whose sums of products are exact."""
 
 GROWING = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
 """Numbers whose running sum grows until half precision rounds every summand in the same direction."""

@@ -78,7 +78,10 @@ def interpolation_arguments(template: CaseTemplate[Chosen], dtype: Dtype) -> Map
 
 CHOSEN = CaseTemplate("points", Chosen(), **SMOKE_IN_ALL_DTYPES)
 CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
+"""Small integers, whose sums are exact."""
 
 
 def choice_templates(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
@@ -167,6 +170,7 @@ def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapp
 
 
 SUMS = {"grad_out_tensor": integer_values(-3, 3)}
+"""A gradient of small integers, whose sums are exact."""
 
 STACKED_GROUPS = (
     STACKED.with_sizes(points=(7, 5)),

@@ -65,9 +65,14 @@ def ball_arguments(template: CaseTemplate[Ball], dtype: Dtype) -> Mapping[str, A
 
 
 BALL = CaseTemplate("ball", Ball(), **SMOKE_IN_ALL_DTYPES)
+"""Points within a radius."""
+
 SHELL = BALL.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke=False)
+"""Points between two radii."""
 
 QUERY = BALL.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 MANY_POINTS = QUERY.with_sizes("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25).replace(
     large=True
 )
@@ -200,6 +205,7 @@ def three_nearest_arguments(template: CaseTemplate[Nearest], dtype: Dtype) -> Ma
 
 NEAREST = CaseTemplate("points", Nearest(), **SMOKE_IN_ALL_DTYPES)
 NEAR = NEAREST.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 NEIGHBOURS = (
     NEAREST,

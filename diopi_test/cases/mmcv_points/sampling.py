@@ -54,6 +54,7 @@ def sampling_arguments(template: CaseTemplate[Sampling], dtype: Dtype) -> Mappin
 
 SAMPLED = CaseTemplate("points", Sampling(), **SMOKE_IN_ALL_DTYPES)
 SAMPLE = SAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 SAMPLINGS = (
     SAMPLED,

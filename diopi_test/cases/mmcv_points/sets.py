@@ -49,6 +49,9 @@ class Stack:
 
 
 STACKED = CaseTemplate("two-sets", Stack(), **SMOKE_IN_ALL_DTYPES)
+"""Two sets of points, one after the other in one tensor."""
+
 STACK = STACKED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 OTHER_SIZES_REASON = "sets of other sizes do not make up the rows"

@@ -60,6 +60,7 @@ def border_arguments(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[s
 
 BORDER = CaseTemplate("boxes", Borders(), **SMOKE_IN_ALL_DTYPES)
 BORDERED = BORDER.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 BORDERS = (
     BORDER,

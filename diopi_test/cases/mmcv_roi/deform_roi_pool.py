@@ -49,7 +49,10 @@ GRID = CaseTemplate(
     **SMOKE_IN_ALL_DTYPES,
 )
 GRIDS = GRID.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 NOTHING = {"offset": tensor(0), "grad_offset": zeros(0)}
+"""Offsets without elements."""
 
 THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "starts": (0, 0.12), "gamma": 0.015625}
 """Bins of three cells, so that the mean depends on the number of samples."""
@@ -77,6 +80,7 @@ SHIFTED = (
 )
 
 ANYWHERE = REGIONS.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
+"""Regions whose shifted samples may lie outside the features."""
 
 FREE = (
     ANYWHERE,

@@ -57,6 +57,7 @@ PRECISE = (
     REGIONS.with_sizes("no-regions", regions=0),
     PYRAMID,
 )
+"""The templates of precise pooling."""
 
 register(
     "diopiPrroiPoolMmcv",

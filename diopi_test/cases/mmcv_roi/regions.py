@@ -76,17 +76,24 @@ def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
 
 REGION = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
 REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
+"""A large case with the sizes of a feature pyramid."""
+
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Whole numbers, so that a weighted sum is +0 where it cancels or where nothing is sampled."""
 
 WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
+"""Small integers other than 0, whose averages are exact."""
+
 FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
 """Three regions, two of which end before they begin: they have no samples where the extent determines their number."""
 
 EXACT = REGION.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES).replace(
     smoke=False
 )
+"""Regions whose samples lie at exact positions."""
 
 INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
 """A region, and three that end before they begin, of which the last covers nothing."""

@@ -50,6 +50,7 @@ def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[st
 
 
 LARGEST = REGION.with_sizes("maximum", mode=MAXIMUM, features=distinct)
+"""The template that takes the maximum of the samples."""
 
 
 def position_overrides(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -67,6 +68,7 @@ MEANS = (
         results=position_overrides((3, 2, 2, 3)), smoke=True
     ),
 )
+"""Templates that take the mean of the samples."""
 
 BOTH_MODES = (
     REGIONS.with_sizes("adaptive", shape=(2, 1, 5, 4), ratio=0),
@@ -79,6 +81,8 @@ BOTH_MODES = (
     REGIONS.with_sizes("many-channels", shape=(2, 9, 5, 4), regions=4),
     REGIONS.with_sizes("transposed", shape=(3, 2, 5, 4), regions=4).replace(layout=transposed, result_layout=strided),
 )
+"""Templates for the mean and the maximum."""
+
 EXACT_EDGES = EXACT.with_sizes("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed=EDGES)
 LONG = REGIONS.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
 UNALIGNED = REGION.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(

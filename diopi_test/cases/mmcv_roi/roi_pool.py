@@ -38,6 +38,7 @@ def pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str
 
 
 RESULTS = {"output": None, "argmax": I32}
+"""The results, with the element types that differ from the input's."""
 
 
 def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
@@ -54,6 +55,8 @@ def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Ma
 
 CELLS = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
 CELL = CELLS.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 """Regions whose bins begin and end at the edges of cells; the last one lies partly outside."""
 

@@ -56,7 +56,10 @@ def carafe_arguments(template: CaseTemplate[Carafe], dtype: Dtype) -> Mapping[st
 
 UPSAMPLED = CaseTemplate("plain", Carafe(), **SMOKE_IN_ALL_DTYPES)
 UP = UPSAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 WHOLE_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), WHOLE)
+"""Small integers, whose sums of products are exact."""
 
 UPSAMPLINGS = (
     UPSAMPLED,

@@ -56,7 +56,10 @@ def correlation_arguments(template: CaseTemplate[Correlated], dtype: Dtype) -> M
 
 CORRELATED = CaseTemplate("plain", Correlated(), **SMOKE_IN_ALL_DTYPES)
 CORRELATE = CORRELATED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
+
 WHOLE_PAIRS = dict.fromkeys(("input1", "input2", "grad_output"), WHOLE)
+"""Small integers, whose sums of products are exact."""
 
 CORRELATIONS = (
     CORRELATED,

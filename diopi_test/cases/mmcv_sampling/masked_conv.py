@@ -67,6 +67,7 @@ def col2im_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 CHOSEN = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
 CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 MASKED = (
     CHOSEN,
@@ -99,6 +100,7 @@ KERNELS = (
     CHOICE.with_sizes("more-padding-the-other-way", padding=(0, 2)),
     CHOICE.with_sizes("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
 )
+"""Templates with other kernels and paddings."""
 
 register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=im2col_arguments)
 register(

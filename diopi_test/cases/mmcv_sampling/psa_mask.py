@@ -44,6 +44,7 @@ def psa_mask_arguments(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str
 
 COLLECTED = CaseTemplate("collected", Psa(), **SMOKE_IN_ALL_DTYPES)
 COLLECT = COLLECTED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 PSA = (
     COLLECTED,

@@ -48,6 +48,7 @@ def shift_arguments(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[st
 
 SHIFTED = CaseTemplate("frames", Shifted(), **SMOKE_IN_ALL_DTYPES)
 SHIFT = SHIFTED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 SHIFTS = (
     SHIFTED,

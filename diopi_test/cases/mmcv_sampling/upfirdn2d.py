@@ -51,6 +51,7 @@ def filter_arguments(template: CaseTemplate[Filtered], dtype: Dtype) -> Mapping[
 
 FILTERED = CaseTemplate("plain", Filtered(), **SMOKE_IN_ALL_DTYPES)
 FILTER = FILTERED.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template in the leading element type only, without smoke cases."""
 
 FILTERS = (
     FILTERED,

@@ -21,3 +21,4 @@ GROWING = {
 
 EQUAL_ELEMENTS_REASONS = {"growing-sum": "all weights are alike, so that the sum grows"}
 WHOLE = integer_values(-2, 2)
+"""Small integers, whose sums of products are exact."""

@@ -48,8 +48,12 @@ from diopi_test.cases.template import CaseTemplate, tensor
 F16, BF16, F32, F64 = floating
 
 RUNNING = ("running_mean", "running_var")
+"""The running statistics, which a call may omit."""
+
 POSITIVE = uniform(0.5, 2)
 MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
+"""The values of the momentum by label."""
+
 FURTHER_MOMENTA = (0.01, 0.1, 0.5, 0.9, -0.25, 2.0)
 """PyTorch's None, the mean over all batches, is a momentum of 1, 1/2, 1/3, … in turn."""
 
@@ -61,6 +65,7 @@ WIDE = (3, 512, 7, 7)
 
 EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
 SAVED = ("save_mean", "save_invstd")
+"""The statistics that training saves for the backward function."""
 
 
 def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
@@ -78,6 +83,7 @@ def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]
 
 
 batch_norm = partial(register_layers, derive=_arguments)
+"""Register cases of batch normalization."""
 
 CHANNELS = (
     *long_templates((4, 3, 43), (2, 2, 517)),
@@ -87,6 +93,7 @@ CHANNELS = (
     layer_template("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
     layer_template("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
 )
+"""Shapes and layouts with channels along the second axis."""
 
 STATISTICS = (
     layer_template("training", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
@@ -123,6 +130,7 @@ FORWARD = (
     layer_template("equal-values", (4, 3, 2), equal_rows(2)),
     layer_template("one-value-a-channel", (1, 5)),
 )
+"""Templates of forward functions that the gradient does not have."""
 
 
 def epsilon_templates() -> Iterator[CaseTemplate[Layer]]:
@@ -203,6 +211,7 @@ def _gather_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[st
 
 
 gathering = partial(register_layers, derive=_gather_arguments)
+"""Register cases of functions that gather the statistics of several workers."""
 
 
 def _gather_template(
@@ -240,6 +249,7 @@ GATHERED = (
     _gather_template("images", 11, 37, large=True).replace(arguments={"input": tensor(*IMAGES)}),
     _gather_template("half-wide", 131, 512, dtypes=(F16,), large=True).replace(arguments={"input": tensor(*WIDE)}),
 )
+"""Templates with the statistics of several workers."""
 
 gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
 
@@ -262,9 +272,13 @@ def _synchronised_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapp
 
 
 synchronised = partial(register_layers, derive=_synchronised_arguments)
+"""Register cases of functions of synchronized batch normalization."""
 
 FLAGS = ("input_g", "weight_g", "bias_g")
+"""The attributes that request gradients."""
+
 OPTIONAL = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
+"""The results that a call may omit."""
 
 SYNCHRONISED = (
     layer_template("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
@@ -284,6 +298,7 @@ SIMPLE = {
     "mean": choice([3.0, 2.0]),
     "invstd": choice([0.5, 0.25]),
 }
+"""Data whose results are exact."""
 
 synchronised(
     "diopiBatchNormBackwardReduce",
@@ -305,6 +320,7 @@ SUMS_IN_FLOAT = {
     "mean": tensor(5, dtype=F32, domain=SHIFTED),
     "invstd": tensor(5, dtype=F32, domain=POSITIVE),
 }
+"""Sums and statistics in float32 for an input of half precision."""
 
 MANY_COUNTS = tensor(131, dtype=Dtype.int32, domain=integer_values(5, 20))
 

@@ -52,6 +52,7 @@ USUAL = (
     layer_template("eps", (3, 4, 5), eps=0.5),
     layer_template("small-eps", (3, 4, 5), eps=1e-5),
 )
+"""Templates that all functions of this module share."""
 
 # Layer norm
 
@@ -81,6 +82,7 @@ def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
 
 
 layer_norm = partial(register_layers, derive=_layer_arguments)
+"""Register cases of layer normalization."""
 
 LAYER_NORM = (
     layer_template("plain", (4, 3, 5), dtypes=floating).replace(smoke=True),
@@ -107,6 +109,7 @@ LAYER_NORM = (
 BEGINNING = tuple(
     layer_template(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
 )
+"""Templates that begin at each axis that no other template begins at."""
 
 LARGE_LAYERS = (
     layer_template("many-rows", (4099, 67), large=True),
@@ -171,6 +174,7 @@ def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
 
 
 group_norm = partial(register_layers, derive=_group_arguments)
+"""Register cases of group normalization."""
 
 GROUP_NORM = (
     layer_template("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).replace(smoke=True),
@@ -189,6 +193,7 @@ GROUP_NORM = (
 )
 
 GROUPS = tuple(layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
+"""Templates with other numbers of groups."""
 
 group_norm(
     "diopiGroupNorm",
@@ -234,6 +239,7 @@ def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[
 
 
 instance_norm = partial(register_layers, derive=_instance_arguments)
+"""Register cases of instance normalization."""
 
 EQUAL_ROWS = tensor(2, 40, 31, domain=SHIFTED, layout=expanded)
 """Equal rows, so that the rounding errors of moments and of sums of gradients are equal and do not average out."""

@@ -95,6 +95,7 @@ def _draw_distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[A
 
 
 OF_LENGTH_64 = rows(33, _adding_up_to_64)
+"""Rows whose norm of order 1 is 64."""
 
 
 def order_templates(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemplate[Shape]]:

@@ -17,7 +17,10 @@ from diopi_test.cases.template import CaseTemplate, tensor
 F16, BF16, F32, F64 = floating
 
 VIEW = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
+"""A tensor that repeats its elements along an axis."""
+
 AFFINE = ("weight", "scale", "bias")
+"""The parameters that scale and shift the normalized values."""
 
 COMMON = (
     layer_template("expanded", (3, 4, 5), input=VIEW, grad_output=VIEW, grad_out=VIEW),

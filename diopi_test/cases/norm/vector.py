@@ -62,6 +62,7 @@ ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
 """Different subnormal numbers, so that the largest numbers of the rows differ."""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
+"""Numbers with one NaN in the middle."""
 
 
 def norm_template(
@@ -224,7 +225,10 @@ register(
 # Norms of several tensors
 
 SEVERAL = ((3, 4), (5,), (2, 1, 3))
+"""The shapes of a list of tensors."""
+
 LONG_SEVERAL = ((3, 344), (half_sums.LONG_ROW,), (2, 1, 523))
+"""The shapes of a list of longer tensors."""
 
 
 def list_template(
@@ -287,6 +291,7 @@ LENGTHS = (
     list_template("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
     list_template("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
 )
+"""The templates of norms of lists."""
 
 
 register("diopiForeachnormScalar", templates=LENGTHS)
@@ -305,10 +310,14 @@ def gradient_template(
 Rows = Sequence[Sequence[float]]
 
 LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
+"""Rows in which several elements have the largest magnitude."""
+
 SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
 """Rows in which one, two or four elements share the gradient; the others are positive, so that their zeros are too."""
 
 TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
+"""The fields of cases in which several elements share the gradient."""
+
 POSITIVE = uniform(0.5, 2)
 
 SLOPES = (
@@ -329,6 +338,7 @@ SLOPES = (
     gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIED),
     gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIED),
 )
+"""The templates of the gradient."""
 
 
 def _gradient_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ KEEPDIM = (
     Axes.template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
     Axes.template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result_layout=strided),
 )
+"""Templates that keep the reduced axes with size 1."""
 
 ALL_AXES = (
     Axes.template("all", (3, 4, 5), (), layout=strided, all_dtypes=True),
@@ -52,9 +53,13 @@ COLUMNS_OF_16 = Axes.template("", (16, 5), (0,))
 ALL = ALL_AXES[0]
 KEPT_COLUMNS = KEEPDIM[0]
 ORDERED = Axes.template("", (11, 4), (1,))
+"""The axes of cases in which the caller requests the element type of the result."""
 
 SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
+"""Templates for functions that reduce several axes."""
+
 ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
+"""Templates for functions that reduce one axis or all."""
 
 SIX_AXES = (7, 3, 11, 5, 13, 17)
 FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), large=True)
@@ -109,7 +114,7 @@ def with_domain(
     label: str = "",
     **fields: Any,
 ) -> CaseTemplate[Axes]:
-    """Return the pattern with numbers of `domain`; with another label, it is no smoke case."""
+    """Return the pattern with numbers of `domain`; if the label changes, it is not a smoke case."""
     smoke = pattern.smoke and not label
     return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **fields)
 

@@ -56,6 +56,8 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
 POWERS = Axes.template("", (2, 1024), (1,))
+"""Rows whose length is a power of two."""
+
 WIDER = {F16: F32, BF16: F32, F32: F64}
 """Types of a result that represent a sum exactly, unlike the type of the summands."""
 
@@ -127,6 +129,7 @@ LARGE_SUMMANDS = (
 
 FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
 PARTS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
+"""Complex numbers that are reduced to a real result."""
 
 ADDED: dict[tuple[Dtype, Dtype], Domain] = {
     (F32, Dtype.int32): FRACTIONS,
@@ -280,6 +283,7 @@ LARGE_RUNNING = (
     Axes.template("middle", (7, 1031, 11), (1,), large=True),
 )
 RUNNING = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
+"""Templates of running sums and products."""
 
 
 def _count_steps(case: Case) -> int:

@@ -165,7 +165,7 @@ def _layout(tensor: TracedTensor) -> Layout:
 
 
 def _result(prototype: Prototype, call: TracedCall, name: str, value: Any) -> ResultOverride | None:
-    """Return what the caller passes for a result; the results of an array are alike."""
+    """Return what the caller passes for a result; the results of an array have the same shape and type."""
     if isinstance(value, list):
         return ResultOverride()
     if value is None:

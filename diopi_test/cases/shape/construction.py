@@ -59,6 +59,7 @@ FILLED = (
     fill_template("plane", PLANE, large=True),
     fill_template("half-line", LINE, dtypes=HALF, large=True),
 )
+"""Shapes and layouts that are filled."""
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
     0: {"zero": 0, "two": 2, "fraction": 0.5, "not-a-number": nan},
@@ -77,6 +78,7 @@ EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
     Dtype.float32: (2**24 + 3,),
     Dtype.float64: (2**53 - 1,),
 }
+"""Values at the limits of each element type."""
 
 FILL = (
     *FILLED,

@@ -88,6 +88,7 @@ PLACES: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
     "-empty": ((0, 3), (contiguous, contiguous)),
     "-long": ((1031,), (contiguous, contiguous)),
 }
+"""Shapes and layouts of converted tensors by label."""
 
 ROUNDED = {
     Dtype.float32: half,
@@ -100,6 +101,7 @@ ROUNDED = {
 F32, F64 = Dtype.float32, Dtype.float64
 SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
 EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
+"""The types to which extreme numbers are converted."""
 
 
 def basic_templates(all_pairs: bool) -> Iterator[CaseTemplate]:
@@ -223,6 +225,7 @@ PLAIN = (
     CaseTemplate("empty", (0, 3)),
     CaseTemplate("long", (1031,)),
 )
+"""Templates of copies without conversion."""
 
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
 LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, large=True)

@@ -60,6 +60,7 @@ MIXED = {
     "complex-double": (Dtype.complex64, Dtype.float64),
     "int-complex": (Dtype.int32, Dtype.complex64),
 }
+"""The element types of joined tensors by label."""
 
 CAT = (
     join_template("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),

@@ -34,7 +34,7 @@ HOP_BYTES = 64
 
 @final
 class _CopyChain:
-    """Copies on one stream, each of which depends on the previous one: bytes move from slot to slot of a block.
+    """Copies on one stream; each copy depends on the previous one: bytes move from slot to slot of a block.
 
     The first copy is much larger than the others, so that a runtime that executes small copies first is detected.
     """

@@ -58,7 +58,7 @@ class ErrorRange:
     def can_declare(self, measure: str) -> bool:
         """Return whether one bound in a measure describes the errors of all binades.
 
-        An absolute bound describes errors near an argument of 0, and errors that are small beside the argument.
+        An absolute bound describes errors near an argument of 0, and errors that are small compared with the argument.
         """
         limit = ULP_BOUNDS[-1] if measure == "ulp" else MAX_RELATIVE_ERROR / 2
         if measure == "absolute" and self.minimum * self.maximum != 0:

@@ -52,7 +52,7 @@ def _have_kinds(kinds: str, *operands: Operand) -> bool:
 
 
 def _to_common_kind(*operands: Operand) -> list[Operand]:
-    """Return the operands; beside a floating-point or complex operand, integers are converted first.
+    """Return the operands; if one operand is floating-point or complex, integers are converted first.
 
     The products of converted integers don't wrap around and have signed zeros.
     """

@@ -338,7 +338,7 @@ def _area_gradient(hull_indices: Sequence[int], corners: Polygon, clip: Polygon 
         clip: A convex polygon. If it is not None, only the part of the hull inside this polygon counts as area.
 
     Returns:
-        A complex number for each point, 0 for points that are no corners of the hull.
+        A complex number for each point, 0 for points that are not corners of the hull.
     """
     gradient = np.zeros(len(corners), np.complex128)
     for position, i in enumerate(hull_indices):

@@ -73,7 +73,7 @@ def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) ->
 
 
 def check_ones(name: str, heads: Array, p: Array) -> Problems:
-    """Check that the elements 0 or 1 are 1 as often as their probabilities `p`, of the same shape, say."""
+    """Check that elements 0 or 1 are 1 as often as their probabilities `p` (of the same shape) predict."""
     values, groups = np.unique(p, return_inverse=True)
     hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
     trials = np.bincount(groups.reshape(-1), minlength=len(values))

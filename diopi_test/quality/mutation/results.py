@@ -295,7 +295,7 @@ def result_mutants(function: str) -> Iterator[Mutant]:
 
 
 change_last_element = _change_each_result(_change_element(lambda size: size - 1))
-"""Changes the last element of each result, as far as it has one, and returns the effect."""
+"""Changes the last element of each result that has elements, and returns the effect."""
 
 _COMMON_MUTANTS = (
     Mutant(name="first element wrong", corrupt=_change_each_result(_change_element(lambda size: 0))),

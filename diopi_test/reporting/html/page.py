@@ -50,7 +50,7 @@ def page(title: str, data: Mapping[str, Any], scripts: Sequence[str], summary: M
 
 
 def asset(name: str) -> str:
-    """Return the content of a file beside this module."""
+    """Return the content of a file in the folder of this module."""
     return files(__package__).joinpath(name).read_text("utf-8")
 
 

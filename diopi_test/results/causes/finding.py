@@ -157,8 +157,8 @@ def _symptoms(check: CheckResult) -> Sequence[str]:
 def _main_kind(deviation: Deviation) -> str:
     """Return the kind that most wrong elements have; of equally frequent kinds, the first one.
 
-    Minor kinds beside others don't count. If a considerable part of the elements are wrong numbers, these don't follow
-    from rounding errors or lost special values, and are the main kind.
+    Minor kinds don't count if other kinds occur, too. If a considerable part of the elements are wrong numbers, these
+    don't follow from rounding errors or lost special values, and are the main kind.
     """
     kinds = {kind: number for kind, number in deviation.kinds.items() if kind not in _MINOR_KINDS} or deviation.kinds
     main = max(kinds, key=lambda kind: kinds[kind])
@@ -173,7 +173,7 @@ _SPECIFIC_KINDS = frozenset(
 """Kinds with specific reasons, which don't explain wrong numbers in the same tensor."""
 
 _MINOR_KINDS = frozenset({DeviationKind.sign_of_zero.value, DeviationKind.flushed.value})
-"""Kinds that say little beside others."""
+"""Kinds that say little if other kinds occur, too."""
 
 MIN_SHARE_OF_WRONG_VALUES = 0.25
 """Share of wrong numbers, among them and the elements of a specific kind, from which on they are the main kind."""

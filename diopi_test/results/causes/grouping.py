@@ -35,7 +35,7 @@ _SHARED_RELATIONS = frozenset(
 _SHARED_PATTERNS = frozenset({"tail", "blocks", "range"})
 
 _LOCAL_SYMPTOMS = frozenset({"wrong_value", "rounding", "validity", "timed_out", "draws", "unwritten"})
-"""Symptoms that alone do not show that functions share a defect."""
+"""Symptoms that do not suffice to show that functions share a defect."""
 
 _TRAIT_RANK = {trait: number for number, trait in enumerate(TRAITS)}
 
@@ -104,7 +104,7 @@ _OF_LATE_RESULTS = frozenset({"unchanged", "partly_unchanged"})
 """Relations of a tensor that is read before the call has updated it."""
 
 INFORMATIVE_SIZE = 8
-"""Elements of a tensor from which on the relation and the places of wrong elements are no chance."""
+"""Number of elements of a tensor from which on the relation and the places of wrong elements are not chance."""
 
 MIN_SHARE = 0.8
 """Share of the findings of a function that decides for the remaining ones."""

@@ -19,7 +19,7 @@ _LOST_SYMPTOMS = frozenset(verdict.value for verdict in PROCESS_LOST)
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvisionalCause:
-    """The cause of a failure as far as it is known without other cases.
+    """What is known about the cause of a failure without other cases.
 
     Attributes:
         id: equal for failures that most likely have the same cause.

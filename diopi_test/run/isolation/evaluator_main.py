@@ -20,7 +20,7 @@ from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.exchange import DisconnectedError, Exchange, ExchangeError, Requester
-from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
+from diopi_test.run.isolation.messages import READ_SIZE, MessageReader, frame
 from diopi_test.run.isolation.remote_target import RaisedInVendorError, RemoteTarget
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.output import shorten
@@ -28,7 +28,7 @@ from diopi_test.run.run_case import add_check_results
 from diopi_test.run.session import Session
 
 DAMAGE = b"\0"
-"""Sent to the executor in place of a message if the vendor has written to the connection. It is no message."""
+"""Sent to the executor instead of a message if the vendor has written to the connection. It is not a valid message."""
 
 
 def evaluate(channel: socket.socket, vendor_channel: socket.socket, options: CaseOptions) -> None:
@@ -93,7 +93,7 @@ class Evaluator:
             if self._vendor.channel in ready:  # nothing was requested
                 self._vendor.receive()
                 raise DisconnectedError("the vendor's process has ended")
-            content = self._channel.recv(CHUNK)
+            content = self._channel.recv(READ_SIZE)
             if not content:
                 return
             reader.feed(content)

@@ -41,7 +41,7 @@ _HEADER = struct.Struct(f"<{len(MAGIC)}sIQI")
 
 
 class ExchangeError(Exception):
-    """Bytes that are no message, or not the reply to the latest request."""
+    """Bytes that are not a message, or not the reply to the latest request."""
 
 
 class DisconnectedError(Exception):
@@ -89,7 +89,7 @@ class Exchange:
         """Return the next message; None if the other process has closed the connection.
 
         Raises:
-            ExchangeError: Bytes have arrived that are no message.
+            ExchangeError: Bytes have arrived that are not a message.
         """
         if not self._fill(_HEADER.size):
             return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.run.isolation.messages import CHUNK, MessageError, MessageReader, frame
+from diopi_test.run.isolation.messages import READ_SIZE, MessageError, MessageReader, frame
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.output import printable
 
@@ -96,7 +96,7 @@ class WorkerProcess:
         """Return the bytes that have arrived: empty if the channel was closed, None if there are none."""
         self.channel.settimeout(0.0)
         try:
-            return self.channel.recv(CHUNK)
+            return self.channel.recv(READ_SIZE)
         except BlockingIOError:
             return None
         except ConnectionResetError:
@@ -228,7 +228,7 @@ class ForkServer:
         """Receive messages of the fork server for up to `seconds`; with 0 there may be none."""
         self._control.settimeout(seconds)
         try:
-            content = self._control.recv(CHUNK)
+            content = self._control.recv(READ_SIZE)
             self._reader.feed(content)
             self._messages += self._reader.messages()
         except BlockingIOError:

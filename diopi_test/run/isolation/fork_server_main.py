@@ -25,7 +25,7 @@ from diopi_test.baseline.codec import from_json
 from diopi_test.run.isolation.evaluator_main import evaluate
 from diopi_test.run.isolation.imports import import_references, import_validators
 from diopi_test.run.isolation.lifeline import end_with
-from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
+from diopi_test.run.isolation.messages import READ_SIZE, MessageReader, frame
 from diopi_test.run.isolation.vendor_main import serve
 from diopi_test.run.limits import CaseOptions
 
@@ -70,10 +70,10 @@ class ForkServerLoop:
             ready, _, _ = select(sources, [], [])
             if self._wakeup in ready:
                 with suppress(BlockingIOError):
-                    os.read(self._wakeup, CHUNK)
+                    os.read(self._wakeup, READ_SIZE)
                 self._report_ended()
             if self._control in ready:
-                content, files, _, _ = socket.recv_fds(self._control, CHUNK, 16)
+                content, files, _, _ = socket.recv_fds(self._control, READ_SIZE, 16)
                 if not content:
                     return
                 self._files += files

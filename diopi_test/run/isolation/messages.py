@@ -15,10 +15,10 @@ from typing import Any, final
 
 MAGIC = b"\xd1OPI\r\n\x1a\n"
 
-LONGEST = 64 * 2**20
+MAX_MESSAGE_BYTES = 64 * 2**20
 """The maximum number of bytes of a message."""
 
-CHUNK = 2**16
+READ_SIZE = 2**16
 """Bytes that are read at a time."""
 
 _HEADER = struct.Struct(f">{len(MAGIC)}sII")
@@ -31,8 +31,8 @@ class MessageError(Exception):
 def frame(message: Any) -> bytes:
     """Return the frame of a message; MessageError if the message is too long."""
     content = json.dumps(message).encode()
-    if len(content) > LONGEST:
-        raise MessageError(f"a message has {len(content)} bytes, expected at most {LONGEST}")
+    if len(content) > MAX_MESSAGE_BYTES:
+        raise MessageError(f"a message has {len(content)} bytes, expected at most {MAX_MESSAGE_BYTES}")
     return _HEADER.pack(MAGIC, len(content), zlib.crc32(content)) + content
 
 
@@ -63,8 +63,8 @@ class MessageReader:
         if len(self._buffer) < _HEADER.size:
             return None
         _, length, checksum = _HEADER.unpack_from(self._buffer)
-        if length > LONGEST:
-            raise MessageError(f"a message has {length} bytes, expected at most {LONGEST}")
+        if length > MAX_MESSAGE_BYTES:
+            raise MessageError(f"a message has {length} bytes, expected at most {MAX_MESSAGE_BYTES}")
         end = _HEADER.size + length
         if len(self._buffer) < end:
             return None

@@ -1,4 +1,4 @@
-"""Forked copies of the process are ended if they return from a call, and left alone if they work for a vendor."""
+"""Forked copies of the process are ended if they return from a call, and may go on if they work for a vendor."""
 
 import os
 import subprocess

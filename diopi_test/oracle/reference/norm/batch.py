@@ -100,7 +100,7 @@ def batch_norm_gather_stats_with_counts(mean_all, invstd_all, running_mean, runn
 
 @reference("diopiBatchNormBackwardReduce")
 def batch_norm_backward_reduce(grad_out, input, mean, invstd, input_g, weight_g, bias_g):
-    """Return Σ dy, Σ dy · (x − mean), and the gradients of weight and bias, as far as requested."""
+    """Return Σ dy, Σ dy · (x − mean), and the gradients of weight and bias; None for results that are not requested."""
     axes = non_channel_axes(input)
     x_hat = (input - broadcast_channels(mean, input)) * broadcast_channels(invstd, input)
     sum_dy = sum_along(grad_out, axes)

@@ -52,7 +52,7 @@ def test_foreign_bytes_are_detected_immediately(foreign: bytes) -> None:
 
 def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     content = frame("a" * 100)
-    monkeypatch.setattr(messages, "LONGEST", 50)
+    monkeypatch.setattr(messages, "MAX_MESSAGE_BYTES", 50)
     with pytest.raises(MessageError, match=r"102 bytes.*50"):
         frame("a" * 100)
     with pytest.raises(MessageError, match=r"102 bytes.*50"):
