@@ -53,6 +53,7 @@ def _c_function(number: int, function: FunctionDeclaration) -> str:
     return (
         f"hgResult {function.name}({function.declared}) {{\n"
         f"    if (!ready()) return HG_ERROR_INTERNAL;\n"
+        f"    USE_DEFAULT_ARITHMETIC;\n"
         f"    return ((__typeof__(&{function.name}))functions[{number}])({arguments});\n"
         f"}}\n"
     )

@@ -106,7 +106,7 @@ def _import_folders(name: str) -> list[Path]:
 def _compile(sources: list[Path], target: Path, include: Path) -> None:
     """Compile C files, and link them with C++ objects."""
     flags = [*_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_HERE}"]
-    libraries = ["-ldl", *["-lstdc++"] * any(source.suffix == ".o" for source in sources)]
+    libraries = ["-ldl", "-lm", *["-lstdc++"] * any(source.suffix == ".o" for source in sources)]
     _run_compiler(
         [*_compiler("C", "CC", "cc", "gcc", "clang"), *flags, *map(str, sources), *libraries, "-o", str(target)]
     )

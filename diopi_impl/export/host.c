@@ -1,14 +1,20 @@
 /* Starts Python if the process has no interpreter, and lets Python provide the exported functions.
  *
  * The library is not linked against Python. It looks up Python's functions at run time, after it has checked that the
- * process runs no other version. Two versions in one process would share symbols, and crash or deadlock. */
+ * process runs no other version. Two versions in one process would share symbols, and crash or deadlock.
+ *
+ * The process belongs to the framework. An interpreter that is started here leaves its signal handlers and its locale as
+ * they were, and calls leave the floating-point environment of their thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+#include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -137,13 +143,48 @@ static bool find_functions(void) {
     return true;
 }
 
+void set_default_arithmetic(fenv_t* saved) {
+    fegetenv(saved);
+    fesetenv(FE_DFL_ENV);
+}
+
+void restore_arithmetic(const fenv_t* saved) { fesetenv(saved); }
+
+/* What Python changes in the process when it starts. */
+struct process_settings {
+    struct sigaction actions[NSIG]; /* by number */
+    char* locale;                   /* NULL if it can't be stored */
+};
+
+static void save_settings(struct process_settings* settings) {
+    for (int number = 1; number < NSIG; number++) sigaction(number, NULL, &settings->actions[number]);
+    settings->locale = strdup(setlocale(LC_ALL, NULL));
+}
+
+/* The C library keeps two of the signals for itself; for them, sigaction fails and changes nothing. */
+static void restore_settings(struct process_settings* settings) {
+    for (int number = 1; number < NSIG; number++) sigaction(number, &settings->actions[number], NULL);
+    if (settings->locale != NULL) setlocale(LC_ALL, settings->locale);
+    free(settings->locale);
+}
+
+/* Start Python without a trace in the settings of the process. Its module `signal` replaces the default action of SIGINT
+ * when it is imported first, which would otherwise happen later. */
+static void initialize_python(void) {
+    struct process_settings settings;
+    save_settings(&settings);
+    python.Py_SetPythonHome(python_home);
+    python.Py_InitializeEx(0); /* without its handlers of signals */
+    python.Py_DecRef(python.PyImport_ImportModule("signal"));
+    restore_settings(&settings);
+    python.PyEval_SaveThread();
+}
+
 static bool start_interpreter(void) {
     if (!find_functions()) return false;
     if (python.Py_IsInitialized()) return true;
     if (access(python_landmark, R_OK) != 0) return give_up_because("Python was moved or removed: no ", python_landmark);
-    python.Py_SetPythonHome(python_home);
-    python.Py_InitializeEx(0); /* the framework continues to handle signals */
-    python.PyEval_SaveThread();
+    initialize_python();
     started_interpreter = true;
     return true;
 }
@@ -210,6 +251,7 @@ static bool serve(void) {
  * not sufficient, because concurrent imports may find partially initialized modules. A thread that waits for `starting`
  * or `importing` does not hold Python's lock. */
 static bool start(void) {
+    USE_DEFAULT_ARITHMETIC;
     pthread_mutex_lock(&starting);
     if (state == NOT_STARTED && start_interpreter()) {
         pthread_atfork(NULL, NULL, after_fork);

@@ -2,6 +2,7 @@
 #ifndef DIOPI_HOST_H_
 #define DIOPI_HOST_H_
 
+#include <fenv.h>
 #include <stdbool.h>
 #include <wchar.h>
 
@@ -25,6 +26,18 @@ extern const char* const python_paths[]; /* sys.path, terminated by NULL */
 
 /* Return whether the implementations can be called; if not, the last error contains the reason. */
 bool ready(void);
+
+/* Store the floating-point environment of the thread, and set the default one: no traps, rounding to nearest, and
+ * subnormal numbers kept. */
+void set_default_arithmetic(fenv_t* saved);
+
+/* Set the environment that the thread had; exceptions that were raised in between are discarded. */
+void restore_arithmetic(const fenv_t* saved);
+
+/* A statement after which the thread computes in the default floating-point environment until the block ends. */
+#define USE_DEFAULT_ARITHMETIC                                             \
+    __attribute__((cleanup(restore_arithmetic))) fenv_t saved_environment; \
+    set_default_arithmetic(&saved_environment)
 
 /* Set the last error of this thread. */
 void fail(const char* reason);

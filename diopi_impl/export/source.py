@@ -106,6 +106,7 @@ def _operator(number: int, prototype: Prototype) -> str:
     return (
         f"{headers.declaration(prototype)} {{\n"
         f"    if (!ready()) return diopiErrorOccurred;\n"
+        f"    USE_DEFAULT_ARITHMETIC;\n"
         f"    struct diopi_call_description description;\n"
         f"    describe_context(&description, {prototype.parameters[0].c_name});\n"
         f"{''.join(_describe_tensors(prototype))}"

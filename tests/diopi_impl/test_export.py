@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from host_process import build_host_process, changed_settings, is_ended_by_interrupt
 from sampling import sampled
 from toolchain import VENDORS, build
 
@@ -184,6 +185,21 @@ def test_failure_returns_code_and_reason_and_changes_nothing(programs: dict[str,
         assert message.startswith(reason)
         assert result.strip() == untouched
     assert lines["memory"] == f"1 malloc: out of memory: {2**60} bytes were requested"
+
+
+def test_results_do_not_depend_on_the_floating_point_environment_of_the_caller(programs: dict[str, Path]) -> None:
+    lines = run(programs["c"], "arithmetic")
+    assert lines["other"] == lines["default"]
+    assert lines["kept"] == "1"
+
+
+# In a program that has settings of its own.
+
+
+def test_start_of_python_changes_no_setting_of_the_process(exported: Path, tmp_path: Path) -> None:
+    program = build_host_process(tmp_path)
+    assert changed_settings(program, exported, "initLibrary") == []
+    assert is_ended_by_interrupt(program, exported, "initLibrary")
 
 
 # Where it can't work.

@@ -97,9 +97,14 @@ def _c_function(number: int, function: FunctionDeclaration) -> str:
     name = function.name if function in LAYER_FUNCTIONS else f"runtime_{function.name}"
     arguments = _join_with_commas(parameter.name for parameter in function.parameters)
     call = f"((__typeof__(&{name}))functions[{number}])({arguments});"
-    if function.returns == "void":
-        return f"{_c_signature(function)} {{\n    if (can_call()) {call}\n}}\n\n"
-    return f"{_c_signature(function)} {{\n    if (!can_call()) return NvError_Internal;\n    return {call}\n}}\n\n"
+    fails, returns = ("return", "") if function.returns == "void" else ("return NvError_Internal", "return ")
+    return (
+        f"{_c_signature(function)} {{\n"
+        f"    if (!can_call()) {fails};\n"
+        f"    USE_DEFAULT_ARITHMETIC;\n"
+        f"    {returns}{call}\n"
+        f"}}\n\n"
+    )
 
 
 def _cpp_method(method: FunctionDeclaration) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import SOURCES, WARNINGS, environment
+from host_process import build_host_process, changed_settings, is_ended_by_interrupt
 
 import diopi_engine
 from diopi_engine import Engine, Input
@@ -64,6 +65,12 @@ def test_the_walkthrough_runs(
         "x: 28",
         f"y: {y.sum():g}",
     ]
+
+
+def test_start_of_python_changes_no_setting_of_the_process(library: Path, locks: Path, tmp_path: Path) -> None:
+    program = build_host_process(tmp_path)
+    assert changed_settings(program, library, "hgRuntimeGetVersion") == []
+    assert is_ended_by_interrupt(program, library, "hgRuntimeGetVersion")
 
 
 def test_weights_are_split_over_cores(library: Path, locks: Path, tmp_path: Path) -> None:

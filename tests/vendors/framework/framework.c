@@ -6,7 +6,9 @@
  *   framework failures    calls that fail; prints the error code, the last error, and whether results are unchanged
  *   framework first       eight threads that begin with the same call
  *   framework forked      one call after a fork
+ *   framework arithmetic  calls with the default floating-point environment, and with another; whether it was kept
  */
+#include <fenv.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,6 +214,28 @@ static int forked(void) {
     return WEXITSTATUS(status);
 }
 
+static void tell_results(Session* session, const char* environment) {
+    diopiTensorHandle_t out = zeros(session, 3, 4);
+    TELL(session, "\n%s %d", environment, (int)diopiExp(&session->context, out, ramp(session, 3, 4, 0.25f)));
+    tell_tensor(session, out);
+    TELL(session, " %d", (int)diopiLog(&session->context, out, zeros(session, 3, 4))); /* divides by zero */
+    tell_tensor(session, out);
+}
+
+static int arithmetic(void) {
+    static Session session;
+    open_session(&session);
+    tell_results(&session, "default");
+    fesetround(FE_UPWARD);
+    int traps = FE_DIVBYZERO | FE_INVALID;
+    feenableexcept(traps);
+    tell_results(&session, "other");
+    TELL(&session, "\nkept %d", fegetround() == FE_UPWARD && fegetexcept() == traps);
+    close_session(&session);
+    puts(session.text);
+    return 0;
+}
+
 int main(int count, char** arguments) {
     static Session session;
     const char* what = count > 1 ? arguments[1] : "results";
@@ -223,6 +247,7 @@ int main(int count, char** arguments) {
     }
     if (strcmp(what, "threads") == 0) return at_once(in_thread);
     if (strcmp(what, "failures") == 0) return failures();
+    if (strcmp(what, "arithmetic") == 0) return arithmetic();
     run_all(&session);
     puts(session.text);
     return finalizeLibrary();

@@ -1,0 +1,41 @@
+"""A C program that compares the settings of its process before and after the first call of a library."""
+
+import os
+import signal
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from toolchain import VENDORS, build
+
+STATUS_WITHOUT_INTERRUPT = 3
+"""The exit status that the program chooses after the comparison."""
+
+
+def build_host_process(folder: Path) -> Path:
+    """Build the program in `folder`; skip the test if this Python has no shared library that a program can load."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("this Python has no shared library, without which no program can run it")
+    source = VENDORS / "host_process" / "host_process.c"
+    return build(folder / "host_process", "c", [source], "-ldl")
+
+
+def changed_settings(program: Path, library: Path, function: str) -> list[str]:
+    """Return a line for each setting of the process that the first call, of `function`, changed."""
+    done = _run(program, library, function, "compare")
+    assert done.returncode == STATUS_WITHOUT_INTERRUPT, done.stderr
+    return done.stdout.splitlines()
+
+
+def is_ended_by_interrupt(program: Path, library: Path, function: str) -> bool:
+    """Return whether SIGINT ends the process after the first call, of `function`."""
+    return _run(program, library, function, "interrupt").returncode == -signal.SIGINT
+
+
+def _run(program: Path, library: Path, function: str, command: str) -> subprocess.CompletedProcess[str]:
+    """Run the program without the variables of the environment that configure Python."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run(
+        [program, library, function, command], capture_output=True, text=True, timeout=120, env=environment
+    )
