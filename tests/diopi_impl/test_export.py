@@ -52,16 +52,20 @@ def jax() -> Vendor:
 @pytest.fixture(scope="module")
 def programs(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The framework in C, in C++, and with another Python, each linked with the library."""
+    folder = tmp_path_factory.mktemp("framework")
+    return {
+        "c": build_framework(folder / "in_c", "c", exported),
+        "c++": build_framework(folder / "in_cpp", "c++", exported),
+        "other": build_framework(folder / "other", "c", exported, "-DANOTHER_PYTHON", "-rdynamic"),
+    }
+
+
+def build_framework(program: Path, language: str, library: Path, *flags: str) -> Path:
+    """Build the framework as a program that is linked with the exported library, or skip the test."""
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         pytest.skip("this Python has no shared library, without which no program can run it")
-    folder = tmp_path_factory.mktemp("framework")
-    source = [VENDORS / "framework" / "framework.c"]
-    linked = (f"-L{exported.parent}", "-ldiopi_impl", f"-Wl,-rpath,{exported.parent}")
-    return {
-        "c": build(folder / "in_c", "c", source, *linked),
-        "c++": build(folder / "in_cpp", "c++", source, *linked),
-        "other": build(folder / "other", "c", source, *linked, "-DANOTHER_PYTHON", "-rdynamic"),
-    }
+    linked = (f"-L{library.parent}", "-ldiopi_impl", f"-Wl,-rpath,{library.parent}")
+    return build(program, language, [VENDORS / "framework" / "framework.c"], *linked, *flags)
 
 
 def run(program: Path, command: str) -> dict[str, str]:
@@ -187,8 +191,10 @@ def test_failure_returns_code_and_reason_and_changes_nothing(programs: dict[str,
     assert lines["memory"] == f"1 malloc: out of memory: {2**60} bytes were requested"
 
 
-def test_results_do_not_depend_on_the_floating_point_environment_of_the_caller(programs: dict[str, Path]) -> None:
-    lines = run(programs["c"], "arithmetic")
+def test_results_do_not_depend_on_the_floating_point_environment_of_the_caller(tmp_path: Path) -> None:
+    """The vendor computes with NumPy in the calling thread."""
+    library = export("small_vendor:vendor", tmp_path)
+    lines = run(build_framework(tmp_path / "framework", "c", library), "arithmetic")
     assert lines["other"] == lines["default"]
     assert lines["kept"] == "1"
 

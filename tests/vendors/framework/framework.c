@@ -214,22 +214,21 @@ static int forked(void) {
     return WEXITSTATUS(status);
 }
 
-static void tell_results(Session* session, const char* environment) {
+/* The square roots of negative numbers are invalid operations; the others depend on the rounding mode. */
+static void tell_square_roots(Session* session, const char* environment) {
     diopiTensorHandle_t out = zeros(session, 3, 4);
-    TELL(session, "\n%s %d", environment, (int)diopiExp(&session->context, out, ramp(session, 3, 4, 0.25f)));
-    tell_tensor(session, out);
-    TELL(session, " %d", (int)diopiLog(&session->context, out, zeros(session, 3, 4))); /* divides by zero */
+    TELL(session, "\n%s %d", environment, (int)diopiSqrt(&session->context, out, ramp(session, 3, 4, 0.25f)));
     tell_tensor(session, out);
 }
 
 static int arithmetic(void) {
     static Session session;
     open_session(&session);
-    tell_results(&session, "default");
+    tell_square_roots(&session, "default");
     fesetround(FE_UPWARD);
     int traps = FE_DIVBYZERO | FE_INVALID;
     feenableexcept(traps);
-    tell_results(&session, "other");
+    tell_square_roots(&session, "other");
     TELL(&session, "\nkept %d", fegetround() == FE_UPWARD && fegetexcept() == traps);
     close_session(&session);
     puts(session.text);
