@@ -96,6 +96,15 @@ class LengthsWithin(Fact):
 
 
 @dataclass(frozen=True)
+class SequenceStarts(Fact):
+    """The elements divide the rows of another argument into sequences: they rise from 0 to the number of rows."""
+
+    SENTENCE = "The elements rise from 0 to the size of axis 0 of `{tensor}`, whose rows they divide into sequences."
+
+    tensor: str
+
+
+@dataclass(frozen=True)
 class OneOf(Fact):
     """The text or number is one of `choices`."""
 

@@ -5,6 +5,7 @@ Reading never conflicts with reading, so the values decide: they must be valid f
 - Floating-point and complex inputs may share their values.
 - Integers and truth values may do so in functions that compute each element of the result from the elements at the same
   position. In all other functions, they are positions, lengths or masks, whose values depend on other arguments.
+- Starts of sequences may be shared if they are equal, as in self-attention, where queries and keys are the same rows.
 - The fact `Apart` excludes inputs whose equal values have no determined result.
 - If a function has inputs that are gradients of results, one of the two inputs is such a gradient. It may have any
   value. The other inputs must match the results of the forward function.
@@ -18,7 +19,7 @@ from functools import cache
 from itertools import combinations
 
 from diopi_proto.dtypes import category
-from diopi_proto.facts import Apart, OnHost
+from diopi_proto.facts import Apart, OnHost, SequenceStarts
 from diopi_proto.parameters import Parameter, Role, SparseIn
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -35,12 +36,15 @@ class InputPair:
         first, second: the names of the inputs, in the order of the call.
         sources: the names of the inputs whose values are valid for both, the most restricted one first.
         all_dtypes: whether integers and truth values may be shared, too.
+        divided: the tensors whose rows the inputs divide into sequences; empty for inputs that are no starts of
+            sequences. The inputs may share memory if they are equal.
     """
 
     first: str
     second: str
     sources: tuple[str, ...]
     all_dtypes: bool
+    divided: tuple[str, ...] = ()
 
     def accepts(self, dtype: Dtype) -> bool:
         """Return whether the inputs may share memory if both have this element type."""
@@ -59,6 +63,10 @@ def _make_pairs(prototype: Prototype, inputs: list[Parameter], gradients: frozen
     """Yield the pairs of `inputs` that may share memory; `gradients` names the inputs that are gradients."""
     for first, second in combinations(inputs, 2):
         names = (first.name, second.name)
+        divided = tuple(fact.tensor for p in (first, second) if (fact := p.fact(SequenceStarts)) is not None)
+        if len(divided) == len(names):
+            yield InputPair(first=names[0], second=names[1], sources=names[:1], all_dtypes=True, divided=divided)
+            continue
         are_apart = any(fact.argument in names for p in (first, second) for fact in p.facts if isinstance(fact, Apart))
         if are_apart or (gradients and gradients.isdisjoint(names)):
             continue

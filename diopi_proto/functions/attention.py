@@ -46,7 +46,7 @@ from diopi_proto.callers import CallForm
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import constant, floating, index, narrow, same, same_as_input, single, statistic, truth
-from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayAlias, NeededWhere, SizesFollow
+from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayAlias, NeededWhere, SequenceStarts, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Broadcast,
@@ -80,6 +80,8 @@ HeadCount = Annotated[i32, AtLeast(1)]
 DropoutGenerator = Annotated[Generator, NeededWhere("p_dropout")]
 WideDropoutGenerator = Annotated[Generator, NeededWhere("dropout_p")]
 CausalMask = Annotated[In, HoldsTruth(), SizesFollow(), NeededWhere("is_causal")]
+QueryStarts = Annotated[In, SequenceStarts("q")]
+KeyStarts = Annotated[Sized, SequenceStarts("k")]
 Layout = Literal["BSND", "BNSD", "BSH", "SBH"]
 
 bits = (Dtype.uint8,)
@@ -353,8 +355,8 @@ def diopiFlashAttentionVarLen(
     q: In,
     k: Sized,
     v: Sized,
-    cum_seq_q: In,
-    cum_seq_kv: Sized,
+    cum_seq_q: QueryStarts,
+    cum_seq_kv: KeyStarts,
     alibi_slopes: Sized | None,
     max_seqlen_q: i32,
     max_seqlen_kv: i32,
@@ -390,8 +392,8 @@ def diopiFlashAttentionVarLenBackward(
     q: Sized,
     k: Sized,
     v: Sized,
-    cum_seq_q: In,
-    cum_seq_kv: Sized,
+    cum_seq_q: QueryStarts,
+    cum_seq_kv: KeyStarts,
     alibi_slopes: Sized | None,
     attention_out: Sized,
     softmax_lse: Sized,
@@ -480,8 +482,8 @@ def diopiMultiHeadAttentionVarLen(
     q: MutableIn,
     k: SizedMutableIn,
     v: SizedMutableIn,
-    cum_seq_q: In,
-    cum_seq_k: Sized,
+    cum_seq_q: QueryStarts,
+    cum_seq_k: KeyStarts,
     max_q: i64,
     max_k: i64,
     dropout_p: WideProbability,
@@ -517,8 +519,8 @@ def diopiMultiHeadAttentionVarLenBackward(
     v: Sized,
     out: Sized,
     softmax_lse: Sized,
-    cum_seq_q: In,
-    cum_seq_k: Sized,
+    cum_seq_q: QueryStarts,
+    cum_seq_k: KeyStarts,
     max_q: i64,
     max_k: i64,
     dropout_p: WideProbability,

@@ -1,11 +1,14 @@
-"""Cases of aliasing: a caller passes one tensor for several parameters, or inputs whose storages overlap.
+"""Cases of aliasing: a caller passes one tensor for several parameters, or inputs with a common storage.
 
 These cases are not stored. Each is derived from a stored case whose tensors have suitable shapes, element types and
 layouts:
 
 - A result overwrites an argument (`Prototype.aliases`). Its results must be those of the stored case.
-- Two inputs are one tensor, or contiguous tensors that overlap (`diopi_proto.sharing`). The stored case provides the
-  values. The reference is evaluated on the arguments that result from sharing them.
+- Two inputs are one tensor, or contiguous tensors that overlap, or one is a transposed view of the other, as in
+  `x @ x.T` (`diopi_proto.sharing`). The stored case provides the values. The reference is evaluated on the arguments
+  that result from sharing them.
+- The starts of the sequences of queries and keys are one tensor, as in self-attention. They are equal in the stored
+  case, whose results do not change.
 - An array has one tensor as two of its entries.
 - A function whose results may overwrite arguments gets one tensor for two inputs and for the result, as in `x.mul_(x)`.
 """
@@ -24,6 +27,7 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.sharing import InputPair, find_input_pairs
 from diopi_test.cases.case import CaseClass
+from diopi_test.cases.layouts import Strides, contiguous
 from diopi_test.execution.bases import find_bases
 from diopi_test.execution.evaluated import DerivationError, evaluate_with_arguments
 from diopi_test.execution.negative_cases import has_nonempty_inputs
@@ -49,6 +53,7 @@ class Sharing:
         argument: the argument that the result overwrites; empty if no result does.
         pair: the two inputs that share memory; None if no inputs do.
         overlaps: whether the inputs overlap, rather than being one tensor.
+        transposes: whether the second input is a view of the first one with the last two axes exchanged.
         array: the array that has one tensor as its first two entries; empty if there is none.
     """
 
@@ -56,6 +61,7 @@ class Sharing:
     argument: str = ""
     pair: InputPair | None = None
     overlaps: bool = False
+    transposes: bool = False
     array: str = ""
 
     @property
@@ -63,9 +69,14 @@ class Sharing:
         """The parameters and entries for which the tensor of another argument is passed, see `BaselineCase`."""
         return {
             **({self.result: self.argument} if self.result and self.result != self.argument else {}),
-            **({self.pair.second: self.pair.first} if self.pair is not None and not self.overlaps else {}),
+            **({self.pair.second: self.pair.first} if self.pair is not None and self.is_one_tensor else {}),
             **({f"{self.array}.1": f"{self.array}.0"} if self.array else {}),
         }
+
+    @property
+    def is_one_tensor(self) -> bool:
+        """Whether two inputs that share memory are the same tensor, rather than two views of one storage."""
+        return not self.overlaps and not self.transposes
 
 
 def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
@@ -110,10 +121,10 @@ def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> B
     if sharing.array:
         first, _, *following = case.arguments[sharing.array]
         return evaluate_with_arguments(shared, {sharing.array: [first, first, *following]})
-    if sharing.pair is None:
+    if sharing.pair is None or sharing.pair.divided:
         return shared
-    if sharing.overlaps:
-        shared = replace(shared, overlap=_overlap_of(case, sharing.pair))
+    if not sharing.is_one_tensor:
+        shared = replace(shared, overlap=_common_storage(case, sharing))
     return _choose_values(shared, list(_arguments_with_equal_values(case, sharing)))
 
 
@@ -136,8 +147,12 @@ def _make_targets(prototype: Prototype) -> Iterator[tuple[str, Sharing]]:
                 yield label, Sharing(result=result, argument=argument)
     for number, pair in enumerate(pairs):
         yield _label(prototype, pair.second, "is", pair.first), Sharing(pair=pair)
+        if pair.divided:
+            continue
         if number == 0:
             yield _label(prototype, pair.second, "overlaps", pair.first), Sharing(pair=pair, overlaps=True)
+        if number == 0 or prototype.multiplies_matrices:
+            yield _label(prototype, pair.second, "transposes", pair.first), Sharing(pair=pair, transposes=True)
     for result, arguments in prototype.aliases.items():
         shared_pair = next((pair for pair in pairs if {pair.first, pair.second} <= {*arguments}), None)
         if shared_pair is not None and not prototype.parameter(result).is_argument:
@@ -206,7 +221,32 @@ def _can_share_inputs(case: BaselineCase, sharing: Sharing) -> bool:
         return False
     if case.draws or max(first.values.size, second.values.size) > MAX_ELEMENTS:
         return False
-    return first.values.size > 1 if sharing.overlaps else first.values.shape == second.values.shape
+    if sharing.overlaps:
+        return first.values.size > 1
+    if sharing.transposes:
+        return _is_transposable(first.values.shape) and _exchange_last_axes(first.values.shape) == second.values.shape
+    return first.values.shape == second.values.shape and _divide_equally(case, sharing.pair)
+
+
+def _divide_equally(case: BaselineCase, pair: InputPair) -> bool:
+    """Return whether inputs that divide rows into sequences divide as many rows in the same way; True for others.
+
+    If only the index of a baseline file was read, all elements are zero, and the number of rows decides.
+    """
+    if not pair.divided:
+        return True
+    rows = {case.arguments[name].values.shape[0] for name in pair.divided}
+    return len(rows) == 1 and np.array_equal(case.arguments[pair.first].values, case.arguments[pair.second].values)
+
+
+def _is_transposable(shape: Sequence[int]) -> bool:
+    """Return whether exchanging the last two axes of a tensor changes the order of its elements."""
+    return len(shape) > 1 and min(shape[-2:]) > 1
+
+
+def _exchange_last_axes(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return sizes or strides with the last two exchanged."""
+    return (*sizes[:-2], sizes[-1], sizes[-2])
 
 
 def _form(tensor: BaselineTensor | Expected) -> tuple[Any, ...]:
@@ -214,9 +254,12 @@ def _form(tensor: BaselineTensor | Expected) -> tuple[Any, ...]:
     return tensor.dtype, tensor.values.shape, tensor.layout
 
 
-def _overlap_of(case: BaselineCase, pair: InputPair) -> SharedStorage:
-    """Return the overlap of two inputs: the second one begins in the middle of the first one."""
-    return SharedStorage(first=pair.first, second=pair.second, shift=case.arguments[pair.first].values.size // 2)
+def _common_storage(case: BaselineCase, sharing: Sharing) -> SharedStorage:
+    """Return the storage of two inputs: the second one begins in the middle of the first one, or transposes it."""
+    pair = sharing.pair
+    assert pair is not None
+    shift = 0 if sharing.transposes else case.arguments[pair.first].values.size // 2
+    return SharedStorage(first=pair.first, second=pair.second, shift=shift, transposes=sharing.transposes)
 
 
 def _arguments_with_equal_values(case: BaselineCase, sharing: Sharing) -> Iterator[dict[str, BaselineTensor]]:
@@ -224,12 +267,15 @@ def _arguments_with_equal_values(case: BaselineCase, sharing: Sharing) -> Iterat
     assert sharing.pair is not None
     pair = sharing.pair
     first, second = case.arguments[pair.first], case.arguments[pair.second]
-    if not sharing.overlaps:
+    if sharing.is_one_tensor:
         for source in pair.sources:
             tensor = replace(case.arguments[source], layout=first.layout)
             yield {pair.first: tensor, pair.second: tensor}
         return
-    overlap = _overlap_of(case, pair)
+    if sharing.transposes:
+        yield from _transposed_arguments(case, pair)
+        return
+    overlap = _common_storage(case, sharing)
     for source in pair.sources:
         storage = overlap.join(first.values, second.values)
         if source == pair.first:
@@ -242,6 +288,19 @@ def _arguments_with_equal_values(case: BaselineCase, sharing: Sharing) -> Iterat
             for part, start in parts
         ]
         yield dict(zip((pair.first, pair.second), shared, strict=True))
+
+
+def _transposed_arguments(case: BaselineCase, pair: InputPair) -> Iterator[dict[str, BaselineTensor]]:
+    """Yield the arguments of which the second transposes the first, with the values of each source in turn."""
+    dtype = case.arguments[pair.first].dtype
+    for source in pair.sources:
+        values = case.arguments[source].values
+        stored = values if source == pair.first else np.ascontiguousarray(values.swapaxes(-1, -2))
+        layout = Strides(_exchange_last_axes(contiguous(stored.shape).strides)).__name__
+        yield {
+            pair.first: BaselineTensor(stored, dtype, "contiguous"),
+            pair.second: BaselineTensor(stored.swapaxes(-1, -2), dtype, layout),
+        }
 
 
 def _is_finite(case: BaselineCase) -> bool:

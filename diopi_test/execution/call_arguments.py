@@ -16,7 +16,7 @@ from diopi_proto import types
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, MemoryFormat, Reduction, RoundMode, Scalar
-from diopi_test.cases.layouts import Placement, contiguous, different_layout, layout_named
+from diopi_test.cases.layouts import Placement, different_layout, layout_named
 from diopi_test.execution.call_record import Bytes
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, SharedStorage
 from lib_rt import Context, Generator, Tensor
@@ -152,7 +152,7 @@ class CallArguments:
         return self._shared[argument]
 
     def _overlapping_tensor(self, name: str, overlap: SharedStorage) -> Tensor:
-        """Return the tensor of one of two arguments that share a part of their storage."""
+        """Return the tensor of one of two arguments that have a common storage."""
         first, second = self._case.arguments[overlap.first], self._case.arguments[overlap.second]
         if name == overlap.first:
             elements = overlap.join(first.values, second.values)
@@ -163,7 +163,7 @@ class CallArguments:
         return self._view_storage(name, second, overlap.shift)
 
     def _view_storage(self, name: str, value: BaselineTensor, shift: int) -> Tensor:
-        """Create the contiguous tensor of an argument in the common storage, after `shift` elements."""
+        """Create the tensor of an argument in the common storage, after `shift` elements."""
         assert self._storage is not None, "the first of the arguments comes first in the call"
         storage, image = self._storage
         shape = value.values.shape
@@ -173,7 +173,7 @@ class CallArguments:
             storage.storage_nbytes,
             shape,
             value.dtype,
-            contiguous(shape).strides,
+            layout_named(value.layout)(shape).strides,
             storage.storage_offset + shift,
         )
         return self._record_initial(name, Role.input, tensor, image, None)

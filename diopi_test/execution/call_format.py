@@ -8,6 +8,7 @@ the case and the expected results.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, final
 
 import numpy as np
@@ -59,7 +60,7 @@ class CallEncoder:
             "aliases": dict(case.aliases),
         }
         if (overlap := case.overlap) is not None:
-            document["overlap"] = {"first": overlap.first, "second": overlap.second, "shift": overlap.shift}
+            document["overlap"] = asdict(overlap)
         return document
 
     def record(self, run: CallRecord) -> Document:

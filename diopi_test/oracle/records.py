@@ -92,23 +92,26 @@ def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected
 @final
 @dataclass(frozen=True, kw_only=True)
 class SharedStorage:
-    """Two contiguous tensor arguments whose storages overlap.
+    """Two tensor arguments with a common storage: contiguous ones that overlap, or one that transposes the other.
 
     Attributes:
         first: the name of the argument at the beginning of the common storage; it comes first in the call.
         second: the name of the other argument.
         shift: the number of elements between the first elements of the two tensors.
+        transposes: whether the second argument is a view of the first one with its last two axes exchanged.
     """
 
     first: str
     second: str
     shift: int
+    transposes: bool = False
 
     def join(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         """Return the elements of the common storage; the second tensor determines the shared elements."""
+        stored = second.swapaxes(-1, -2) if self.transposes else second
         elements = np.empty(max(first.size, self.shift + second.size), first.dtype)
         elements[: first.size] = first.ravel()
-        elements[self.shift : self.shift + second.size] = second.ravel()
+        elements[self.shift : self.shift + second.size] = stored.ravel()
         return elements
 
 

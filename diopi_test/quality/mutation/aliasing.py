@@ -15,6 +15,7 @@ from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedC
 SHORTCUT = "shortcut for one tensor as two inputs"
 EARLY = "result written before a shared input is read"
 OFFSET = "offset of an overlapping input ignored"
+TRANSPOSITION = "strides of a transposed view of another input ignored"
 
 _SUBSTITUTES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.ones_like, lambda array: array[::-1].copy())
 """What a mutant reads instead of a shared input; the first one that changes a result is used."""
@@ -35,13 +36,15 @@ def derive_aliased_cases(function: str, cases: Sequence[BaselineCase]) -> list[B
 def aliasing_mutants(function: str) -> Iterator[Mutant]:
     """Yield the mutants of the parameters of a function that may share memory."""
     sharings = aliased_targets(lookup(function)).values()
-    pairs = dict.fromkeys((s.pair.first, s.pair.second) for s in sharings if s.pair is not None and not s.overlaps)
+    pairs = dict.fromkeys((s.pair.first, s.pair.second) for s in sharings if s.pair is not None and s.is_one_tensor)
     for first, second in pairs:
         yield Mutant(name=f"{SHORTCUT}: {first}, {second}", kind=SHORTCUT, corrupt=_take_shortcut(first, second))
     if any(sharing.result for sharing in sharings):
         yield Mutant(name=EARLY, corrupt=_overwrite_early)
     if any(sharing.overlaps for sharing in sharings):
         yield Mutant(name=OFFSET, corrupt=_ignore_offset)
+    if any(sharing.transposes for sharing in sharings):
+        yield Mutant(name=TRANSPOSITION, corrupt=_ignore_transposition)
 
 
 def _take_shortcut(first: str, second: str) -> Callable[[SimulatedCall], Effect]:
@@ -78,9 +81,19 @@ def _misread(call: SimulatedCall, name: str) -> Effect:
 def _ignore_offset(call: SimulatedCall) -> Effect:
     """Read the second of two overlapping inputs from the beginning of the storage."""
     overlap = call.case.overlap
-    if overlap is None:
+    if overlap is None or overlap.transposes:
         return Effect.not_applicable
     plain = call.case.plain_arguments()
     first, second = plain[overlap.first], plain[overlap.second]
     storage = overlap.join(first, second)
     return call.recompute(**{overlap.second: storage[: second.size].reshape(second.shape)})
+
+
+def _ignore_transposition(call: SimulatedCall) -> Effect:
+    """Read the elements of a transposed view of another input in the order of the storage."""
+    overlap = call.case.overlap
+    if overlap is None or not overlap.transposes:
+        return Effect.not_applicable
+    plain = call.case.plain_arguments()
+    first, second = plain[overlap.first], plain[overlap.second]
+    return call.recompute(**{overlap.second: first.reshape(second.shape)})

@@ -1,10 +1,11 @@
-"""Cases of aliasing: one tensor is passed for several parameters, or inputs share a part of their storage."""
+"""Cases of aliasing: one tensor is passed for several parameters, or inputs have a common storage."""
 
 import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from diopi_impl import BaseVendor, find_vendor
@@ -14,7 +15,7 @@ from diopi_proto.sharing import find_input_pairs
 from diopi_proto.types import Dtype, Error
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
-from diopi_test.execution.aliased import aliased_labels, make_aliased_case
+from diopi_test.execution.aliased import aliased_labels, aliased_targets, make_aliased_case
 from diopi_test.execution.call import Call
 from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.evaluated import DerivationError, evaluate_with_arguments
@@ -219,3 +220,76 @@ def test_arguments_without_a_result_are_reported() -> None:
     shorter = replace(case.arguments["mat2"], values=case.arguments["mat2"].values[:-1])
     with pytest.raises(DerivationError, match=f"rejects the arguments of {re.escape(case.id)}"):
         evaluate_with_arguments(case, {"mat2": shorter})
+
+
+def transposed(function: str, label: str) -> BaselineCase:
+    """Return a case in which one input of a function transposes another one, derived from its case `float32-square`."""
+    (square,) = (case for case in select_cases(function, "full") if case.label == "float32-square")
+    return make_aliased_case(compute_baseline_case(lookup(function), square), label, lookup(function))
+
+
+class SameAddress(BaseVendor):
+    """Multiplies matrices correctly, unless both have one address: it assumes that they are the same tensor."""
+
+    def __init__(self) -> None:
+        super().__init__("same_address", "1")
+
+    def has(self, name: str) -> bool:
+        return name == "diopiMm"
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        out, first, second = arguments
+        context.stream.synchronize()
+        out.view()[...] = first.view() @ (first if first.data_ptr == second.data_ptr else second).view()
+        return Error.Success
+
+    def last_error(self) -> str:
+        return ""
+
+    def open_device(self) -> Device:
+        return Device(HostRuntime().functions(), host_addressable=True)
+
+
+def test_a_matrix_and_its_transposed_view_have_one_address() -> None:
+    case = transposed("diopiMm", "aliased-mat2-transposes-input")
+    assert (case.arguments["mat2"].values == case.arguments["input"].values.T).all()
+    assert run(find_vendor("jax_cpu"), case).verdict is Verdict.passed
+    outcome = run(SameAddress(), case)
+    assert [finding.check for finding in outcome.check_results if not finding.passed] == ["values"]
+
+
+def test_products_of_other_factors_than_the_first_two_inputs_have_transposed_factors() -> None:
+    assert "aliased-mat2-transposes-mat1" in aliased_targets(lookup("diopiAddmm"))
+
+
+def test_rows_without_two_axes_are_not_transposed() -> None:
+    for function in ("diopiMul", "diopiGather"):
+        vectors = [case for case in basic_cases(function) if len(case.arguments["input"].values.shape) < 2]
+        labels = {label for label, _ in aliased_labels(lookup(function), vectors)}
+        assert not any("transposes" in label for label in labels)
+
+
+VAR_LEN = "diopiFlashAttentionVarLen"
+SHARED_STARTS = "aliased-cum_seq_kv-is-cum_seq_q"
+
+
+@pytest.mark.parametrize("function", [VAR_LEN, f"{VAR_LEN}Backward"])
+def test_queries_and_keys_of_equal_lengths_have_one_tensor_of_starts(function: str) -> None:
+    case = aliased(function, SHARED_STARTS)
+    assert case.aliases == {"cum_seq_kv": "cum_seq_q"}
+    vendor = find_vendor("jax_cpu")
+    with vendor.open_device() as device, Call(vendor, device, case) as call:
+        assert describe_arguments(call.run())["cum_seq_kv"] == "the tensor of cum_seq_q"
+    assert run(vendor, case).verdict is Verdict.passed
+
+
+def test_queries_and_keys_of_different_lengths_have_no_common_starts() -> None:
+    (causal,) = (case for case in basic_cases(VAR_LEN) if case.label == "float32-causal")
+    starts = causal.arguments["cum_seq_kv"]
+    moved = replace(starts, values=starts.values + np.array([0, 1, 0, 0], starts.values.dtype))
+    with pytest.raises(KeyError, match="can't be derived"):
+        make_aliased_case(
+            replace(causal, arguments={**causal.arguments, "cum_seq_kv": moved}), SHARED_STARTS, lookup(VAR_LEN)
+        )
+    (unequal,) = (case for case in basic_cases(VAR_LEN) if case.label == "float32")
+    assert SHARED_STARTS not in {label for label, _ in aliased_labels(lookup(VAR_LEN), [unequal])}

@@ -6,7 +6,7 @@ from diopi_proto.interface import lookup
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
-from diopi_test.quality.mutation.aliasing import EARLY, OFFSET, SHORTCUT
+from diopi_test.quality.mutation.aliasing import EARLY, OFFSET, SHORTCUT, TRANSPOSITION
 from diopi_test.quality.mutation.in_flight import PLAN, SCRATCH, STAGING
 from diopi_test.quality.mutation.matrix import MutationReport, run_derived_mutants
 from diopi_test.quality.mutation.soak import SOAK_KINDS
@@ -22,7 +22,7 @@ def stored_cases(function: str) -> list[BaselineCase]:
     [
         ("diopiMul", {SHORTCUT, EARLY, OFFSET, SCRATCH, STAGING, PLAN}),
         ("diopiMulInp", {SHORTCUT, EARLY, SCRATCH, STAGING, PLAN}),
-        ("diopiMm", {OFFSET, SCRATCH, STAGING, PLAN}),
+        ("diopiMm", {OFFSET, TRANSPOSITION, SCRATCH, STAGING, PLAN}),
         ("diopiSoftmax", {SCRATCH, STAGING, PLAN}),
     ],
 )
