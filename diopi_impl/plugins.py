@@ -16,8 +16,14 @@ from diopi_proto.messages import describe_unknown
 
 ENTRY_POINT_GROUP = "diopi.vendors"
 
-FRAMEWORKS = {"torch": "diopi_impl.torch_cpu.devices:find_torch_vendor"}
+FRAMEWORKS = {
+    "jax": "diopi_impl.jax_cpu.devices:find_jax_vendor",
+    "torch": "diopi_impl.torch_cpu.devices:find_torch_vendor",
+}
 """The functions that return the vendor `FRAMEWORK:DEVICE`, by the package of the framework."""
+
+REQUIREMENTS = {"jax": "jax", "torch": "'diopi[torch]'"}
+"""What to install for each framework."""
 
 
 def known_vendors() -> Mapping[str, EntryPoint]:
@@ -30,7 +36,7 @@ def find_vendor(name: str) -> BaseVendor:
 
     Args:
         name: a registered name, `torch:DEVICE`, `torch:DEVICE+MODULE:FUNCTION` (with a function that prepares the
-            process, see `--torch-setup`), `module:attribute`, or the path of a `.so`.
+            process, see `--torch-setup`), `jax:PLATFORM`, `module:attribute`, or the path of a `.so`.
 
     Returns:
         The vendor.
@@ -50,7 +56,8 @@ def find_vendor(name: str) -> BaseVendor:
     if name not in known:
         unknown = describe_unknown(name, sorted(known), "registered vendors")
         raise VendorNotFoundError(
-            f"vendor {unknown} Pass a registered name, torch:DEVICE, module:attribute, or the path of a .so."
+            f"vendor {unknown} Pass a registered name, torch:DEVICE, jax:PLATFORM, module:attribute, "
+            "or the path of a .so."
         )
     return _require_vendor(name, _load(known[name]))
 
@@ -69,7 +76,7 @@ def _find_on_device(framework: str, device: str) -> BaseVendor:
         installed = True
     if not installed:
         raise VendorNotFoundError(
-            f"vendor {framework}:{device} needs the package {framework}: pip install 'diopi[{framework}]'"
+            f"vendor {framework}:{device} needs the package {framework}: pip install {REQUIREMENTS[framework]}"
         )
     find: Any = import_attribute(FRAMEWORKS[framework], f"vendor {framework}:{device}")
     return _require_vendor(f"{framework}:{device}", find(device))

@@ -28,6 +28,7 @@ from diopi_impl.functional import (
 )
 from diopi_impl.jax_cpu.convert import convert_to_dtype, promote_arguments, widen_half
 from diopi_impl.jax_cpu.environment import digest_environment
+from diopi_impl.jax_cpu.placement import current_device
 from diopi_impl.jax_cpu.program_store import ProgramStore
 from diopi_impl.jax_cpu.programs import Options, ProgramCache
 from diopi_impl.results import check_entry_count, check_shape
@@ -107,10 +108,13 @@ class Compiled:
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
         key = self, repr(attributes) if attributes else "", tuple([_spec_key(spec) for spec in out])
         stored_as = None if self._name is None or _programs.store is None else f"{self._name} {key[1:]} {self._options}"
-        program = _programs.program(key, partial(partial, self._body, attributes, out), self._options, stored_as)
+        build = partial(partial, self._body, attributes, out)
+        on_cpu = _programs.program(key, build, self._options, stored_as)
 
         def compute(arguments: Sequence[Any]) -> Sequence[Any]:
-            """Run the program for the arguments of a call."""
+            """Run the program for the arguments of a call, on the device of this thread."""
+            device = current_device()
+            program = on_cpu if device is None else _programs.program((key, device), build, device=device)
             return [_to_host(result) for result in program([arguments[i] for i in self._traced_positions])]
 
         return compute

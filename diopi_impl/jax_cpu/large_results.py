@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, Compute, OutSpec, PreparesCalls, ResultSpec
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
+from diopi_impl.jax_cpu.placement import current_device
 from diopi_impl.results import DeferredResult
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import to_numpy
@@ -73,8 +74,8 @@ class _LargeResultImplementation:
         shape, dtype = spec.shape, to_numpy(spec.dtype)
 
         def defer(arguments: Sequence[Any]) -> Sequence[Any]:
-            """Return a result that `fill` writes later, or the computed results if `fill` does not support the call."""
-            if not self._can_fill(arguments, shape, dtype):
+            """Return a result that `fill` writes later, or the computed results if `fill` can't compute the call."""
+            if current_device() is not None or not self._can_fill(arguments, shape, dtype):
                 return compute(arguments)
             return [DeferredResult(shape, dtype, lambda target: self._fill(arguments, target))]
 

@@ -32,6 +32,7 @@ import jax
 import numpy as np
 
 from diopi_impl.jax_cpu import memory
+from diopi_impl.jax_cpu.placement import check_dtypes, first_line
 from diopi_impl.jax_cpu.program_store import ProgramStore
 from diopi_impl.jax_cpu.serialization import deserialize_program, serialize_program
 
@@ -110,6 +111,7 @@ class ProgramCache:
         build: Callable[[], Callable[[Any], Any]],
         options: Options = MappingProxyType({}),
         stored_as: str | None = None,
+        device: jax.Device | None = None,
     ) -> Program:
         """Return the program for `key`, which compiles itself for the shapes and types of its first arguments.
 
@@ -119,6 +121,8 @@ class ProgramCache:
             options: options for optimised programs; options that the installed XLA lacks are ignored.
             stored_as: identifies what the program computes, in all processes with the same sources. None if the program
                 must not be stored.
+            device: the device on which the program runs; None for the first device of the CPU. Options and stored
+                programs are only for this one.
 
         Returns:
             A function of arrays that all have the same shapes and types in every call.
@@ -130,7 +134,7 @@ class ProgramCache:
             nonlocal entry
             program = entry.program if entry is not None else None
             if entry is None or program is None:
-                entry, program = self._find((key, _signature(arrays)), arrays, build, options, stored_as)
+                entry, program = self._find((key, _signature(arrays)), arrays, build, options, stored_as, device)
             entry.used = next(self._uses)
             return program(arrays)
 
@@ -143,13 +147,16 @@ class ProgramCache:
         build: Callable[[], Callable[[Any], Any]],
         options: Options,
         stored_as: str | None,
+        device: jax.Device | None,
     ) -> tuple[_CachedProgram, Program]:
         """Return the cached program for `key`, loaded or compiled first if it is not in the cache."""
         entry = self._programs.get(key)
         program = entry.program if entry is not None else None
         if entry is not None and program is not None:
             return entry, program
-        if self.store is None or stored_as is None:
+        if device is not None:
+            program = _compile_for_device(build(), arrays, device)
+        elif self.store is None or stored_as is None:
             program = _compile(build(), arrays, options).program
         else:
             program = _load_or_compile(self.store, f"{stored_as} {_signature(arrays)}", build, arrays, options)
@@ -243,6 +250,36 @@ def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _
     if _has_wide_types(lowered.in_avals):
         program = _with_wide_types(program)
     return _CompiledProgram(program, None if lent else (compiled, lowered))
+
+
+def _compile_for_device(function: Callable[[Any], Any], arrays: Any, device: jax.Device) -> Program:
+    """Return `function` compiled for a device, with the default options of its compiler.
+
+    Args:
+        function: the function of arrays.
+        arrays: arguments with the shapes and types of all calls.
+        device: the device.
+
+    Returns:
+        The program, which copies its arguments to the device.
+
+    Raises:
+        UnsupportedDtypeError: if the device rejects the element type of an argument or of a result.
+        NotImplementedError: if the device's compiler lacks an operation; the message quotes the compiler.
+        JaxRuntimeError: if the compilation fails for another reason.
+    """
+    with _lowering, jax.enable_x64(True), jax.default_device(device):
+        traced = jax.jit(function).trace(arrays)
+        check_dtypes(device, {array.dtype for array in jax.tree.leaves((arrays, traced.out_info))})
+        lowered = traced.lower()
+    try:
+        with jax.enable_x64(True):
+            program: Program = lowered.compile()
+    except jax.errors.JaxRuntimeError as error:
+        if "UNIMPLEMENTED" in str(error):
+            raise NotImplementedError(f"{device}: {first_line(error)}") from error
+        raise
+    return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
 
 
 def _choose_options(options: Options, jaxpr: Any) -> Options:

@@ -15,6 +15,7 @@ from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes, normalize_axes
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
+from diopi_impl.jax_cpu.placement import current_device
 from diopi_impl.jax_cpu.positions import prepare_on_host
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.dtypes import category, half
@@ -66,7 +67,7 @@ def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adap
         """Copy the rows of a view or call the compiled permutation."""
         input, dims = arguments
         keeps_rows = input.ndim == len(dims) > 0 and dims[-1] in (-1, input.ndim - 1)
-        return (view if keeps_rows else moved)(arguments, out)
+        return (view if keeps_rows and current_device() is None else moved)(arguments, out)
 
     return copy_or_compute
 
@@ -315,7 +316,8 @@ def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
         """Copy the elements or call the compiled conversion."""
         (src,), (dest,) = arguments, out
         assert isinstance(dest, ResultSpec)
-        return (copied if src.dtype == to_numpy(dest.dtype) else converted)(arguments, out)
+        is_copy = src.dtype == to_numpy(dest.dtype) and current_device() is None
+        return (copied if is_copy else converted)(arguments, out)
 
     return copy_or_compute
 

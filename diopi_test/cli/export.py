@@ -16,7 +16,7 @@ from diopi_test.cli.options import torch_setup_option
     "--vendor",
     default="jax_cpu",
     show_default=True,
-    help="Vendor in Python: a name, torch:DEVICE, or module:attribute.",
+    help="Vendor in Python: a name, torch:DEVICE, jax:PLATFORM, or module:attribute.",
 )
 @torch_setup_option
 @renamed_option(

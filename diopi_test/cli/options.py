@@ -187,7 +187,7 @@ _only_vendor_option = click.option(
     callback=_rename_vendor,
     default="jax_cpu",
     show_default=True,
-    help="Vendor under test: a name, torch:DEVICE, module:attribute, or the path of a .so.",
+    help="Vendor under test: a name, torch:DEVICE, jax:PLATFORM, module:attribute, or the path of a .so.",
     shell_complete=complete_names(known_vendors, files=True),
 )
 vendor_option = combine_options([_only_vendor_option, torch_setup_option])

@@ -70,9 +70,10 @@ def test_a_vendor_is_found_by_module_and_attribute() -> None:
 
 
 MESSAGES = {
-    "nobody": "vendor 'nobody' is not one of 'chip'. Pass a registered name, torch:DEVICE, module:attribute, or "
-    "the path of a .so.",
-    "": "vendor '' is not one of 'chip'. Pass a registered name, torch:DEVICE, module:attribute, or the path of a .so.",
+    "nobody": "vendor 'nobody' is not one of 'chip'. Pass a registered name, torch:DEVICE, jax:PLATFORM, "
+    "module:attribute, or the path of a .so.",
+    "": "vendor '' is not one of 'chip'. Pass a registered name, torch:DEVICE, jax:PLATFORM, module:attribute, or the "
+    "path of a .so.",
     "no_module_of_this_name:vendor": "vendor no_module_of_this_name:vendor: module no_module_of_this_name can't be "
     "imported: No module named 'no_module_of_this_name'",
     "vendor_fine:other": "vendor vendor_fine:other: module vendor_fine has no attribute 'other'",
