@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from short_rounds import microseconds
 
 from diopi_impl import BaseVendor, find_vendor
 from diopi_impl.export import export
@@ -26,7 +25,6 @@ from diopi_proto import headers
 from diopi_proto.types import Dtype, Error, Scalar
 from lib_rt import Context, Device, Tensor
 
-ROUNDS = 400
 ELEMENTS = 16
 JAX = "diopi_impl.jax_cpu:vendor"
 
@@ -77,17 +75,6 @@ diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
     return diopiSuccess;
 }
 """
-
-
-def microseconds(call: Callable[[], object], calls: int) -> float:
-    """Return the time of one call in microseconds, the best of `ROUNDS` rounds of `calls` calls."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start = perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, perf_counter() - start)
-    return best / calls * 1e6
 
 
 def tensors(context: Context) -> list[Tensor]:

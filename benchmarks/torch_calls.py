@@ -3,7 +3,7 @@
     pip install '.[torch]'
     python benchmarks/torch_calls.py [--calls N]
 
-The figures are microseconds, the best of three hundred short rounds, because other processes do not disturb every short
+The figures are microseconds, the best of four hundred short rounds, because other processes do not disturb every short
 round. `blocks` is the same vendor with memory that the host does not address, as on an accelerator.
 """
 
@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from short_rounds import microseconds
 
 from diopi_impl import BaseVendor, find_vendor
 from diopi_impl.torch_cpu import vendor as torch_cpu
 from diopi_proto.types import Error, Scalar
 from lib_rt import Context, Tensor
 
-ROUNDS = 300
 SHAPE = (5, 7)
 ONES = torch.ones(SHAPE)
 UNIT = Scalar.from_number(1)
@@ -38,17 +37,6 @@ OPERATORS: dict[str, tuple[int, tuple[Any, ...], Callable[[], object]]] = {
     "diopiWhere": (3, (), lambda: torch.where(ONES > 0, ONES, ONES)),
 }
 """The number of tensors that are read besides the result, the other arguments, and the ATen call, by function."""
-
-
-def microseconds(call: Callable[[], object], calls: int) -> float:
-    """Return the time of one call in microseconds, the best of `ROUNDS` rounds of `calls` calls."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start = perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, perf_counter() - start)
-    return best / calls * 1e6
 
 
 def measure(vendor: BaseVendor, name: str, calls: int) -> float:
