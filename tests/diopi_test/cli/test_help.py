@@ -49,6 +49,12 @@ def test_help_shows_whole_summaries(module: str) -> None:
         assert f"{name} {summary}" in listed
 
 
+def test_help_imports_neither_commands_nor_numpy() -> None:
+    script = "import sys; from diopi_test.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not {"numpy", "diopi_test.cli.run"} & {*done.stdout.split()}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_the_examples_line_by_line(command: str) -> None:
     done = CliRunner().invoke(main, [command, "--help"], terminal_width=100)
