@@ -92,4 +92,4 @@ def summarize(statistics: Iterable[SearchStatistics]) -> str:
     """Return one line with the numbers of generated and of legal calls of all functions."""
     found = list(statistics)
     generated, legal = sum(counts.generated for counts in found), sum(counts.legal for counts in found)
-    return f"{generated} calls generated for {len(found)} functions, {legal} of them legal"
+    return f"{pluralize(generated, 'call')} generated for {pluralize(len(found), 'function')}, {legal:,} of them legal"

@@ -46,6 +46,7 @@ def shapes(case: BaselineCase) -> list[tuple[int, ...]]:
 def test_a_correct_vendor_has_no_findings(tmp_path: Path) -> None:
     done = fuzz("correct", tmp_path / "found")
     assert done.exit_code == 0, done.output
+    assert " calls generated for 1 function, " in done.output
     assert "0 findings; repeat with --seed 3" in done.output
     assert not (tmp_path / "found").exists()
 
