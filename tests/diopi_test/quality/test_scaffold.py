@@ -1,18 +1,24 @@
 """A scaffolded operator passes its checks once its author has filled in the formulas."""
 
+import ast
+import builtins
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from diopi_proto import headers
-from diopi_proto.interface import prototypes
+from diopi_proto.interface import lookup, prototypes
+from diopi_test.cases.case import check_cases
 from diopi_test.cli.new_operator import new_operator
 from diopi_test.cli.refresh import refresh as refresh_command
 from diopi_test.quality.generated_files import refresh
@@ -148,6 +154,65 @@ def test_reason_for_a_missing_gradient_is_part_of_the_prototype() -> None:
     prototype = next(text for path, text in contents.items() if path.match("diopi_proto/functions/*"))
     assert "There is no gradient: the slope is 0 wherever it exists." in prototype
     assert "diopiStepBackward" not in "".join(contents.values())
+
+
+COPIED = ("diopiSigmoid", "diopiThreshold", "diopiSoftmax", "diopiAvgPool1d")
+"""Functions to copy: without attributes, with numbers, with an axis, and one that is not element-wise."""
+
+
+def contents_of_new_operator(like: str | None) -> dict[str, str]:
+    """Return the new contents of the Python modules that a function like `like` changes, by path."""
+    family = lookup(like).family if like else "activation"
+    request = ScaffoldRequest(name="diopiHardsigmoid", family=family, like=like)
+    contents = {str(path.relative_to(ROOT)): text for path, text in scaffold(ROOT, request).items()}
+    return {path: text for path, text in contents.items() if path.endswith(".py")}
+
+
+def namespace_of(tree: ast.Module) -> dict[str, Any]:
+    """Return what a module's imports bind; raise AttributeError if a name does not exist."""
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {
+        alias.asname or alias.name: getattr(import_module(node.module or ""), alias.name)
+        for node in imports
+        for alias in node.names
+    }
+
+
+def new_functions(path: str, tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """Yield the functions of a changed module that the module does not have yet."""
+    existing = {node.name for node in ast.parse((ROOT / path).read_text("utf-8")).body if hasattr(node, "name")}
+    yield from (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name not in existing)
+
+
+def unbound_names(function: ast.FunctionDef, bound: set[str]) -> set[str]:
+    """Return the names that a function reads, but neither binds itself nor finds among the bound names."""
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    arguments = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    definitions = {node.name for node in ast.walk(function) if isinstance(node, ast.FunctionDef)}
+    assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return {node.id for node in names} - assigned - arguments - definitions - bound - vars(builtins).keys()
+
+
+@pytest.mark.parametrize("like", [None, *COPIED])
+def test_scaffolded_modules_use_only_names_that_exist(like: str | None) -> None:
+    for path, text in contents_of_new_operator(like).items():
+        tree = ast.parse(text)
+        bound = {*namespace_of(tree), *vars(import_module(path.removesuffix(".py").replace("/", ".")))}
+        for function in new_functions(path, tree):
+            assert unbound_names(function, bound) == set(), path
+
+
+@pytest.mark.parametrize("like", COPIED)
+def test_scaffolded_case_functions_yield_cases(like: str) -> None:
+    path = f"diopi_test/cases/{lookup(like).family}.py"
+    tree = ast.parse(contents_of_new_operator(like)[path])
+    (function,) = new_functions(path, tree)
+    function.decorator_list.clear()  # the function is not registered
+    namespace = namespace_of(tree)
+    exec(compile(ast.Module([function], []), path, "exec"), namespace)
+    cases = list(namespace[function.name](lookup(like)))
+    check_cases(lookup(like), cases)
+    assert any(case.smoke for case in cases)
 
 
 @pytest.mark.parametrize(
