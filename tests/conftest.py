@@ -31,12 +31,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item in selected]
 
 
-def pytest_collection_finish() -> None:
-    """Exclude modules and tests from garbage collection: some tests collect hundreds of times, 0.2 seconds each."""
-    gc.collect()
-    gc.freeze()
-
-
 def pytest_report_header() -> str:
     return f"samples: {SEED}={os.environ[SEED]}"
 
@@ -44,6 +38,13 @@ def pytest_report_header() -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if terminalreporter.stats.get("failed"):
         terminalreporter.write_line(f"repeat the samples of this run with {SEED}={os.environ[SEED]}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_garbage_collections() -> None:
+    """Exclude what earlier tests left from garbage collection: some tests collect dozens of times, a second each."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

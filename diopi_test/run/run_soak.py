@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
@@ -63,6 +64,8 @@ def run_soak(
     Returns:
         The outcome of the test.
     """
+    gc.collect()
+    gc.freeze()  # measurements of the memory collect garbage, and now visit only objects that the test creates
     return evaluate_soak(LocalTarget(vendor, device), test, enabled_checks, observe)
 
 
