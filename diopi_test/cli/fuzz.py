@@ -6,8 +6,9 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from diopi_test.cli.options import Seed, select_functions, selection_options, ve
 
 if TYPE_CHECKING:
     from diopi_test.fuzz.findings import FindingsWriter, FuzzFinding
-    from diopi_test.fuzz.search import Search
+    from diopi_test.fuzz.search import Search, Signature
     from diopi_test.run.selection import Selection
 
 TIMEOUT = 30.0
@@ -97,31 +98,40 @@ def fuzz(
     from diopi_impl import find_numerics
     from diopi_test.cases.selection import select_cases
     from diopi_test.fuzz.findings import FindingsWriter
-    from diopi_test.fuzz.search import Search, known_failures
+    from diopi_test.fuzz.search import Search
     from diopi_test.fuzz.trial import TrialRunner
-    from diopi_test.reporting.reading import read_report
     from diopi_test.waivers.rules import Waivers
 
     functions = select_functions(selection, lambda name: bool(select_cases(name, "full")))
     writer = FindingsWriter(output or Path(f"fuzz-{seed}"))
     console.print(f"seed {seed}", highlight=False)  # before the search, which may be interrupted
-
-    def report(finding: FuzzFinding) -> None:
-        for line in writer.add(finding).lines():
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-
     with _convert_errors():
         writer.check_is_new()
         command_line_waivers = Waivers.read(waivers)
-        known = known_failures(record for path in failed_in for record in read_report(path).cases)
+        known = _read_known_failures(failed_in)
         with TrialRunner(vendor, timeout, None if numerics is None else find_numerics(numerics)) as trials:
             description = trials.describe()
-            search = Search(trials=trials, seed=seed, until=time.monotonic() + 60 * minutes, report=report, known=known)
+            until = time.monotonic() + 60 * minutes
+            search = Search(trials=trials, seed=seed, until=until, report=partial(_report, writer), known=known)
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
     options = ["--vendor", vendor, *([] if numerics is None else ["--numerics", numerics])]
     _print_summary(search, writer, statistics, options)
     sys.exit(1 if writer.found else 0)
+
+
+def _read_known_failures(paths: Iterable[Path]) -> dict[str, set[Signature]]:
+    """Return the signatures of the failures in reports of earlier runs, by function."""
+    from diopi_test.fuzz.search import known_failures
+    from diopi_test.reporting.reading import read_report
+
+    return known_failures(record for path in paths for record in read_report(path).cases)
+
+
+def _report(writer: FindingsWriter, finding: FuzzFinding) -> None:
+    """Write a finding and print its description."""
+    for line in writer.add(finding).lines():
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

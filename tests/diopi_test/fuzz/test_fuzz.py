@@ -28,10 +28,25 @@ HELPERS = Path(narrow.__file__).parent
 WORDS = ("--function", FUNCTION, "--rounds", 3, "--seed", 3)
 
 
+@pytest.fixture(autouse=True)
+def small_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the searches, except that of `rank_six_findings`, draw calls of at most 2^16 instead of 2^22 elements."""
+    monkeypatch.setattr("diopi_test.fuzz.changes.sizes.MAX_GROWN_ELEMENTS", 2**16)
+
+
 def fuzz(vendor: str, folder: Path, *words: object) -> Result:
     """Fuzz a faulty vendor and write the minimized failures to a folder."""
     command = ("fuzz", "--vendor", f"narrow:{vendor}", "--output", folder, *(words or WORDS))
     return CliRunner().invoke(main, [str(word) for word in command])
+
+
+@pytest.fixture(scope="module")
+def rank_six_findings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the minimized failure of a vendor that is wrong for tensors of rank six."""
+    folder = tmp_path_factory.mktemp("findings")
+    done = fuzz("of_rank_six", folder)
+    assert done.exit_code == 1, done.output
+    return folder
 
 
 def found(folder: Path) -> list[BaselineCase]:
@@ -66,14 +81,12 @@ def test_a_failure_of_large_tensors_is_shrunk_to_the_smallest_size(seed: int, tm
     assert done.output.splitlines()[-1] == f"diopi-test run --vendor narrow:beyond --data {tmp_path}"
 
 
-def test_a_failure_of_one_rank_is_shrunk_to_one_element(tmp_path: Path) -> None:
-    done = fuzz("of_rank_six", tmp_path)
-    assert done.exit_code == 1, done.output
-    assert shapes(found(tmp_path)[0]) == [(1,) * 6]
+def test_a_failure_of_one_rank_is_shrunk_to_one_element(rank_six_findings: Path) -> None:
+    assert shapes(found(rank_six_findings)[0]) == [(1,) * 6]
 
 
 def test_a_failure_after_another_call_is_shrunk_to_two_calls(tmp_path: Path) -> None:
-    done = fuzz("forgetful", tmp_path, *WORDS[:-1], 4)
+    done = fuzz("forgetful", tmp_path, *WORDS[:-1], 6)
     assert done.exit_code == 1, done.output
     first, second = found(tmp_path)
     assert "after 1 other call:" in done.output
@@ -106,10 +119,9 @@ def test_calls_that_share_memory_or_are_in_flight_are_found(vendor: str, label: 
     assert CliRunner().invoke(main, repeated).exit_code == 1
 
 
-def test_known_failures_are_no_findings(tmp_path: Path) -> None:
+def test_known_failures_are_no_findings(rank_six_findings: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    assert fuzz("of_rank_six", tmp_path / "first").exit_code == 1
-    words = ["run", "--vendor", "narrow:of_rank_six", "--data", tmp_path / "first", "--json", report, "-n", 1]
+    words = ["run", "--vendor", "narrow:of_rank_six", "--data", rank_six_findings, "--json", report, "-n", 1]
     assert CliRunner().invoke(main, [str(word) for word in words]).exit_code == 1
     done = fuzz("of_rank_six", tmp_path / "second", *WORDS, "--failed-in", report)
     assert done.exit_code in (0, 3), done.output  # the search skips the function in its first rounds
@@ -134,12 +146,11 @@ def run_words(vendor: str, folder: Path) -> list[str]:
     return [str(word) for word in words]
 
 
-def test_a_finding_can_be_run_and_shown_like_a_case(tmp_path: Path) -> None:
-    fuzz("of_rank_six", tmp_path)
-    ran = CliRunner().invoke(main, run_words("of_rank_six", tmp_path))
+def test_a_finding_can_be_run_and_shown_like_a_case(rank_six_findings: Path) -> None:
+    ran = CliRunner().invoke(main, run_words("of_rank_six", rank_six_findings))
     assert ran.exit_code == 1, ran.output
-    assert CliRunner().invoke(main, run_words("correct", tmp_path)).exit_code == 0
-    result = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(tmp_path)])
+    assert CliRunner().invoke(main, run_words("correct", rank_six_findings)).exit_code == 0
+    result = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(rank_six_findings)])
     assert result.exit_code == 0, result.output
     assert "(1, 1, 1, 1, 1, 1)" in result.output
 
@@ -184,9 +195,8 @@ def test_a_search_without_calls_does_not_succeed(
     assert message in done.output
 
 
-def test_findings_of_an_earlier_search_are_not_overwritten(tmp_path: Path) -> None:
-    fuzz("of_rank_six", tmp_path)
-    done = fuzz("of_rank_six", tmp_path)
+def test_findings_of_an_earlier_search_are_not_overwritten(rank_six_findings: Path) -> None:
+    done = fuzz("of_rank_six", rank_six_findings)
     assert done.exit_code == 2
     assert "name another folder with --output" in done.output
 
