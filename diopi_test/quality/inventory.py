@@ -12,7 +12,7 @@ from diopi_proto import description
 from diopi_proto.headers import declaration
 from diopi_proto.interface import header_of, lookup, prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.selection import INDEPENDENT_LEVELS, select_cases
+from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, select_cases
 from diopi_test.oracle.reference import find_reference
 
 
@@ -37,7 +37,7 @@ def list_functions(wanted: Callable[[Prototype], bool] = lambda prototype: True)
             "header": header_of(name),
             "family": prototype.family,
             "reference": find_reference(name) is not None,
-            "cases": {level: len(select_cases(name, level)) for level in INDEPENDENT_LEVELS},
+            "cases": {level: _count_cases(name, level) for level in INDEPENDENT_LEVELS},
             "vendors": {vendor: implementation.has(name) for vendor, implementation in vendors.items()},
         }
         for name, prototype in prototypes().items()
@@ -82,6 +82,12 @@ def describe_function(name: str) -> dict[str, Any]:
         "cases": {level: _count_classes(name, level) for level in INDEPENDENT_LEVELS},
         "vendors": {vendor: loaded.has(name) for vendor, loaded in _installed_vendors().items()},
     }
+
+
+def _count_cases(function: str, level: str) -> int:
+    """Return the number of a function's stored cases at a level; a network has one case per call."""
+    definition = LEVELS[level]
+    return len(definition.depends_on(lookup(function)) if definition.models else select_cases(function, level))
 
 
 def _count_classes(function: str, level: str) -> dict[str, int]:

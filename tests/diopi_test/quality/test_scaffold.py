@@ -102,7 +102,6 @@ def test_scaffolded_operator_passes_its_checks_after_the_formulas_are_filled_in(
     assert sum(map(len, FORMULAS.values())) <= 40
 
     assert "tests/diopi_proto/golden/interface.jsonl" in run(clone, "refresh")
-    assert "0 generated files changed" in run(clone, "refresh")
     assert "diopiHardsigmoidInp" in (clone / "diopi_proto/include/diopi/functions.h").read_text("utf-8")
     assert f"Of the {len(prototypes()) + 3} functions" in (clone / "README.md").read_text("utf-8")
 
