@@ -67,41 +67,41 @@ def check(run: CallRecord) -> CheckResult:
     Returns:
         The result of the check.
     """
-    problems: list[str] = []
-    places: list[Difference] = []
-    ratios: list[float] = []
-    means: list[float] = []
-    errors: list[RoundingErrors] = []
-    flushed = 0
-    for result in _comparable_results(run):
-        if result.actual.size != result.expected.values.size:
-            problems.append(f"{result.name} has {result.actual.size} elements, expected {result.expected.values.size}")
-            ratios.append(math.inf)
-            continue
-        comparison = compare(result.shaped, result.expected)
-        flushed += comparison.flushed
-        ratios += [ratio] if (ratio := _largest_ratio(comparison)) is not None else []
-        means += [comparison.rms] if comparison.rms is not None else []
-        errors += [comparison.errors] if comparison.errors is not None else []
-        if comparison.is_wrong.any():
-            places.append(_locate_wrong(run, result, comparison.is_wrong, "are wrong"))
-            problems.append(_describe(places[-1]))
-        if comparison.errors is not None and comparison.exceeds_rms_limit:
-            limit = comparison.errors.limit
-            if not comparison.is_wrong.any():
-                far = f"have errors above {limit:.3g} {'unit' if limit == 1 else 'units'}"
-                places.append(_locate_wrong(run, result, _outliers(result, limit), far))
-            problems.append(f"the errors of {result.name} have {comparison.errors.describe_excess()}")
+    results = list(_comparable_results(run))
+    comparisons = [result.compare() for result in results]
+    pairs = zip(results, comparisons, strict=True)
+    problems = [problem for result, comparison in pairs for problem in _find_problems(run, result, comparison)]
+    known = [comparison for comparison in comparisons if comparison is not None]
+    ratios = [math.inf if comparison is None else _largest_ratio(comparison) for comparison in comparisons]
+    flushed = sum(comparison.flushed for comparison in known)
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
     return CheckResult(
         check="values",
         passed=not problems,
-        message="; ".join(problems) or note,
-        ratio=max(ratios, default=None),
-        rms=max(means, default=None),
-        errors=tuple(errors),
-        differences=tuple(places[: location.MAX_LOCATIONS]),
+        message="; ".join(text for text, _ in problems) or note,
+        ratio=max((ratio for ratio in ratios if ratio is not None), default=None),
+        rms=max((comparison.rms for comparison in known if comparison.rms is not None), default=None),
+        errors=tuple(comparison.errors for comparison in known if comparison.errors is not None),
+        differences=tuple(place for _, place in problems if place is not None)[: location.MAX_LOCATIONS],
     )
+
+
+def _find_problems(
+    run: CallRecord, result: _ComparableResult, comparison: ResultComparison | None
+) -> Iterator[tuple[str, Difference | None]]:
+    """Yield each problem of a result, and its place; None for problems that have no place or the same place."""
+    if comparison is None:
+        yield f"{result.name} has {result.actual.size} elements, expected {result.expected.values.size}", None
+        return
+    if comparison.is_wrong.any():
+        place = _locate_wrong(run, result, comparison.is_wrong, "are wrong")
+        yield _describe(place), place
+    if comparison.errors is not None and comparison.exceeds_rms_limit:
+        limit = comparison.errors.limit
+        far = f"have errors above {limit:.3g} {'unit' if limit == 1 else 'units'}"
+        is_located = comparison.is_wrong.any()
+        outliers = None if is_located else _locate_wrong(run, result, _outliers(result, limit), far)
+        yield f"the errors of {result.name} have {comparison.errors.describe_excess()}", outliers
 
 
 def _largest_ratio(comparison: ResultComparison) -> float | None:
@@ -123,6 +123,10 @@ class _ComparableResult:
     def shaped(self) -> NDArray[Any]:
         """The actual result in the expected shape; the two shapes differ at most in axes of size 1."""
         return self.actual.reshape(self.expected.values.shape)
+
+    def compare(self) -> ResultComparison | None:
+        """Compare the result with its expectation; return None if the numbers of elements differ."""
+        return compare(self.shaped, self.expected) if self.actual.size == self.expected.values.size else None
 
 
 def _comparable_results(run: CallRecord) -> Iterator[_ComparableResult]:
