@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import all_dtypes, floating, half, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
+from diopi_test.cases.axes import ONE_AXIS, Axes
 from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import (
     Domain,
@@ -35,6 +35,7 @@ from lib_rt.formats import format_of
 
 Shape = tuple[int, ...]
 
+ROWS = ONE_AXIS[0]
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
 

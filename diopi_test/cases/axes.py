@@ -99,10 +99,8 @@ def untested_axes(tested: Collection[tuple[int, int]] = ()) -> Iterator[tuple[st
                 yield f"axis{axis}-of-{rank}", shape, axis
 
 
-ROWS = Axes.template("rows", (7, 5), (1,), all_dtypes=True, smoke=True)
-
 ONE_AXIS = (
-    ROWS,
+    Axes.template("rows", (7, 5), (1,), all_dtypes=True, smoke=True),
     Axes.template("columns", (7, 5), (0,)),
     Axes.template("middle", (3, 4, 5), (-2,), layout=strided, result_layout=strided, all_dtypes=True),
     Axes.template("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result_layout=transposed),

@@ -8,22 +8,27 @@ from diopi_proto.dtypes import complexes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import any_value, log_uniform, uniform
-from diopi_test.cases.elementwise import BROADCAST, UNIFORM, Elementwise
+from diopi_test.cases.elementwise import UNIFORM, Elementwise
 from diopi_test.cases.template import DtypeSelection
 
 MATRIX = UNIFORM[0]
-ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in (*UNIFORM, *BROADCAST)]
 
 
 @cases_for("diopiComplex")
 def complex_cases(prototype: Prototype) -> Iterator[Case]:
-    templates = [shapes.with_domains({"real": any_value, "imag": any_value}) for shapes in ALL]
+    domains = {"real": any_value, "imag": any_value}
+    templates = [
+        shapes.with_domains(domains, dtypes=DtypeSelection.all) for shapes in Elementwise(prototype).patterns()
+    ]
     return Elementwise(prototype).cases([*templates, *Elementwise(prototype).special_value_pairs()])
 
 
 @cases_for("diopiPolar")
 def polar_cases(prototype: Prototype) -> Iterator[Case]:
-    templates = [shapes.with_domains({"abs": uniform(-4, 4), "angle": uniform(-10, 10)}) for shapes in ALL]
+    domains = {"abs": uniform(-4, 4), "angle": uniform(-10, 10)}
+    templates = [
+        shapes.with_domains(domains, dtypes=DtypeSelection.all) for shapes in Elementwise(prototype).patterns()
+    ]
     small = MATRIX.with_domains(
         {"abs": log_uniform(-8, 8), "angle": log_uniform(-20, 2)}, "magnitudes", dtypes=DtypeSelection.all
     )

@@ -247,6 +247,11 @@ class Elementwise:
         """Return the names of the tensor arguments in order."""
         return [p.name for p in self.prototype.arguments if p.is_tensor]
 
+    def patterns(self) -> list[CaseTemplate[Operands]]:
+        """Return the applicable patterns; functions of several tensors also have those of different shapes."""
+        patterns = UNIFORM if len(self.tensor_names()) == 1 else (*UNIFORM, *BROADCAST)
+        return [shapes for shapes in patterns if is_applicable(self.prototype, shapes)]
+
     def large_patterns(self) -> Iterator[CaseTemplate[Operands]]:
         """Yield the applicable patterns of large operands, each in one element type."""
         is_uniform = len(self.tensor_names()) == 1 or self.prototype.is_gradient
@@ -269,11 +274,8 @@ class Elementwise:
     ) -> Iterator[CaseTemplate[Operands]]:
         """Yield every pattern in the leading type, in each other type the basic pattern and one in rotation."""
         selected = [dtype for dtype in dtypes or self.prototype.dtypes if dtype in self.prototype.dtypes]
-        several = len(self.tensor_names()) > 1
-        patterns = [
-            shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if is_applicable(self.prototype, shapes)
-        ]
-        basic = BASIC_ROW if several else MATRIX
+        patterns = self.patterns()
+        basic = BASIC_ROW if len(self.tensor_names()) > 1 else MATRIX
         remaining = [shapes for shapes in patterns if shapes is not basic]
         for turn, dtype in enumerate(selected):
             for shapes in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):

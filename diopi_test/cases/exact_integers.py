@@ -20,38 +20,17 @@ from lib_rt.formats import format_of
 TOO_NARROW = {Dtype.int32: Dtype.float32, Dtype.int64: Dtype.float64}
 """The floating type in which integers of a type are most likely to be computed by mistake."""
 
-WIDE_INTEGERS = tuple(TOO_NARROW)
 
-
-def summands(count: int) -> Domain:
-    """Return a domain of integers of both signs, `count` of which add up without overflow.
+def integers_without_overflow(*, factors: int = 1, terms: int = 1) -> Domain:
+    """Return a domain of integers of both signs, whose products and sums of products do not overflow.
 
     Args:
-        count: The number of summands.
+        factors: The number of factors of a product.
+        terms: The number of products that are added up.
 
     Returns:
-        A domain for int32 and int64. Each number is odd and larger than the integers that `TOO_NARROW` represents.
-    """
-    return _odd_integers(factors=1, terms=count)
-
-
-def factors(count: int, terms: int = 1) -> Domain:
-    """Return a domain of integers of both signs, whose products of `count` factors do not overflow.
-
-    Args:
-        count: The number of factors of a product.
-        terms: The number of products that are added up, also without overflow.
-
-    Returns:
-        A domain for int32 and int64. Each product is odd and larger than the integers that `TOO_NARROW` represents.
-    """
-    return _odd_integers(factors=count, terms=terms)
-
-
-def _odd_integers(factors: int, terms: int) -> Domain:
-    """Return a domain of odd integers, `terms` of whose products of `factors` numbers add up without overflow.
-
-    In types other than int32 and int64, which fuzzed calls may have, the numbers are small.
+        A domain for int32 and int64. Each product is odd and larger than the integers that `TOO_NARROW` represents. In
+        other types, which fuzzed calls may have, the numbers are small.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import ResultOverride, TensorSpec
-from diopi_test.cases.domains import Domain, choice, distinct, full_range, integer_values, subnormal, uniform
+from diopi_test.cases.domains import Domain, any_value, choice, distinct, full_range, integer_values, subnormal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import (
@@ -26,8 +26,9 @@ from diopi_test.cases.template import (
     DtypeSelection,
     TemplateFields,
     register,
+    tensor,
 )
-from diopi_test.cases.tensors import arbitrary, derive_single_tensor, distinct_positions, literal
+from diopi_test.cases.tensors import derive_single_tensor, literal, positions
 from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of, is_inexact
 
@@ -256,8 +257,8 @@ register(
     non_discriminating={"length-one": ONE_PLACE_REASON},
 )
 
-MATRIX_POSITIONS = distinct_positions(4, 6, below=6, axis=1)
-CUBE_POSITIONS = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
+MATRIX_POSITIONS = positions(4, 6, below=6, distinct_along=1)
+CUBE_POSITIONS = positions(3, 5, 4, below=5, distinct_along=1, layout=transposed)
 
 
 @dataclass(frozen=True)
@@ -280,14 +281,14 @@ class AxisSort:
 
 def sorted_rows(rows: int, length: int) -> AxisSort:
     """Return all elements of a matrix, sorted along its rows."""
-    return AxisSort((rows, length), 1, distinct_positions(rows, length, below=length, axis=1))
+    return AxisSort((rows, length), 1, positions(rows, length, below=length, distinct_along=1))
 
 
 SORT_BACKWARD = (
     CaseTemplate("rows", AxisSort((4, 6), 1, MATRIX_POSITIONS), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("maxima", AxisSort((4, 6), 0, literal([3, 0, 2, 2, 1, 0]), keepdim=False), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("inner", AxisSort((3, 5, 4), -2, CUBE_POSITIONS), **STRIDED_IN_ALL_DTYPES),
-    CaseTemplate("topk", AxisSort((7, 3), 0, distinct_positions(4, 3, below=7)), **TRANSPOSED_IN_ALL_DTYPES),
+    CaseTemplate("topk", AxisSort((7, 3), 0, positions(4, 3, below=7, distinct_along=0)), **TRANSPOSED_IN_ALL_DTYPES),
     CaseTemplate("maxima-of-last", AxisSort((3, 4), -1, literal([3, 0, 2]), keepdim=False), layout=strided),
     CaseTemplate(
         "maxima-of-inner", AxisSort((2, 4, 3), 1, literal([[3, 0, 2], [1, 1, 0]], layout=transposed), keepdim=False)
@@ -295,19 +296,19 @@ SORT_BACKWARD = (
     CaseTemplate("maxima-of-first-of-4", AxisSort((3, 2, 1, 2), -4, literal([[[2, 0]], [[1, 1]]]), keepdim=False)),
     CaseTemplate("kept-maxima", AxisSort((2, 4, 3), -2, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
     CaseTemplate("maximum", AxisSort((5,), 0, literal(3), keepdim=False)),
-    CaseTemplate("cube", AxisSort((4, 4, 4), -2, distinct_positions(4, 4, 4, below=4, axis=1))),
-    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, distinct_positions(4, 4, 4, below=4))),
+    CaseTemplate("cube", AxisSort((4, 4, 4), -2, positions(4, 4, 4, below=4, distinct_along=1))),
+    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, positions(4, 4, 4, below=4, distinct_along=0))),
     CaseTemplate("maxima-of-cube", AxisSort((4, 4, 4), -2, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2), keepdim=False)),
-    CaseTemplate("vector", AxisSort((6,), -1, distinct_positions(6, below=6, layout=strided))),
-    CaseTemplate("int32", AxisSort((4, 6), 1, distinct_positions(4, 6, below=6, axis=1, dtype=Dtype.int32))),
+    CaseTemplate("vector", AxisSort((6,), -1, positions(6, below=6, distinct_along=0, layout=strided))),
+    CaseTemplate("int32", AxisSort((4, 6), 1, positions(4, 6, below=6, distinct_along=1, dtype=Dtype.int32))),
     CaseTemplate("number", AxisSort((), 0, literal(0))),
     CaseTemplate("maximum-of-number", AxisSort((), -1, literal(0), keepdim=False)),
-    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, distinct_positions(4, 0, below=3, axis=1))),
-    CaseTemplate("no-rows", AxisSort((0, 3), 1, distinct_positions(0, 3, below=3, axis=1))),
-    CaseTemplate("long", AxisSort((1031,), 0, distinct_positions(515, below=1031))),
+    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, positions(4, 0, below=3, distinct_along=1))),
+    CaseTemplate("no-rows", AxisSort((0, 3), 1, positions(0, 3, below=3, distinct_along=1))),
+    CaseTemplate("long", AxisSort((1031,), 0, positions(515, below=1031, distinct_along=0))),
 )
 SORT_BACKWARD_ALONG_OTHER_AXES = tuple(
-    CaseTemplate(label, AxisSort(shape, dim, distinct_positions(*shape, below=shape[dim], axis=dim)))
+    CaseTemplate(label, AxisSort(shape, dim, positions(*shape, below=shape[dim], distinct_along=dim)))
     for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
 )
 
@@ -322,7 +323,7 @@ def sort_backward_arguments(template: CaseTemplate[AxisSort], dtype: Dtype) -> M
     """Derive the arguments of `diopiSortBackward` from the sizes of a template."""
     sizes = template.sizes
     return {
-        "grad_output": arbitrary(*sizes.indices.shape, layout=template.layout),
+        "grad_output": tensor(*sizes.indices.shape, domain=any_value, layout=template.layout),
         "dim": sizes.axis,
         "indices": sizes.indices,
         "sizes": sizes.shape,

@@ -1,4 +1,4 @@
-"""Tensors that cases have as arguments: fixed values, positions, masks, and arbitrary data."""
+"""Tensors that cases have as arguments: fixed values, positions and masks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ from diopi_test.cases.case import TensorSpec, Values
 from diopi_test.cases.domains import Domain, any_value, integer_values
 from diopi_test.cases.layouts import Layout, contiguous
 from diopi_test.cases.template import Derive, TensorTemplate, tensor
-
-
-def arbitrary(*shape: int, layout: Layout = contiguous) -> TensorTemplate:
-    """Return a tensor of the element type under test with arbitrary values: for data that is only moved."""
-    return tensor(*shape, domain=any_value, layout=layout)
 
 
 def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) -> TensorTemplate:
@@ -49,33 +44,60 @@ def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
     return TensorSpec(array.shape, dtype, layout=layout, compute=Literal(array))
 
 
-def random_positions(
-    *shape: int, below: int, low: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
+def positions(
+    *shape: int,
+    below: int,
+    low: int = 0,
+    distinct_along: int | None = None,
+    dtype: Dtype = Dtype.int64,
+    layout: Layout = contiguous,
 ) -> TensorSpec:
-    """Return a tensor of random positions in [low, below), with repetitions."""
-    return TensorSpec(shape, dtype, integer_values(low, below - 1), layout=layout)
+    """Return a tensor of random positions in [low, below).
 
+    Args:
+        *shape: The shape of the tensor.
+        below: The end of the positions.
+        low: The smallest position.
+        distinct_along: The axis along which no position is repeated; None allows repetitions.
+        dtype: The element type.
+        layout: The layout.
 
-def distinct_positions(
-    *shape: int, below: int, axis: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
-) -> TensorSpec:
-    """Return a tensor of random positions in [0, below) without repetitions along `axis`."""
+    Returns:
+        The tensor.
+    """
+    if distinct_along is None:
+        return TensorSpec(shape, dtype, integer_values(low, below - 1), layout=layout)
+    axis = distinct_along % len(shape)
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         slices = count // max(shape[axis], 1)
-        rows = rng.permuted(np.tile(np.arange(below), (slices, 1)), axis=1)[:, : shape[axis]]
-        other_lengths = [length for i, length in enumerate(shape) if i != axis % len(shape)]
+        rows = rng.permuted(np.tile(np.arange(low, below), (slices, 1)), axis=1)[:, : shape[axis]]
+        other_lengths = [length for i, length in enumerate(shape) if i != axis]
         return np.moveaxis(rows.reshape(*other_lengths, shape[axis]), -1, axis).reshape(-1)
 
     return TensorSpec(shape, dtype, draw, layout=layout)
 
 
-def periodic_mask(*shape: int, period: int = 3, dtype: Dtype = Dtype.bool, layout: Layout = contiguous) -> TensorSpec:
-    """Return a mask that is true at one element of `period`; uint8 masks also have true values other than 1."""
+def mask(
+    *shape: int,
+    period: int = 3,
+    fill: bool | None = None,
+    dtype: Dtype = Dtype.bool,
+    layout: Layout = contiguous,
+) -> TensorSpec:
+    """Return a mask.
+
+    Args:
+        *shape: The shape of the mask.
+        period: The mask is true at one element of this many; uint8 masks also have true values other than 1.
+        fill: The value of all elements instead.
+        dtype: The element type.
+        layout: The layout.
+
+    Returns:
+        The mask.
+    """
+    if fill is not None:
+        return literal(np.full(shape, fill), dtype, layout)
     numbers = np.arange(int(np.prod(shape))).reshape(shape)
     return literal(np.where(numbers % period == 1, 1 + numbers % 2 * 2, 0), dtype, layout)
-
-
-def constant_mask(value: bool, *shape: int) -> TensorSpec:
-    """Return a mask that is true everywhere or nowhere."""
-    return literal(np.full(shape, value), Dtype.bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -45,7 +46,7 @@ T = TypeVar("T")
 @dask_option
 @output_option("--json", "json_file", "Write the results to this file as JSON.")
 @output_option("--markdown", "markdown", "Write the results to this file as a Markdown page.")
-@output_option("--choose", "choose", "Write the selection of smoke cases that kill the same mutants to this file.")
+@output_option("--choose", "choose", "Update the selection of smoke cases that kill the same mutants in this file.")
 def mutation_test(
     level: str,
     selection: Selection,
@@ -80,15 +81,14 @@ def mutation_test(
     if markdown is not None:
         write_report(markdown, render_page(ordered))
     if choose is not None and level == "full":
-        write_report(choose, _smoke_selection(ordered))
+        write_report(choose, _update_selection(choose, ordered))
     sys.exit(0 if suffices(ordered, declared) else 1)
 
 
-def _smoke_selection(reports: Sequence[MutationReport]) -> dict[str, Sequence[str]]:
-    """Return the smoke selection with the entries of the tested functions replaced."""
-    from diopi_test.cases.selection import smoke_selection
-
-    selection = {**smoke_selection(), **{report.function: report.smoke_selection for report in reports}}
+def _update_selection(file: Path, reports: Sequence[MutationReport]) -> dict[str, Sequence[str]]:
+    """Return the smoke selection in a file with the entries of the tested functions replaced."""
+    previous = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    selection = {**previous, **{report.function: report.smoke_selection for report in reports}}
     return {name: selection[name] for name in prototypes() if selection.get(name)}
 
 

@@ -22,7 +22,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, parse_seed
 from diopi_test.cases.case import CaseClass
-from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, level_of_model
+from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
 from diopi_test.cli.console import UnusableError
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
@@ -206,7 +206,7 @@ def make_level_option(further_names: Sequence[str] = (), further_help: str = "")
     Returns:
         The decorator of a command.
     """
-    names = [*INDEPENDENT_LEVELS, level_of_model("NAME"), *further_names]
+    names = [*INDEPENDENT_LEVELS, "models-NAME", *further_names]
     return click.option(
         "--level",
         type=LevelName(further_names),

@@ -27,7 +27,7 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.sharing import InputPair, find_input_pairs
 from diopi_test.cases.case import CaseClass
-from diopi_test.cases.layouts import Strides, contiguous
+from diopi_test.cases.layouts import contiguous, strides
 from diopi_test.execution.bases import find_bases
 from diopi_test.execution.evaluated import DerivationError, evaluate_with_arguments
 from diopi_test.execution.negative_cases import has_nonempty_inputs
@@ -296,7 +296,7 @@ def _transposed_arguments(case: BaselineCase, pair: InputPair) -> Iterator[dict[
     for source in pair.sources:
         values = case.arguments[source].values
         stored = values if source == pair.first else np.ascontiguousarray(values.swapaxes(-1, -2))
-        layout = Strides(_exchange_last_axes(contiguous(stored.shape).strides)).__name__
+        layout = strides(*_exchange_last_axes(contiguous(stored.shape).strides)).__name__
         yield {
             pair.first: BaselineTensor(stored, dtype, "contiguous"),
             pair.second: BaselineTensor(stored.swapaxes(-1, -2), dtype, layout),

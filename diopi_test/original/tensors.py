@@ -11,7 +11,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.named_domains import DescribedDomain
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.layouts import Layout, Strides, contiguous, strides
+from diopi_test.cases.layouts import contiguous, strides
 from diopi_test.oracle.reference import find_reference
 from diopi_test.original.entries import ConfigEntry, EntryError, TensorArguments
 from diopi_test.original.values import NORMAL, default_domain, domain_of, specify_values
@@ -51,7 +51,7 @@ def tensor_argument(
             shape,
             dtype,
             _domain(prototype, parameter, tensors, entry, shape),
-            _layout(tensors, number),
+            _strides(tensors, number),
         )
         for shape in _shapes_of_array(parameter, tensors, number)
     ]
@@ -77,13 +77,13 @@ def single_tensor(
         if tensors.values[number] is None:
             return None
         shape, values = specify_values(tensors.values[number])
-        return _spec(prototype, parameter, shape, dtype, values, _layout(tensors, number))
+        return _spec(prototype, parameter, shape, dtype, values, _strides(tensors, number))
     if tensors.shapes is None:
         raise EntryError(f"{parameter.name} has neither shape nor value")
     if (shape := tensors.shapes[number]) is None:
         return None
     domain = _domain(prototype, parameter, tensors, entry, shape)
-    return _spec(prototype, parameter, shape, dtype, domain, _layout(tensors, number))
+    return _spec(prototype, parameter, shape, dtype, domain, _strides(tensors, number))
 
 
 def _domain(
@@ -95,27 +95,20 @@ def _domain(
     return found or (default_domain(prototype.name, parameter.name) if find_reference(prototype.name) else NORMAL)
 
 
-def _layout(tensors: TensorArguments, number: int) -> Layout:
-    """Return the layout of the strides of a case; cases beyond the list of strides are contiguous."""
-    if tensors.strides is None or number >= len(tensors.strides) or tensors.strides[number] is None:
-        return contiguous
-    return _strides(tensors.strides[number])
-
-
-def _strides(steps: Any) -> Layout:
-    """Return a layout with the strides of the configuration."""
-    try:
-        return strides(*steps)
-    except (TypeError, ValueError) as error:
-        raise EntryError(f"stride: expected numbers, none negative, found {steps!r}") from error
+def _strides(tensors: TensorArguments, number: int) -> Any:
+    """Return the strides of a case; None for cases beyond the list of strides, which are contiguous."""
+    return None if tensors.strides is None or number >= len(tensors.strides) else tensors.strides[number]
 
 
 def _spec(
-    prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: DescribedDomain, layout: Layout
+    prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: DescribedDomain, steps: Any
 ) -> TensorSpec:
     """Return the specification of a tensor argument; raise `EntryError` if the prototype does not accept the tensor."""
     sizes = sizes_of(parameter, shape)
-    layout = _with_outer_strides(layout, sizes)
+    try:
+        layout = contiguous if steps is None else strides(*_with_outer_strides(steps, sizes))
+    except (TypeError, ValueError) as error:
+        raise EntryError(f"stride: expected numbers, none negative, found {steps!r}") from error
     if dtype not in prototype.dtypes_of(parameter.name):
         raise EntryError(f"{prototype.name} does not accept {dtype.name} for {parameter.name}")
     try:
@@ -127,17 +120,15 @@ def _spec(
     return TensorSpec(sizes, dtype, domain, layout=layout)
 
 
-def _with_outer_strides(layout: Layout, sizes: Sequence[int]) -> Layout:
-    """Return a layout with strides for all axes: missing outer strides are those of a dense tensor."""
-    if not isinstance(layout, Strides) or len(layout.steps) >= len(sizes):
-        return layout
-    steps, lacking = list(layout.steps), len(sizes) - len(layout.steps)
+def _with_outer_strides(steps: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Return the strides of all axes: missing outer strides are those of a dense tensor."""
+    steps, lacking = list(steps), max(len(sizes) - len(steps), 0)
     inner = sizes[lacking:]
-    step = 1 + sum((size - 1) * step for size, step in zip(inner, steps, strict=True)) if 0 not in inner else 1
+    step = 1 + sum((size - 1) * step for size, step in zip(inner, steps, strict=False)) if 0 not in inner else 1
     for size in reversed(sizes[:lacking]):
         steps.insert(0, step)
         step *= max(size, 1)
-    return strides(*steps)
+    return steps
 
 
 def sizes_of(parameter: Parameter, shape: Any) -> tuple[int, ...]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console
 
-from diopi_test.cases.selection import MODELS, level_of_model
+from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.results.records import CaseRecord, ModelReport
-from diopi_test.traces.files import load_shipped_trace, model_names, shipped_calls
+from diopi_test.traces.files import load_shipped_trace, shipped_calls
 
 SUCCESSFUL = (Verdict.passed, Verdict.waived)
 
@@ -37,7 +37,7 @@ def model_reports(
     def verdict_of(case: CaseRecord) -> Verdict:
         return Verdict.passed if case.verdict in UNSUCCESSFUL and not counts(case) else case.verdict
 
-    names = [name for name in model_names() if level in (MODELS, level_of_model(name))]
+    names = LEVELS[level].models if level in LEVELS else ()
     ended = {(case.function, case.label): verdict_of(case) for case in cases} if names else {}
     reports = (_report(name, ended) for name in names)
     return tuple(report for report in reports if report.not_run < report.calls)

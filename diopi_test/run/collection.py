@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from diopi_proto.interface import prototypes
@@ -11,7 +12,7 @@ from diopi_test.baseline.descriptions import described_cases, described_function
 from diopi_test.baseline.level import StoredLevel, open_level_of_file
 from diopi_test.baseline.manifest import ListedCase
 from diopi_test.cases.case import CaseClass
-from diopi_test.cases.selection import classes_with_int32_indices, select_cases
+from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
 from diopi_test.execution.verdict import Outcome
 from diopi_test.results.records import CaseRecord
@@ -73,13 +74,30 @@ def demand_int32_indices(cases: Sequence[Collected], level: str) -> list[Collect
     def of_class(case: Collected) -> Collected:
         if case.case_class is not CaseClass.open:
             return case
-        classes = classes_with_int32_indices(case.function, level)
+        classes = _classes_with_int32_indices(case.function, level)
         demanded = classes.get(case.base or case.label)
         if demanded is None:
             return case
         return replace(case, case_class=CaseClass.callers if case.base else demanded)
 
     return [of_class(case) for case in cases]
+
+
+@cache
+def _classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseClass]:
+    """Return the required classes of cases that are open only because of int32 indices, by label.
+
+    Levels of networks' calls have no such cases. Levels that are not built in have none either.
+    """
+    if level not in LEVELS or LEVELS[level].models:
+        return {}
+    complete = "full" if level == "smoke" else level
+    requested = select_cases(function, complete, int32_indices=True)
+    return {
+        new.label: new.case_class
+        for old, new in zip(select_cases(function, complete), requested, strict=True)
+        if old.case_class is CaseClass.open and new.case_class.is_demanded
+    }
 
 
 def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:

@@ -28,7 +28,7 @@ from diopi_test.cases.arithmetic.values import (
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.elementwise import ROW, Elementwise, Operands, vary_argument
-from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
+from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
@@ -120,7 +120,12 @@ FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truth_values_or(True, fu
 PRODUCTS = (
     *ROW.variants(FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
     ROW.with_domains(FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
-    ROW.with_domains(for_both_operands(factors(2)), "without-overflow", {"other": WIDE_FACTOR}, WIDE_INTEGERS),
+    ROW.with_domains(
+        for_both_operands(integers_without_overflow(factors=2)),
+        "without-overflow",
+        {"other": WIDE_FACTOR},
+        [Dtype.int32, Dtype.int64],
+    ),
     ROW.with_domains(FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
     ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True).to_dtype(F32),
 )
@@ -157,7 +162,12 @@ THREE_OF_ANY: Mapping[str, Domain] = {name: by_kind(domain, full_range) for name
 SUMS_OF_PRODUCTS = (
     *(shapes.with_domains(THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
     *ROW.variants(THREE_OF_ANY, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
-    ROW.with_domains(dict.fromkeys(THREE, factors(2, terms=4)), "without-overflow", {"value": 3}, WIDE_INTEGERS),
+    ROW.with_domains(
+        dict.fromkeys(THREE, integers_without_overflow(factors=2, terms=4)),
+        "without-overflow",
+        {"value": 3},
+        [Dtype.int32, Dtype.int64],
+    ),
     ROW.with_domains(THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
     CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
     CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),

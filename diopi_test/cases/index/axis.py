@@ -11,7 +11,7 @@ import numpy as np
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, cases_for
-from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
+from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
     ALIKE,
@@ -37,36 +37,36 @@ from diopi_test.cases.template import (
     register,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, distinct_positions, literal, random_positions
+from diopi_test.cases.tensors import literal, positions
 
 # By an index tensor
 
 SLICES: Mapping[str, IndexedAxis] = {
-    "rows": IndexedAxis((5, 3), 0, random_positions(4, below=5)),
-    "first-of-4": IndexedAxis((7, 2, 3, 2), -4, random_positions(4, below=7)),
-    "cube": IndexedAxis((4, 4, 4), 1, random_positions(4, below=4)),
-    "cube-first": IndexedAxis((4, 4, 4), 0, random_positions(4, below=4)),
-    "third-of-5": IndexedAxis((2, 1, 5, 2, 3), 2, random_positions(3, below=5)),
-    "last-of-3": IndexedAxis((2, 3, 4), 2, random_positions(7, below=4, layout=strided)),
+    "rows": IndexedAxis((5, 3), 0, positions(4, below=5)),
+    "first-of-4": IndexedAxis((7, 2, 3, 2), -4, positions(4, below=7)),
+    "cube": IndexedAxis((4, 4, 4), 1, positions(4, below=4)),
+    "cube-first": IndexedAxis((4, 4, 4), 0, positions(4, below=4)),
+    "third-of-5": IndexedAxis((2, 1, 5, 2, 3), 2, positions(3, below=5)),
+    "last-of-3": IndexedAxis((2, 3, 4), 2, positions(7, below=4, layout=strided)),
     "reversed": IndexedAxis((6, 2), 0, literal(range(5, -1, -1))),
     "all-the-same": IndexedAxis((4, 3), 1, literal([2, 2, 2])),
     "number": IndexedAxis((4, 3), 0, literal(2)),
     "number-of-columns": IndexedAxis((4, 3), -1, literal(1, Dtype.int32)),
     "of-number": IndexedAxis((), 0, literal([0])),
     "number-of-number": IndexedAxis((), -1, literal(0)),
-    "no-indices": IndexedAxis((4, 3), 1, random_positions(0, below=3)),
-    "no-rows": IndexedAxis((0, 3), 1, random_positions(2, below=3)),
-    "vector": IndexedAxis((6,), 0, random_positions(4, below=6)),
-    "length-one": IndexedAxis((3, 1, 2), 1, random_positions(3, below=1)),
-    "wide": IndexedAxis((3, 1030), 0, random_positions(4, below=3)),
-    "long": IndexedAxis((1031,), -1, random_positions(515, below=1031)),
+    "no-indices": IndexedAxis((4, 3), 1, positions(0, below=3)),
+    "no-rows": IndexedAxis((0, 3), 1, positions(2, below=3)),
+    "vector": IndexedAxis((6,), 0, positions(4, below=6)),
+    "length-one": IndexedAxis((3, 1, 2), 1, positions(3, below=1)),
+    "wide": IndexedAxis((3, 1030), 0, positions(4, below=3)),
+    "long": IndexedAxis((1031,), -1, positions(515, below=1031)),
 }
 """The shapes, axes and indices of selected slices by label."""
 
-COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, random_positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
+COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
 INNER = CaseTemplate(
     "inner",
-    IndexedAxis((3, 4, 5), -2, random_positions(6, below=4, dtype=Dtype.int32)),
+    IndexedAxis((3, 4, 5), -2, positions(6, below=4, dtype=Dtype.int32)),
     layout=strided,
     dtypes=DtypeSelection.all,
 )
@@ -75,14 +75,14 @@ INDEX_SELECT = (
     COLUMNS,
     INNER.replace(result_layout=transposed),
     *CaseTemplate.cycle_layouts(sized_templates(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
-    CaseTemplate("expanded", IndexedAxis((4, 3), 1, random_positions(5, below=3)), layout=expanded),
+    CaseTemplate("expanded", IndexedAxis((4, 3), 1, positions(5, below=3)), layout=expanded),
 )
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
     INNER.replace(result_layout=strided),
     *CaseTemplate.cycle_layouts(sized_templates(SLICES), *ALIKE),
-    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, random_positions(67, below=6)), IndexedAxis((2, 3), 1, OFTEN)),
+    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, below=6)), IndexedAxis((2, 3), 1, OFTEN)),
 )
 
 INDEX_FILL = (
@@ -92,23 +92,23 @@ INDEX_FILL = (
     CaseTemplate("negative", IndexedAxis((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
         "long",
-        IndexedAxis((1031,), 0, random_positions(300, below=1031, low=-1031)),
+        IndexedAxis((1031,), 0, positions(300, below=1031, low=-1031)),
         dtypes=DtypeSelection.one_per_size,
     ),
 )
 
 
 LARGE_SELECTIONS = [
-    CaseTemplate(label, IndexedAxis(shape, axis, random_positions(number, below=shape[axis])), **fields)
+    CaseTemplate(label, IndexedAxis(shape, axis, positions(number, below=shape[axis])), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
 HUGE_SELECTION = CaseTemplate(
-    "huge", IndexedAxis((70_001, 3), 0, random_positions(257, below=70_001)), layout=strides(7_703, 1), large=True
+    "huge", IndexedAxis((70_001, 3), 0, positions(257, below=70_001)), layout=strides(7_703, 1), large=True
 )
 """Rows so far apart that they span more than 2^31 bytes."""
 
 LARGE_FILLS = [
-    CaseTemplate(label, IndexedAxis(shape, axis, distinct_positions(number // 3, below=shape[axis])), **fields)
+    CaseTemplate(label, IndexedAxis(shape, axis, positions(number // 3, below=shape[axis], distinct_along=0)), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
 
@@ -121,7 +121,7 @@ def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappin
     return {
         "grad": tensor(*slices.tolist(), layout=template.layout),
         "input_sizes": shape,
-        "input": arbitrary(*shape, layout=template.layout),
+        "input": tensor(*shape, domain=any_value, layout=template.layout),
         "dim": dim,
         "index": index,
     }
@@ -129,7 +129,7 @@ def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappin
 
 def select_three_positions(shape: Shape, axis: int) -> IndexedAxis:
     """Return sizes that select three random positions along the axis."""
-    return IndexedAxis(shape, axis, random_positions(3, below=shape[axis]))
+    return IndexedAxis(shape, axis, positions(3, below=shape[axis]))
 
 
 SINGLE_ELEMENT = {"of-number|length-one": ONE_PLACE_REASON}
@@ -254,12 +254,12 @@ def derive_with_numbers(*names: str) -> Derive[AxisPart]:
 
     def arguments(template: CaseTemplate[AxisPart], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
-        small = arbitrary(*sizes.selected_shape, layout=template.layout)
+        small = tensor(*sizes.selected_shape, domain=any_value, layout=template.layout)
         return {
             "grad_output": small,
             "src": small,
             "input_sizes": sizes.shape,
-            "input": arbitrary(*sizes.shape, layout=template.layout),
+            "input": tensor(*sizes.shape, domain=any_value, layout=template.layout),
             **dict(zip(names, (sizes.axis, *sizes.numbers), strict=True)),
         }
 
@@ -298,7 +298,7 @@ register(
     templates=(
         *last_but_one([*SELECT, *converted_templates(COLUMN)]),
         LARGE_COLUMN,
-        HALF_SLICE.replace(arguments={"src": arbitrary(263, 67, layout=strides(4099, 3))}),
+        HALF_SLICE.replace(arguments={"src": tensor(263, 67, domain=any_value, layout=strides(4099, 3))}),
     ),
     derive=by_index_number,
     non_discriminating=ALL_OF_IT_REASONS,

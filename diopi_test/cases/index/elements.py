@@ -9,8 +9,8 @@ from typing import Any, Unpack
 from diopi_proto.dtypes import category, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.domains import Domain, choice, full_range, normal
-from diopi_test.cases.exact_integers import WIDE_INTEGERS, summands
+from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
+from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
     INEXACT,
@@ -39,39 +39,39 @@ from diopi_test.cases.template import (
     register,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, distinct_positions, literal, random_positions
+from diopi_test.cases.tensors import literal, positions
 
 I32 = Dtype.int32
 
 GATHERS: Mapping[str, IndexedAxis] = {
-    "rows": IndexedAxis((4, 3), 0, random_positions(4, 3, below=4)),
-    "longer": IndexedAxis((3, 4), 1, random_positions(3, 9, below=4)),
-    "shorter": IndexedAxis((3, 4), 1, random_positions(3, 2, below=4)),
-    "smaller": IndexedAxis((4, 5, 3), 1, random_positions(2, 3, 2, below=5)),
-    "first-axis": IndexedAxis((4, 3, 2), 0, random_positions(6, 2, 1, below=4, layout=transposed)),
-    "last-of-4": IndexedAxis((2, 3, 2, 5), -1, random_positions(2, 2, 2, 3, below=5)),
-    "first-of-4": IndexedAxis((5, 2, 3, 2), -4, random_positions(4, 2, 3, 2, below=5, layout=strided)),
-    "rank-5": IndexedAxis((2, 1, 3, 2, 3), 2, random_positions(2, 1, 5, 2, 3, below=3)),
-    "cube": IndexedAxis((4, 4, 4), 1, random_positions(4, 4, 4, below=4)),
-    "cube-first": IndexedAxis((4, 4, 4), -3, random_positions(4, 4, 4, below=4)),
-    "vector": IndexedAxis((6,), 0, random_positions(9, below=6)),
+    "rows": IndexedAxis((4, 3), 0, positions(4, 3, below=4)),
+    "longer": IndexedAxis((3, 4), 1, positions(3, 9, below=4)),
+    "shorter": IndexedAxis((3, 4), 1, positions(3, 2, below=4)),
+    "smaller": IndexedAxis((4, 5, 3), 1, positions(2, 3, 2, below=5)),
+    "first-axis": IndexedAxis((4, 3, 2), 0, positions(6, 2, 1, below=4, layout=transposed)),
+    "last-of-4": IndexedAxis((2, 3, 2, 5), -1, positions(2, 2, 2, 3, below=5)),
+    "first-of-4": IndexedAxis((5, 2, 3, 2), -4, positions(4, 2, 3, 2, below=5, layout=strided)),
+    "rank-5": IndexedAxis((2, 1, 3, 2, 3), 2, positions(2, 1, 5, 2, 3, below=3)),
+    "cube": IndexedAxis((4, 4, 4), 1, positions(4, 4, 4, below=4)),
+    "cube-first": IndexedAxis((4, 4, 4), -3, positions(4, 4, 4, below=4)),
+    "vector": IndexedAxis((6,), 0, positions(9, below=6)),
     "of-number": IndexedAxis((), 0, literal([0])),
     "number-of-number": IndexedAxis((), -1, literal(0)),
     "number-in-vector": IndexedAxis((1,), 0, literal(0)),
-    "no-indices": IndexedAxis((4, 3), 1, random_positions(4, 0, below=3)),
-    "no-indices-of-other-rank": IndexedAxis((4, 3), 1, random_positions(0, below=3)),
-    "no-elements": IndexedAxis((0, 3), 1, random_positions(0, 2, below=3)),
-    "int32": IndexedAxis((3, 4), -2, random_positions(5, 4, below=3, dtype=I32)),
-    "wide": IndexedAxis((3, 1030), 0, random_positions(4, 1027, below=3)),
-    "long": IndexedAxis((8, 130), 1, random_positions(8, 130, below=130)),
+    "no-indices": IndexedAxis((4, 3), 1, positions(4, 0, below=3)),
+    "no-indices-of-other-rank": IndexedAxis((4, 3), 1, positions(0, below=3)),
+    "no-elements": IndexedAxis((0, 3), 1, positions(0, 2, below=3)),
+    "int32": IndexedAxis((3, 4), -2, positions(5, 4, below=3, dtype=I32)),
+    "wide": IndexedAxis((3, 1030), 0, positions(4, 1027, below=3)),
+    "long": IndexedAxis((8, 130), 1, positions(8, 130, below=130)),
 }
 """The shapes, axes and indices of gathered elements by label."""
 
 COMMON = (
-    CaseTemplate("columns", IndexedAxis((4, 6), 1, random_positions(4, 5, below=6)), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(4, 5, below=6)), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "inner",
-        IndexedAxis((3, 4, 5), -2, random_positions(3, 6, 4, below=4, dtype=I32, layout=transposed)),
+        IndexedAxis((3, 4, 5), -2, positions(3, 6, 4, below=4, dtype=I32, layout=transposed)),
         layout=transposed,
         result_layout=strided,
         dtypes=DtypeSelection.all,
@@ -81,15 +81,13 @@ COMMON = (
 
 GATHER = (*COMMON, *CaseTemplate.cycle_layouts(sized_templates(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
 
-SEVERAL = IndexedAxis((3, 2), 1, random_positions(3, 70, below=2))
+SEVERAL = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
 """An index that names each element many times."""
 
 GATHER_BACKWARD = (
     *COMMON,
     *CaseTemplate.cycle_layouts(sized_templates(GATHERS), *UNLIKE),
-    *sum_templates(
-        "grad_output", IndexedAxis((3, 6), 1, random_positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)
-    ),
+    *sum_templates("grad_output", IndexedAxis((3, 6), 1, positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)),
     CaseTemplate("often", SEVERAL, dtypes=floating),
     CaseTemplate("wrap", SEVERAL, {}, domains={"grad_output": full_range}, dtypes=integer),
     CaseTemplate("neighbours", SEVERAL, {}, domains={"grad_output": NEIGHBOURS}, dtypes=(Dtype.int64,)),
@@ -99,7 +97,7 @@ GATHER_BACKWARD = (
 LARGE_GATHERS = [
     CaseTemplate(
         label,
-        IndexedAxis(shape, axis, random_positions(*replace_length(shape, axis, number), below=shape[axis])),
+        IndexedAxis(shape, axis, positions(*replace_length(shape, axis, number), below=shape[axis])),
         **fields,
     )
     for label, shape, axis, number, fields in LARGE_AXES
@@ -111,7 +109,7 @@ def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappi
     sizes = template.sizes
     return {
         "grad_output": tensor(*sizes.index.shape, layout=template.layout),
-        "input": arbitrary(*sizes.shape, layout=template.layout),
+        "input": tensor(*sizes.shape, domain=any_value, layout=template.layout),
         "dim": sizes.axis,
         "index": sizes.index,
     }
@@ -119,7 +117,7 @@ def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappi
 
 def gather_along(shape: Shape, axis: int) -> IndexedAxis:
     """Return sizes that gather random positions along the axis, as many as the shape has elements."""
-    return IndexedAxis(shape, axis, random_positions(*shape, below=shape[axis]))
+    return IndexedAxis(shape, axis, positions(*shape, below=shape[axis]))
 
 
 GATHERED_ALIKE = {"of-number|number-in-vector": ONE_PLACE_REASON}
@@ -152,40 +150,40 @@ class ScatteredAxis(IndexedAxis):
 def distinct_index(shape: Shape, axis: int, length: int) -> TensorSpec:
     """Return up to `length` positions in every slice along the axis, without repetitions."""
     index_shape = replace_length(shape, axis, min(length, shape[axis]))
-    return distinct_positions(*index_shape, below=shape[axis], axis=axis)
+    return positions(*index_shape, below=shape[axis], distinct_along=axis)
 
 
 SCATTERS: Mapping[str, ScatteredAxis] = {
-    "rows": ScatteredAxis((5, 3), 0, distinct_positions(4, 3, below=5), (4, 3)),
-    "larger-source": ScatteredAxis((5, 4), 0, distinct_positions(2, 3, below=5), (4, 6)),
-    "smaller": ScatteredAxis((4, 5, 3), 1, distinct_positions(2, 3, 2, below=5, axis=1, layout=transposed), (2, 3, 2)),
-    "last-of-4": ScatteredAxis((2, 3, 2, 5), -1, distinct_positions(2, 2, 2, 3, below=5, axis=3), (2, 3, 2, 4)),
-    "rank-5": ScatteredAxis((2, 1, 5, 2, 3), 2, distinct_positions(2, 1, 3, 2, 3, below=5, axis=2), (2, 1, 3, 2, 3)),
-    "cube": ScatteredAxis((4, 4, 4), 1, distinct_positions(4, 4, 4, below=4, axis=1), (4, 4, 4)),
-    "cube-first": ScatteredAxis((4, 4, 4), 0, distinct_positions(3, 4, 4, below=4), (4, 4, 4)),
-    "vector": ScatteredAxis((6,), 0, distinct_positions(4, below=6, layout=strided), (4,)),
+    "rows": ScatteredAxis((5, 3), 0, positions(4, 3, below=5, distinct_along=0), (4, 3)),
+    "larger-source": ScatteredAxis((5, 4), 0, positions(2, 3, below=5, distinct_along=0), (4, 6)),
+    "smaller": ScatteredAxis((4, 5, 3), 1, positions(2, 3, 2, below=5, distinct_along=1, layout=transposed), (2, 3, 2)),
+    "last-of-4": ScatteredAxis((2, 3, 2, 5), -1, positions(2, 2, 2, 3, below=5, distinct_along=3), (2, 3, 2, 4)),
+    "rank-5": ScatteredAxis((2, 1, 5, 2, 3), 2, positions(2, 1, 3, 2, 3, below=5, distinct_along=2), (2, 1, 3, 2, 3)),
+    "cube": ScatteredAxis((4, 4, 4), 1, positions(4, 4, 4, below=4, distinct_along=1), (4, 4, 4)),
+    "cube-first": ScatteredAxis((4, 4, 4), 0, positions(3, 4, 4, below=4, distinct_along=0), (4, 4, 4)),
+    "vector": ScatteredAxis((6,), 0, positions(4, below=6, distinct_along=0, layout=strided), (4,)),
     "of-number": ScatteredAxis((), 0, literal([0]), (1,)),
     "number-of-number": ScatteredAxis((), -1, literal(0), ()),
     "number-of-vector": ScatteredAxis((1,), 0, literal(0), ()),
-    "no-indices": ScatteredAxis((4, 3), 1, random_positions(4, 0, below=3), (4, 2)),
-    "no-indices-of-other-rank": ScatteredAxis((4, 3), 1, random_positions(0, below=3), (2, 3)),
-    "no-elements": ScatteredAxis((0, 3), 1, random_positions(0, 2, below=3), (0, 2)),
-    "int32": ScatteredAxis((3, 4), -2, distinct_positions(2, 4, below=3, dtype=I32), (2, 4)),
-    "all": ScatteredAxis((2, 7), 1, distinct_positions(2, 7, below=7, axis=1), (2, 7)),
-    "long": ScatteredAxis((4, 260), 1, distinct_positions(4, 200, below=260, axis=1), (4, 200)),
+    "no-indices": ScatteredAxis((4, 3), 1, positions(4, 0, below=3), (4, 2)),
+    "no-indices-of-other-rank": ScatteredAxis((4, 3), 1, positions(0, below=3), (2, 3)),
+    "no-elements": ScatteredAxis((0, 3), 1, positions(0, 2, below=3), (0, 2)),
+    "int32": ScatteredAxis((3, 4), -2, positions(2, 4, below=3, distinct_along=0, dtype=I32), (2, 4)),
+    "all": ScatteredAxis((2, 7), 1, positions(2, 7, below=7, distinct_along=1), (2, 7)),
+    "long": ScatteredAxis((4, 260), 1, positions(4, 200, below=260, distinct_along=1), (4, 200)),
 }
 """Sizes in which no position occurs twice."""
 
-ONCE = ScatteredAxis((4, 6), 1, distinct_positions(4, 3, below=6, axis=1), (4, 5))
+ONCE = ScatteredAxis((4, 6), 1, positions(4, 3, below=6, distinct_along=1), (4, 5))
 """Positions that are written at most once."""
 
-REPEATED = ScatteredAxis((3, 9), 1, random_positions(3, 7, below=9), (3, 8))
+REPEATED = ScatteredAxis((3, 9), 1, positions(3, 7, below=9), (3, 8))
 """Positions of which some are written several times."""
 
-SUMMED = ScatteredAxis((3, 17), 1, random_positions(3, 67, below=17), (4, 70))
+SUMMED = ScatteredAxis((3, 17), 1, positions(3, 67, below=17), (4, 70))
 """Positions to which many elements are added."""
 
-INNER = ScatteredAxis((2, 3, 4), -2, random_positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
+INNER = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
 """Positions along an inner axis."""
 
 LARGE_SCATTERS = [
@@ -227,7 +225,9 @@ SCATTER = (
     scatter_template("add-exact", SUMMED, "add", SUMMANDS, dtypes=INEXACT, exact=True),
     scatter_template("multiply-exact", SUMMED, "multiply", choice([1, -1, 2, 0.5]), dtypes=INEXACT, exact=True),
     scatter_template("add-long-sum", ScatteredAxis((3,), 0, OFTEN, (1100,)), "add", POSITIVE, dtypes=half),
-    scatter_template("add-without-overflow", REPEATED, "add", summands(8), dtypes=WIDE_INTEGERS),
+    scatter_template(
+        "add-without-overflow", REPEATED, "add", integers_without_overflow(terms=8), dtypes=(I32, Dtype.int64)
+    ),
     scatter_template("add-wrap", REPEATED, "add", full_range, dtypes=(Dtype.uint8, Dtype.int64)),
     scatter_template("multiply-wrap", REPEATED, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
     *(
@@ -256,9 +256,9 @@ def scatter_arguments(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Ma
     number = -2.0 if template.exact else -1.375
     is_product = template.argument("reduce") == "multiply"
     return {
-        "input": arbitrary(*sizes.shape, layout=template.layout),
+        "input": tensor(*sizes.shape, domain=any_value, layout=template.layout),
         "dim": sizes.axis,
-        "src": arbitrary(*sizes.source, layout=template.layout),
+        "src": tensor(*sizes.source, domain=any_value, layout=template.layout),
         "value": (not is_product, 3, number, number)[category(dtype)],
         "index": sizes.index,
     }
@@ -270,7 +270,7 @@ WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE_REASON, "all|cube$": "eve
 def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:
     """Return sizes that write one position in each slice along the axis."""
     source = replace_length(shape, axis % len(shape), 1)
-    return ScatteredAxis(shape, axis, random_positions(*source, below=shape[axis]), source)
+    return ScatteredAxis(shape, axis, positions(*source, below=shape[axis]), source)
 
 
 def scatter_templates(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[CaseTemplate[ScatteredAxis]]:

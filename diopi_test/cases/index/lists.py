@@ -31,14 +31,7 @@ from diopi_test.cases.index.common import (
 )
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
-from diopi_test.cases.tensors import (
-    arbitrary,
-    constant_mask,
-    distinct_positions,
-    literal,
-    periodic_mask,
-    random_positions,
-)
+from diopi_test.cases.tensors import literal, mask, positions
 
 Indices = list[TensorSpec | None]
 
@@ -70,52 +63,48 @@ class IndexedElements:
 
 
 INDEXING: Mapping[str, IndexedElements] = {
-    "pair": IndexedElements((4, 5, 2), [random_positions(3, 1, below=4, low=-4), random_positions(4, below=5, low=-5)]),
-    "apart": IndexedElements((4, 3, 5), [random_positions(3, below=4), None, random_positions(3, below=5, low=-5)]),
-    "apart-broadcast": IndexedElements(
-        (4, 3, 5), [random_positions(2, 1, below=4), None, random_positions(3, below=5)]
-    ),
+    "pair": IndexedElements((4, 5, 2), [positions(3, 1, below=4, low=-4), positions(4, below=5, low=-5)]),
+    "apart": IndexedElements((4, 3, 5), [positions(3, below=4), None, positions(3, below=5, low=-5)]),
+    "apart-broadcast": IndexedElements((4, 3, 5), [positions(2, 1, below=4), None, positions(3, below=5)]),
     "inner-pair": IndexedElements(
         (2, 4, 5, 3),
-        [None, random_positions(2, 3, below=4), random_positions(3, below=5, dtype=Dtype.int32)],
+        [None, positions(2, 3, below=4), positions(3, below=5, dtype=Dtype.int32)],
     ),
-    "last-axis": IndexedElements((2, 3, 4), [None, None, random_positions(5, below=4, low=-4, layout=strided)]),
+    "last-axis": IndexedElements((2, 3, 4), [None, None, positions(5, below=4, low=-4, layout=strided)]),
     "three": IndexedElements(
         (3, 4, 2),
-        [random_positions(9, below=3), random_positions(9, below=4, low=-4), random_positions(1, below=2)],
+        [positions(9, below=3), positions(9, below=4, low=-4), positions(1, below=2)],
     ),
-    "matrix-of-indices": IndexedElements((6, 2), [random_positions(4, 3, below=6, low=-6, layout=transposed)]),
-    "number": IndexedElements((4, 3), [random_positions(below=4, low=-4)]),
-    "number-apart": IndexedElements((2, 3, 4), [random_positions(below=2), None, random_positions(2, below=4)]),
+    "matrix-of-indices": IndexedElements((6, 2), [positions(4, 3, below=6, low=-6, layout=transposed)]),
+    "number": IndexedElements((4, 3), [positions(below=4, low=-4)]),
+    "number-apart": IndexedElements((2, 3, 4), [positions(below=2), None, positions(2, below=4)]),
     "all-numbers": IndexedElements((2, 3), [literal(-1), literal(2)]),
-    "cube": IndexedElements((4, 4, 4), [random_positions(4, below=4), None, random_positions(4, below=4)]),
-    "no-indices": IndexedElements((4, 3), [random_positions(0, below=4)]),
-    "no-columns": IndexedElements((4, 0), [random_positions(2, below=4)]),
-    "rank-5": IndexedElements(
-        (2, 3, 2, 4, 2), [None, random_positions(4, below=3), None, random_positions(4, below=4)]
-    ),
-    "long": IndexedElements((257,), [random_positions(1031, below=257, low=-257)]),
-    "mask": IndexedElements((4, 5, 3), [periodic_mask(4, 5)]),
-    "mask-of-rows": IndexedElements((7, 3), [periodic_mask(7, period=2)]),
-    "mask-of-all": IndexedElements((3, 4), [periodic_mask(3, 4, layout=transposed)]),
-    "inner-mask": IndexedElements((3, 5, 2), [None, periodic_mask(5, period=2, layout=strided)]),
-    "mask-uint8": IndexedElements((4, 5), [periodic_mask(4, 5, period=2, dtype=Dtype.uint8)]),
-    "inner-mask-uint8": IndexedElements((3, 4, 2), [None, periodic_mask(4, period=2, dtype=Dtype.uint8)]),
+    "cube": IndexedElements((4, 4, 4), [positions(4, below=4), None, positions(4, below=4)]),
+    "no-indices": IndexedElements((4, 3), [positions(0, below=4)]),
+    "no-columns": IndexedElements((4, 0), [positions(2, below=4)]),
+    "rank-5": IndexedElements((2, 3, 2, 4, 2), [None, positions(4, below=3), None, positions(4, below=4)]),
+    "long": IndexedElements((257,), [positions(1031, below=257, low=-257)]),
+    "mask": IndexedElements((4, 5, 3), [mask(4, 5)]),
+    "mask-of-rows": IndexedElements((7, 3), [mask(7, period=2)]),
+    "mask-of-all": IndexedElements((3, 4), [mask(3, 4, layout=transposed)]),
+    "inner-mask": IndexedElements((3, 5, 2), [None, mask(5, period=2, layout=strided)]),
+    "mask-uint8": IndexedElements((4, 5), [mask(4, 5, period=2, dtype=Dtype.uint8)]),
+    "inner-mask-uint8": IndexedElements((3, 4, 2), [None, mask(4, period=2, dtype=Dtype.uint8)]),
     "mask-and-index": IndexedElements(
-        (2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), random_positions(3, below=4, low=-4)]
+        (2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), positions(3, below=4, low=-4)]
     ),
     "mask-index-apart": IndexedElements((4, 3, 5), [literal([1, 0, 1, 1], Dtype.bool), None, literal([-2])]),
-    "mask-true": IndexedElements((3, 2), [constant_mask(True, 3)]),
-    "mask-false": IndexedElements((3, 2), [constant_mask(False, 3, 2)]),
+    "mask-true": IndexedElements((3, 2), [mask(3, fill=True)]),
+    "mask-false": IndexedElements((3, 2), [mask(3, 2, fill=False)]),
 }
 """The shapes and lists of indices by label."""
 
-ROWS = CaseTemplate("rows", IndexedElements((5, 4), [random_positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
+ROWS = CaseTemplate("rows", IndexedElements((5, 4), [positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
 """The template that selects rows."""
 
 MIDDLE = CaseTemplate(
     "middle",
-    IndexedElements((3, 4, 5), [None, random_positions(2, 3, below=4, dtype=Dtype.int32), None]),
+    IndexedElements((3, 4, 5), [None, positions(2, 3, below=4, dtype=Dtype.int32), None]),
     layout=transposed,
     dtypes=DtypeSelection.all,
 )
@@ -135,13 +124,16 @@ INDEX = (
 )
 
 
-LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [random_positions(32_005, below=32_003)]), large=True)
-FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [random_positions(263, below=131)]), **FAR_APART)
+LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [positions(32_005, below=32_003)]), large=True)
+FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, below=131)]), **FAR_APART)
 
 
 def index_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndex` from the sizes of a template."""
-    return {"input": arbitrary(*template.sizes.shape, layout=template.layout), "indices": template.sizes.indices}
+    return {
+        "input": tensor(*template.sizes.shape, domain=any_value, layout=template.layout),
+        "indices": template.sizes.indices,
+    }
 
 
 register("diopiIndex", templates=(*INDEX, LARGE_ROWS, FAR_ROWS), derive=index_arguments)
@@ -153,12 +145,12 @@ INDEX_BACKWARD = (
     *CaseTemplate.cycle_layouts(sized_templates(INDEXING), *ALIKE),
     *sum_templates(
         "grad_output",
-        IndexedElements((6, 5), [random_positions(67, below=6)]),
+        IndexedElements((6, 5), [positions(67, below=6)]),
         IndexedElements((3, 2), [OFTEN]),
         floating,
     ),
     LARGE_ROWS,
-    CaseTemplate("crowded", IndexedElements((131, 67), [random_positions(1031, below=131)]), **LARGE_HALF),
+    CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, below=131)]), **LARGE_HALF),
 )
 
 
@@ -185,16 +177,16 @@ PUT: Mapping[str, Any] = {"accumulate": False}
 ADD: Mapping[str, Any] = {"accumulate": True}
 """The attribute that adds to elements."""
 
-ONCE: Indices = [distinct_positions(4, below=6)]
+ONCE: Indices = [positions(4, below=6, distinct_along=0)]
 """Rows that are written at most once."""
 
-REPEATED: Indices = [random_positions(9, below=4, low=-4)]
+REPEATED: Indices = [positions(9, below=4, low=-4)]
 """Rows of which some are written several times."""
 
-NINE_OF_THREE: Indices = [random_positions(9, below=3)]
+NINE_OF_THREE: Indices = [positions(9, below=3)]
 """Nine rows, of which at most three are different."""
 
-COLUMNS: Indices = [None, distinct_positions(3, below=5)]
+COLUMNS: Indices = [None, positions(3, below=5, distinct_along=0)]
 """Columns that are written at most once."""
 
 
@@ -211,13 +203,13 @@ INDEX_PUT = (
     ),
     CaseTemplate(
         "put-int32",
-        IndexedElements((4, 5), [None, distinct_positions(3, below=5, dtype=Dtype.int32)]),
+        IndexedElements((4, 5), [None, positions(3, below=5, distinct_along=0, dtype=Dtype.int32)]),
         PUT,
         **same_layout(transposed),
     ),
     CaseTemplate(
         "any-of-several",
-        IndexedElements((9, 3), [random_positions(7, below=9, low=-9)]),
+        IndexedElements((9, 3), [positions(7, below=9, low=-9)]),
         PUT,
         dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64),
     ),
@@ -230,7 +222,7 @@ INDEX_PUT = (
     ),
     CaseTemplate(
         "exact",
-        IndexedElements((6, 5), [random_positions(67, below=6)]),
+        IndexedElements((6, 5), [positions(67, below=6)]),
         ADD,
         domains=input_and_values(SUMMANDS),
         dtypes=INEXACT,
@@ -266,14 +258,16 @@ INDEX_PUT = (
         *ALIKE,
     ),
     CaseTemplate("one-for-all", IndexedElements((4, 5), COLUMNS, ()), PUT),
-    CaseTemplate("one-of-vector-for-all", IndexedElements((4, 5), [periodic_mask(4, 5)], (1,)), PUT),
+    CaseTemplate("one-of-vector-for-all", IndexedElements((4, 5), [mask(4, 5)], (1,)), PUT),
     CaseTemplate("row-for-all", IndexedElements((6, 3), ONCE, (3,)), PUT),
     CaseTemplate("column-for-all", IndexedElements((6, 3), ONCE, (4, 1)), PUT),
     CaseTemplate("add-one-for-all", IndexedElements((4, 3), REPEATED, ()), ADD),
-    CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [periodic_mask(4, 5)], (3,)), ADD),
+    CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [mask(4, 5)], (3,)), ADD),
     CaseTemplate("add-row-for-all", IndexedElements((4, 3), REPEATED, (3,)), ADD),
-    CaseTemplate("rows", IndexedElements((32_003, 3), [distinct_positions(4097, below=32_003)]), PUT, large=True),
-    CaseTemplate("half", IndexedElements((131, 517), [distinct_positions(67, below=131)]), PUT, **LARGE_HALF),
+    CaseTemplate(
+        "rows", IndexedElements((32_003, 3), [positions(4097, below=32_003, distinct_along=0)]), PUT, large=True
+    ),
+    CaseTemplate("half", IndexedElements((131, 517), [positions(67, below=131, distinct_along=0)]), PUT, **LARGE_HALF),
 )
 
 

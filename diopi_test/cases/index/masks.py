@@ -38,7 +38,7 @@ from diopi_test.cases.template import (
     same_layout,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, constant_mask, derive_single_tensor, literal, periodic_mask
+from diopi_test.cases.tensors import derive_single_tensor, literal, mask
 
 
 @dataclass(frozen=True)
@@ -63,47 +63,47 @@ class MaskedElements:
 
 
 FITTING: Mapping[str, MaskedElements] = {
-    "row": MaskedElements((4, 6), periodic_mask(6, period=2)),
-    "column": MaskedElements((4, 6), periodic_mask(4, 1, period=2)),
-    "number": MaskedElements((3, 4), constant_mask(True)),
-    "of-number": MaskedElements((), constant_mask(True)),
-    "of-number-false": MaskedElements((), constant_mask(False)),
-    "false": MaskedElements((3, 4), constant_mask(False, 3, 4)),
-    "true": MaskedElements((3, 4), constant_mask(True, 3, 4)),
-    "empty": MaskedElements((0, 3), constant_mask(True, 0, 3)),
-    "empty-by-row": MaskedElements((0, 3), constant_mask(True, 3)),
-    "strided-mask": MaskedElements((5, 3), periodic_mask(5, 3, layout=strided)),
-    "transposed-mask": MaskedElements((5, 3), periodic_mask(5, 3, layout=transposed)),
-    "inner": MaskedElements((3, 4, 2), periodic_mask(4, 1, period=2)),
-    "rank-5": MaskedElements((2, 1, 3, 2, 2), periodic_mask(2, 1, 3, 2, 2)),
-    "long": MaskedElements((1031,), periodic_mask(1031)),
+    "row": MaskedElements((4, 6), mask(6, period=2)),
+    "column": MaskedElements((4, 6), mask(4, 1, period=2)),
+    "number": MaskedElements((3, 4), mask(fill=True)),
+    "of-number": MaskedElements((), mask(fill=True)),
+    "of-number-false": MaskedElements((), mask(fill=False)),
+    "false": MaskedElements((3, 4), mask(3, 4, fill=False)),
+    "true": MaskedElements((3, 4), mask(3, 4, fill=True)),
+    "empty": MaskedElements((0, 3), mask(0, 3, fill=True)),
+    "empty-by-row": MaskedElements((0, 3), mask(3, fill=True)),
+    "strided-mask": MaskedElements((5, 3), mask(5, 3, layout=strided)),
+    "transposed-mask": MaskedElements((5, 3), mask(5, 3, layout=transposed)),
+    "inner": MaskedElements((3, 4, 2), mask(4, 1, period=2)),
+    "rank-5": MaskedElements((2, 1, 3, 2, 2), mask(2, 1, 3, 2, 2)),
+    "long": MaskedElements((1031,), mask(1031)),
     "irregular": MaskedElements((4099,), literal(np.arange(4099) ** 2 % 101 < 40, Dtype.bool)),
 }
 """Masks that are broadcast to the shape of the input."""
 
 SPREADING: Mapping[str, MaskedElements] = {
-    "input-row": MaskedElements((3,), periodic_mask(4, 3, period=2)),
-    "input-column": MaskedElements((4, 1), periodic_mask(4, 3, period=2)),
-    "input-number": MaskedElements((), periodic_mask(2, 3, period=2)),
-    "outer": MaskedElements((4, 1), periodic_mask(1, 5, period=2)),
-    "to-no-rows": MaskedElements((3,), constant_mask(True, 0, 3)),
+    "input-row": MaskedElements((3,), mask(4, 3, period=2)),
+    "input-column": MaskedElements((4, 1), mask(4, 3, period=2)),
+    "input-number": MaskedElements((), mask(2, 3, period=2)),
+    "outer": MaskedElements((4, 1), mask(1, 5, period=2)),
+    "to-no-rows": MaskedElements((3,), mask(0, 3, fill=True)),
 }
 """Masks along which the input is broadcast."""
 
 UNMASKED = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
 """The reasons why constant masks do not discriminate, by label."""
 
-PLAIN = MaskedElements((4, 6), periodic_mask(4, 6))
+PLAIN = MaskedElements((4, 6), mask(4, 6))
 """A matrix and a mask of the same shape."""
 
-HALF = periodic_mask(4, 5, period=2)
+HALF = mask(4, 5, period=2)
 """A mask that is true for every second element."""
 
 MASKED = (
     CaseTemplate("plain", PLAIN, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "cube",
-        MaskedElements((3, 4, 2), periodic_mask(3, 4, 2, period=2, layout=strided)),
+        MaskedElements((3, 4, 2), mask(3, 4, 2, period=2, layout=strided)),
         layout=transposed,
         result_layout=strided,
         dtypes=DtypeSelection.all,
@@ -118,7 +118,7 @@ MASKED = (
 )
 
 
-PLANE = MaskedElements((263, 257), periodic_mask(263, 257))
+PLANE = MaskedElements((263, 257), mask(263, 257))
 """A large matrix and a mask of the same shape."""
 
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
@@ -134,8 +134,10 @@ def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
             "grad_output": tensor(sizes.count, layout=template.layout),
             "input": tensor(*sizes.shape, domain=domain, layout=template.layout),
             "mask": sizes.mask,
-            "source": arbitrary(
-                *((sizes.count + 2,) if sizes.source is None else sizes.source), layout=template.layout
+            "source": tensor(
+                *((sizes.count + 2,) if sizes.source is None else sizes.source),
+                domain=any_value,
+                layout=template.layout,
             ),
         }
 
@@ -154,9 +156,9 @@ MASKED_SCATTER = (
     CaseTemplate("from-transposed-matrix", replace(PLAIN, source=(4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate("from-strided-cube", replace(PLAIN, source=(2, 3, 2)), layout=strided),
     CaseTemplate("from-number", MaskedElements((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
-    CaseTemplate("from-nothing", MaskedElements((2, 3), constant_mask(False, 2, 3), (0,))),
+    CaseTemplate("from-nothing", MaskedElements((2, 3), mask(2, 3, fill=False), (0,))),
     LARGE_PLANE,
-    LARGE_MASKED[1].replace(arguments={"source": arbitrary(PLANE.count + 2)}),
+    LARGE_MASKED[1].replace(arguments={"source": tensor(PLANE.count + 2, domain=any_value)}),
 )
 
 register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=derive_masked(), non_discriminating=UNMASKED)
@@ -187,7 +189,7 @@ MASKED_SELECT_BACKWARD = (
     *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=DtypeSelection.all) for label in ("input-row", "outer")),
     *sum_templates(
         "grad_output",
-        MaskedElements((3, 1, 5), periodic_mask(3, 67, 5, period=2)),
+        MaskedElements((3, 1, 5), mask(3, 67, 5, period=2)),
         MaskedElements((3,), _uneven_mask(1100)),
     ),
     CaseTemplate("equal-sum", MaskedElements((3,), _uneven_mask(4000)), domains={"grad_output": choice([0.1, 0.3])}),
@@ -236,7 +238,7 @@ class ChoiceSizes:
 
 
 MATRIX = ChoiceSizes(HALF, (4, 5), (4, 5))
-BYTES = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
+BYTES = mask(4, 5, period=2, dtype=Dtype.uint8)
 """A mask of bytes instead of truth values."""
 
 LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
@@ -245,7 +247,7 @@ WHERE_TEMPLATES = (
     CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "three-ways",
-        ChoiceSizes(periodic_mask(3, 1, period=2), (4, 1, 1), (2,)),
+        ChoiceSizes(mask(3, 1, period=2), (4, 1, 1), (2,)),
         layout=transposed,
         result_layout=strided,
         dtypes=DtypeSelection.all,
@@ -257,22 +259,18 @@ WHERE_TEMPLATES = (
         layout=strided,
         result_layout=transposed,
     ),
-    CaseTemplate("condition-row", ChoiceSizes(periodic_mask(5, period=2), (4, 5), (4, 5)), layout=strided),
+    CaseTemplate("condition-row", ChoiceSizes(mask(5, period=2), (4, 5), (4, 5)), layout=strided),
     CaseTemplate("number-input", ChoiceSizes(HALF, (), (4, 5))),
     CaseTemplate("number-other", ChoiceSizes(HALF, (4, 5), ())),
-    CaseTemplate("number-condition", ChoiceSizes(constant_mask(True), (3, 4), (3, 4))),
-    CaseTemplate("number-condition-false", ChoiceSizes(constant_mask(False), (3, 4), (3, 4))),
-    CaseTemplate("all-numbers", ChoiceSizes(constant_mask(False), (), ())),
-    CaseTemplate("all-true", ChoiceSizes(constant_mask(True, 3, 4), (3, 4), (4,))),
-    CaseTemplate("empty", ChoiceSizes(constant_mask(True, 0, 3), (0, 3), (3,))),
-    CaseTemplate(
-        "transposed", ChoiceSizes(periodic_mask(6, 4, layout=transposed), (6, 4), (6, 4)), **same_layout(transposed)
-    ),
+    CaseTemplate("number-condition", ChoiceSizes(mask(fill=True), (3, 4), (3, 4))),
+    CaseTemplate("number-condition-false", ChoiceSizes(mask(fill=False), (3, 4), (3, 4))),
+    CaseTemplate("all-numbers", ChoiceSizes(mask(fill=False), (), ())),
+    CaseTemplate("all-true", ChoiceSizes(mask(3, 4, fill=True), (3, 4), (4,))),
+    CaseTemplate("empty", ChoiceSizes(mask(0, 3, fill=True), (0, 3), (3,))),
+    CaseTemplate("transposed", ChoiceSizes(mask(6, 4, layout=transposed), (6, 4), (6, 4)), **same_layout(transposed)),
     CaseTemplate("expanded", MATRIX, layout=expanded),
-    CaseTemplate("rank-5", ChoiceSizes(periodic_mask(2, 1, 3, 1, 2, period=2), (2, 1, 1, 2, 2), (3, 2, 2))),
-    CaseTemplate(
-        "long", ChoiceSizes(periodic_mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size
-    ),
+    CaseTemplate("rank-5", ChoiceSizes(mask(2, 1, 3, 1, 2, period=2), (2, 1, 1, 2, 2), (3, 2, 2))),
+    CaseTemplate("long", ChoiceSizes(mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size),
     *(
         CaseTemplate(
             f"and-{second.name}", MATRIX, {"input": tensor(4, 5), "other": tensor(4, 5, dtype=second)}, dtypes=(first,)
@@ -280,7 +278,9 @@ WHERE_TEMPLATES = (
         for first, second in MIXED
     ),
     CaseTemplate("plane", LARGE_CHOICE, large=True),
-    CaseTemplate("half-far-apart", LARGE_CHOICE, {"other": arbitrary(263, 257, layout=strides(0, 1))}, **FAR_APART),
+    CaseTemplate(
+        "half-far-apart", LARGE_CHOICE, {"other": tensor(263, 257, domain=any_value, layout=strides(0, 1))}, **FAR_APART
+    ),
 )
 
 
@@ -289,8 +289,8 @@ def where_arguments(template: CaseTemplate[ChoiceSizes], dtype: Dtype) -> Mappin
     sizes = template.sizes
     return {
         "condition": sizes.condition,
-        "input": arbitrary(*sizes.input, layout=template.layout),
-        "other": arbitrary(*sizes.alternative, layout=template.layout),
+        "input": tensor(*sizes.input, domain=any_value, layout=template.layout),
+        "other": tensor(*sizes.alternative, domain=any_value, layout=template.layout),
     }
 
 

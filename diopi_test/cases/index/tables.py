@@ -14,7 +14,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.cases.domains import Domain, choice, integer_values
+from diopi_test.cases.domains import Domain, any_value, choice, integer_values
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.index.common import (
     FAR_APART,
@@ -38,7 +38,7 @@ from diopi_test.cases.template import (
     same_layout,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, derive_single_tensor, literal, random_positions
+from diopi_test.cases.tensors import derive_single_tensor, literal, positions
 
 I32 = Dtype.int32
 
@@ -71,7 +71,7 @@ UNUSED = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
 IN_POWERS = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
 """Every row occurs once, twice or four times."""
 
-VOCABULARY = IndexedTable((32_003, 13), random_positions(11, 509, below=32_003))
+VOCABULARY = IndexedTable((32_003, 13), positions(11, 509, below=32_003))
 """A large table."""
 
 SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
@@ -97,7 +97,7 @@ EMBEDDING = (
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
-    CaseTemplate("half-long", IndexedTable((4097, 67), random_positions(1031, below=4097)), **FAR_APART),
+    CaseTemplate("half-long", IndexedTable((4097, 67), positions(1031, below=4097)), **FAR_APART),
 )
 
 
@@ -120,7 +120,7 @@ EMBEDDING_BACKWARD = (
     CaseTemplate("exact-scaled", IN_POWERS, SCALED, domains={"grad": SUMMANDS}, dtypes=floating, exact=True),
     *sum_templates("grad", IndexedTable((6, 5), row_indices(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
-    CaseTemplate("crowded", IndexedTable((67, 67), random_positions(1031, below=67)), **LARGE_HALF),
+    CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, below=67)), **LARGE_HALF),
 )
 
 
@@ -128,7 +128,7 @@ def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapp
     """Derive the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` from the sizes of a template."""
     (rows, columns), indices = template.sizes.shape, template.sizes.indices
     return {
-        "weight": arbitrary(rows, columns, layout=template.layout),
+        "weight": tensor(rows, columns, domain=any_value, layout=template.layout),
         "grad": tensor(*indices.shape, columns, layout=template.layout),
         "indices": indices,
         "num_weights": rows,
@@ -193,7 +193,7 @@ RENORM = (
         renorm_template(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p)
         for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
     ),
-    renorm_template("vocabulary", 32_003, 3, random_positions(4099, below=32_003), 1.0, large=True),
+    renorm_template("vocabulary", 32_003, 3, positions(4099, below=32_003), 1.0, large=True),
 )
 
 
@@ -231,8 +231,8 @@ ONE_HOT = (
     CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=DtypeSelection.all),
     CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
     CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **AS_NEEDED}, dtypes=(Dtype.int64,)),
-    CaseTemplate("classes", (), {"input": random_positions(67, below=1031), "num_classes": 1031}, large=True),
-    CaseTemplate("many", (), {"input": random_positions(70_001, below=3), "num_classes": 3}, large=True),
+    CaseTemplate("classes", (), {"input": positions(67, below=1031), "num_classes": 1031}, large=True),
+    CaseTemplate("many", (), {"input": positions(70_001, below=3), "num_classes": 3}, large=True),
 )
 
 register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))

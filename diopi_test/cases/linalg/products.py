@@ -15,7 +15,7 @@ from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.elementwise import Operands
-from diopi_test.cases.exact_integers import WIDE_INTEGERS, factors
+from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
 from diopi_test.cases.linalg.operands import (
@@ -55,7 +55,8 @@ def special_value_template(*batch: int) -> CaseTemplate[Operands]:
 
 def rounded_products_template(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Operands]:
     """Return a template of integers whose products a floating type rounds; `terms` of them add up without overflow."""
-    return operand_template("without-overflow", *shapes, domain=factors(2, terms), dtypes=WIDE_INTEGERS)
+    domain = integers_without_overflow(factors=2, terms=terms)
+    return operand_template("without-overflow", *shapes, domain=domain, dtypes=(Dtype.int32, Dtype.int64))
 
 
 MM = (

@@ -12,7 +12,10 @@ from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, I32, I64, Shape
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
-from diopi_test.cases.tensors import distinct_positions, literal
+from diopi_test.cases.tensors import (
+    literal,
+    positions,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,7 @@ def copy_arguments(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str,
     return {
         "out": tensor(sizes.slots, *sizes.token, domain=any_value, layout=layout),
         "k": tensor(sizes.tokens, *sizes.token, domain=any_value, layout=layout),
-        "dest_loc": distinct_positions(sizes.tokens, below=sizes.slots, dtype=sizes.index),
+        "dest_loc": positions(sizes.tokens, below=sizes.slots, distinct_along=0, dtype=sizes.index),
     }
 
 

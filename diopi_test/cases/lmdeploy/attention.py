@@ -17,7 +17,10 @@ from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspace_calls
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
-from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
+from diopi_test.cases.tensors import (
+    literal,
+    mask,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,9 +244,9 @@ register(
         *(template if template.label == "one-sequence" else template.with_sizes(batch=3) for template in COMMON),
         attention_template("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
         attention_template(
-            "all-finished", {"finished": constant_mask(True, 3)}, batch=3, non_discriminating="no row is computed"
+            "all-finished", {"finished": mask(3, fill=True)}, batch=3, non_discriminating="no row is computed"
         ),
-        attention_template("some-finished", {"finished": periodic_mask(5, period=2)}, batch=5),
+        attention_template("some-finished", {"finished": mask(5, period=2)}, batch=5),
         attention_template("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=DtypeSelection.all),
         attention_template("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
         attention_template("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
@@ -282,7 +285,7 @@ register(
         attention_template(
             "long",
             {
-                "finished": periodic_mask(131, period=4),
+                "finished": mask(131, period=4),
                 "total_padding_tokens": integers(131, low=0, high=30),
                 "sequence_lengths": integers(131, low=1, high=150),
                 "step": 151,

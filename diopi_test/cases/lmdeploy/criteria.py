@@ -14,7 +14,10 @@ from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import MANY_ROWS
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
-from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
+from diopi_test.cases.tensors import (
+    literal,
+    mask,
+)
 
 I64, I32 = Dtype.int64, Dtype.int32
 
@@ -68,7 +71,7 @@ def _two(far: int) -> Mapping[str, Any]:
     return {
         "output_ids": table([[1, 4 + far], [2, 5 + far]]),
         "stop_words": table([joined(2, [1, 2]), joined(2, [4, 5])]),
-        "finished": constant_mask(False, 2),
+        "finished": mask(2, fill=False),
         **{"stop_words_len": 2, "batch_size": 2, "step": 1},
     }
 
@@ -76,7 +79,7 @@ def _two(far: int) -> Mapping[str, Any]:
 MANY_HISTORIES: Mapping[str, Any] = {
     "output_ids": tensor(4, 10_007, domain=integer_values(1, 9)),
     "stop_words": literal(np.resize(STOPS[:8], (10_007, 2, 7))),
-    "finished": periodic_mask(10_007, period=7),
+    "finished": mask(10_007, period=7),
     "batch_size": 10_007,
 }
 
@@ -87,10 +90,10 @@ register(
         *(stop_template(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
         stop_template(
             "all-finished",
-            {"finished": constant_mask(True, 9)},
+            {"finished": mask(9, fill=True)},
             non_discriminating="all sequences are finished already",
         ),
-        stop_template("some-finished", {"finished": periodic_mask(9)}),
+        stop_template("some-finished", {"finished": mask(9)}),
         stop_template("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
         stop_template("offset-2", {"id_offset": 2, "step": 2}),
         stop_template("offset-row", {"id_offset": 9, "step": 2}, dtypes=DtypeSelection.all),
@@ -104,7 +107,7 @@ register(
             {
                 "output_ids": table([[3], [1], [2]]),
                 "stop_words": table([joined(4, [1, 2], [3])]),
-                "finished": constant_mask(False, 1),
+                "finished": mask(1, fill=False),
                 "stop_words_len": 4,
                 "batch_size": 1,
                 "step": 2,
@@ -140,7 +143,7 @@ def length_template(
 LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
 """The maximum length of each sequence."""
 
-NONE_FINISHED, SOME_FINISHED = constant_mask(False, 11), periodic_mask(11)
+NONE_FINISHED, SOME_FINISHED = mask(11, fill=False), mask(11)
 
 register(
     "diopiLengthCriterion",
@@ -153,19 +156,17 @@ register(
         length_template("all", LIMITS, NONE_FINISHED, 9, dtypes=DtypeSelection.all),
         length_template("all-with-some", LIMITS, SOME_FINISHED, 12),
         length_template("before-only", (100,) * 11, SOME_FINISHED, 5),
-        length_template("narrow", (3, 4, 9, 2), constant_mask(False, 4), 3, dtypes=(I32,)),
-        length_template("wide", (2**32 + 1, 4, 2**33, 2), constant_mask(False, 4), 3, dtypes=(I64,)),
-        length_template("at-0", (0, 1, 0, 2), constant_mask(False, 4), 0, dtypes=DtypeSelection.all),
-        length_template("one-sequence", (4,), constant_mask(False, 1), 4),
-        length_template("one-going-on", (4,), constant_mask(False, 1), 3),
-        length_template("strided", LIMITS, periodic_mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
-        length_template("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
-        length_template("many", (), periodic_mask(MANY_ROWS, period=7), 5, dtypes=(I64,), large=True).replace(
+        length_template("narrow", (3, 4, 9, 2), mask(4, fill=False), 3, dtypes=(I32,)),
+        length_template("wide", (2**32 + 1, 4, 2**33, 2), mask(4, fill=False), 3, dtypes=(I64,)),
+        length_template("at-0", (0, 1, 0, 2), mask(4, fill=False), 0, dtypes=DtypeSelection.all),
+        length_template("one-sequence", (4,), mask(1, fill=False), 4),
+        length_template("one-going-on", (4,), mask(1, fill=False), 3),
+        length_template("strided", LIMITS, mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
+        length_template("many", [7 + n % 5 for n in range(300)], mask(300, period=7), 9),
+        length_template("many", (), mask(MANY_ROWS, period=7), 5, dtypes=(I64,), large=True).replace(
             arguments={"sequence_limit_length": tensor(MANY_ROWS, domain=integer_values(2, 9)), "batch_size": MANY_ROWS}
         ),
-        length_template(
-            "far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all
-        ),
+        length_template("far", (2**31 - 1, 2**31 - 2, 5), mask(3, fill=False), 2**31 - 2, dtypes=DtypeSelection.all),
     ),
     non_discriminating={".*": "the results are flags, and the number of finished sequences"},
 )

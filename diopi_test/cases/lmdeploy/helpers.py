@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import full_range, integer_values
+from diopi_test.cases.domains import any_value, full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, integers, smoke_template
 from diopi_test.cases.template import (
@@ -18,7 +18,7 @@ from diopi_test.cases.template import (
     register,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, literal
+from diopi_test.cases.tensors import literal
 
 Shape = tuple[int, ...]
 
@@ -171,7 +171,7 @@ def _transpose_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping
     """Derive the arguments of a call that swaps axes."""
     dim0, dim1, dim2 = template.sizes
     return {
-        "input": arbitrary(dim0, dim1, dim2, layout=template.layout),
+        "input": tensor(dim0, dim1, dim2, domain=any_value, layout=template.layout),
         "dim0": dim0,
         "dim1": dim1,
         "dim2": dim2,
@@ -207,7 +207,7 @@ def _step_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Ma
     """Derive the arguments of a call that looks up the embeddings of one step."""
     rows, width, batch, times = template.sizes
     return {
-        "embedding_table": arbitrary(rows, width, layout=template.layout),
+        "embedding_table": tensor(rows, width, domain=any_value, layout=template.layout),
         "all_ids": integers(times, batch, low=0, high=rows - 1),
         "batch_size": batch,
         "hidden_units": width,
@@ -244,7 +244,7 @@ def _prompt_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> 
     rows, width, length = template.sizes
     return {
         "input_ids": integers(length, low=0, high=rows - 1),
-        "embedding_table": arbitrary(rows, width, layout=template.layout),
+        "embedding_table": tensor(rows, width, domain=any_value, layout=template.layout),
         "input_lengths": length,
         "hidden_units": width,
     }

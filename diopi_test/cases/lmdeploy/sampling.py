@@ -16,7 +16,10 @@ from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspace_calls
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
-from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
+from diopi_test.cases.tensors import (
+    literal,
+    mask,
+)
 
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
 """Logarithms of the weights of nine tokens."""
@@ -57,7 +60,7 @@ def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, lay
         "persistent_workspace_size": 0,
         **NO_WORKSPACE,
         "end_ids": integers(batch, low=0, high=width - 1, layout=layout),
-        "finished": periodic_mask(batch, period=7, layout=layout),
+        "finished": mask(batch, period=7, layout=layout),
         "sequence_lengths": integers(batch, low=1, high=30, layout=layout),
         "step": 2,
         "batch_size": batch,
@@ -134,9 +137,9 @@ def common_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     for name in (*UPDATED, "skip_decode"):
         yield certain(f"no-{name.replace('_', '-')}", without=[name])
     yield certain("no-log-probs", without=LOGGED, dtypes=DtypeSelection.all)
-    yield certain("all-finished", arguments={"finished": constant_mask(True, 9)}, dtypes=(F32, F16))
-    yield certain("none-finished", arguments={"finished": constant_mask(False, 9)})
-    yield certain("all-skipped", arguments={"skip_decode": constant_mask(True, 9)})
+    yield certain("all-finished", arguments={"finished": mask(9, fill=True)}, dtypes=(F32, F16))
+    yield certain("none-finished", arguments={"finished": mask(9, fill=False)})
+    yield certain("all-skipped", arguments={"skip_decode": mask(9, fill=True)})
     yield certain("first-step", arguments={"step": 0})
     yield certain("last-step", arguments={"step": 3}, layout=transposed, dtypes=DtypeSelection.all)
     yield certain("one-sequence", 1, 30)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from diopi_test.cases.case import ResultOf
-from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
+from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.containment import LATTICE, OF_POINTS, points_off_faces
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
@@ -20,7 +20,6 @@ from diopi_test.cases.template import (
     register,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary
 
 NORMAL = normal()
 ZEROS = integer_values(0, 0)
@@ -168,7 +167,7 @@ def sampling_template(
         "boxes3d": tensor(batches, m, 7, domain=domain, layout=layout),
         "_points": tensor(batches, 5 * points, 3, domain=LATTICE, dtype=F64),
         "xyz": tensor(batches, points, 3, layout=layout, compute=points_off_faces(points, "boxes3d")),
-        "pts_feature": arbitrary(batches, points, channels, layout=layout),
+        "pts_feature": tensor(batches, points, channels, domain=any_value, layout=layout),
         "pooled_features": tensor(batches, m, samples, 3 + channels, domain=ZEROS, layout=layout),
         "pooled_empty_flag": tensor(batches, m, domain=ZEROS, dtype=INT32, layout=layout),
     }

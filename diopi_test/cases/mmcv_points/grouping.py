@@ -9,11 +9,11 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
-from diopi_test.cases.domains import Domain, integer_values, uniform
+from diopi_test.cases.domains import Domain, any_value, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
 from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES_REASON, STACK, STACKED, Stack
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
-from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
+from diopi_test.cases.tensors import literal, positions, zeros
 
 LAYOUTS = (strided, transposed), (transposed, strided)
 
@@ -38,7 +38,7 @@ class Chosen:
     def indices(self, layout: Layout) -> TensorSpec:
         """Return the tensor of indices, some of which are equal."""
         below = max(self.high or self.points, 1)
-        return random_positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
+        return positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
 def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
     sizes = template.sizes
     features, layout = (sizes.b, sizes.c, sizes.points), template.layout
     return {
-        "points": arbitrary(*features, layout=layout),
+        "points": tensor(*features, domain=any_value, layout=layout),
         "grad_points": zeros(*features, layout=template.result_layout),
         "grad_out": tensor(sizes.b, sizes.c, *sizes.shape, layout=layout),
         "idx": sizes.indices(layout),
@@ -156,7 +156,7 @@ def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapp
     return {
         "out_tensor": zeros(*groups, layout=template.result_layout),
         "grad_features_tensor": zeros(points, sizes.channels, layout=template.result_layout),
-        "features_tensor": arbitrary(points, sizes.channels, layout=layout),
+        "features_tensor": tensor(points, sizes.channels, domain=any_value, layout=layout),
         "grad_out_tensor": tensor(*groups, layout=layout),
         "features_batch_cnt_tensor": literal(sizes.points, I32),
         "idx_tensor": tensor(rows, sizes.sample_num, domain=_any_index(sizes), dtype=I32, layout=layout),

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, I64, Pair
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
-from diopi_test.cases.tensors import arbitrary, literal, zeros
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
+from diopi_test.cases.tensors import literal, zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
     sizes = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.chosen
     return {
-        "col": arbitrary(c, len(rows), layout=template.layout),
+        "col": tensor(c, len(rows), domain=any_value, layout=template.layout),
         "mask_h_idx": literal(rows, I64, template.layout),
         "mask_w_idx": literal(columns, I64, template.layout),
         "kernel_h": sizes.kernel[0],
@@ -57,7 +58,10 @@ def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 def im2col_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
-    return {**masked_arguments(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
+    return {
+        **masked_arguments(template, dtype),
+        "im": tensor(1, *template.sizes.image, domain=any_value, layout=template.layout),
+    }
 
 
 def col2im_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:

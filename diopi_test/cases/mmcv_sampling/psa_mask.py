@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, Pair
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
-from diopi_test.cases.tensors import arbitrary, zeros
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
+from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +33,8 @@ def psa_mask_arguments(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str
     return {
         "output": zeros(*maps, layout=template.result_layout),
         "grad_input": zeros(*masks, layout=template.result_layout),
-        "input": arbitrary(*masks, layout=template.layout),
-        "grad_output": arbitrary(*maps, layout=template.layout),
+        "input": tensor(*masks, domain=any_value, layout=template.layout),
+        "grad_output": tensor(*maps, domain=any_value, layout=template.layout),
         "psa_type": sizes.psa_type,
         "num_": sizes.n,
         **{f"{axis}_feature": sizes.feature[k] for k, axis in enumerate("hw")},

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import integer_values
+from diopi_test.cases.domains import any_value, integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import F16, I32, Shape4
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
-from diopi_test.cases.tensors import arbitrary, zeros
+from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ def shift_arguments(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[st
     return {
         "output": zeros(*sizes.shape, layout=template.result_layout),
         "grad_input": zeros(*sizes.shape, layout=template.result_layout),
-        "input": arbitrary(*sizes.shape, layout=template.layout),
-        "grad_output": arbitrary(*sizes.shape, layout=template.layout),
+        "input": tensor(*sizes.shape, domain=any_value, layout=template.layout),
+        "grad_output": tensor(*sizes.shape, domain=any_value, layout=template.layout),
         "shift": tensor(
             sizes.shape[0],
             sizes.groups,

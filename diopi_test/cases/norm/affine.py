@@ -14,7 +14,7 @@ from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import Layout, contiguous
 from diopi_test.cases.norm.values import EPS, SHIFTED
-from diopi_test.cases.template import Argument, CaseTemplate, Derive, TensorTemplate, expand, tensor
+from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -42,7 +42,7 @@ def layer_template(
     layout: Layout = contiguous,
     dtypes: Sequence[Dtype] = (F32,),
     large: bool = False,
-    **attributes: Argument,
+    **attributes: float | TensorTemplate,
 ) -> CaseTemplate[Layer]:
     """Return a template of a normalization.
 

@@ -9,7 +9,7 @@ from diopi_proto.dtypes import complexes, floating
 from diopi_proto.parameters import Size
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
+from diopi_test.cases.axes import ONE_AXIS, Axes
 from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
@@ -45,6 +45,7 @@ NO_ELEMENTS = (
     Axes.template("all-of-none", (0, 3), ()),
 )
 
+ROWS = ONE_AXIS[0]
 LONG = Axes.template("long", (1031,), (0,))
 LONG_COLUMNS = Axes.template("long-columns", (517, 3), (0,))
 LONG_ROWS = Axes.template("long-rows", (24, 130), (-1,))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, floating, half, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import ONE_AXIS, ROWS, Axes
+from diopi_test.cases.axes import ONE_AXIS, Axes
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import (
     Domain,
@@ -40,6 +40,7 @@ from diopi_test.cases.reduction.common import (
     LONG_COLUMNS,
     LONG_ROWS,
     ONE_OR_ALL,
+    ROWS,
     SEVERAL_AXES,
     SIX_AXES,
     domain_by_type,

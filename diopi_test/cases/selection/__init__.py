@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.cases import sweep
-from diopi_test.cases.case import Case, CaseClass, check_cases, registered_cases
+from diopi_test.cases.case import Case, check_cases, registered_cases
 from diopi_test.cases.selection.classes import classify_cases
 from diopi_test.cases.selection.nans import nan_cases
 from diopi_test.cases.selection.repeated import repeated_cases
@@ -28,7 +28,7 @@ Written by `diopi-test mutation-test --choose diopi_test/cases/smoke_selection.j
 
 
 @cache
-def smoke_selection() -> Mapping[str, Sequence[str]]:
+def _smoke_selection() -> Mapping[str, Sequence[str]]:
     """Return the contents of `SMOKE_SELECTION`."""
     labels: Mapping[str, Sequence[str]] = json.loads(SMOKE_SELECTION.read_text("utf-8"))
     return labels
@@ -50,7 +50,7 @@ def _large_cases(prototype: Prototype) -> Sequence[Case]:
 
 def _smoke_cases(prototype: Prototype) -> Sequence[Case]:
     """Return the cases of the full level that are smoke cases or in the smoke selection."""
-    labels = smoke_selection().get(prototype.name, ())
+    labels = _smoke_selection().get(prototype.name, ())
     return [case for case in select_cases(prototype.name, "full") if case.smoke or case.label in labels]
 
 
@@ -68,23 +68,21 @@ class Level:
         depends_on: Returns what the cases of a function depend on besides sources; stored cases are regenerated when it
             changes.
         is_drawn: Whether inputs are drawn from their description in every run instead of being stored.
+        models: The names of the networks whose calls are the cases.
         has_classes: Whether the cases already have their class: cases from another level, and calls of networks.
     """
 
     cases: Callable[[Prototype], Sequence[Case]]
     depends_on: Callable[[Prototype], Sequence[str]] = _no_dependencies
     is_drawn: bool = False
+    models: Sequence[str] = ()
     has_classes: bool = False
 
 
-def level_of_model(name: str) -> str:
-    """Return the name of the level that has the cases of one network."""
-    return f"{MODELS}-{name}"
-
-
-def _models_level(names: Sequence[str] | None = None) -> Level:
-    """Return the level of the calls that these networks (default: all) make."""
+def _models_level(names: Sequence[str]) -> Level:
+    """Return the level of the calls that these networks make."""
     return Level(
+        models=names,
         cases=lambda prototype: model_cases(prototype, names),
         depends_on=lambda prototype: model_keys(prototype, names),
         is_drawn=True,
@@ -92,17 +90,14 @@ def _models_level(names: Sequence[str] | None = None) -> Level:
     )
 
 
-MODELS = "models"
-"""The name of the level with the calls of all networks."""
-
 LEVELS: Mapping[str, Level] = {
     "smoke": Level(
-        cases=_smoke_cases, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True
+        cases=_smoke_cases, depends_on=lambda prototype: _smoke_selection().get(prototype.name, ()), has_classes=True
     ),
     "full": Level(cases=_full_cases),
     "large": Level(cases=_large_cases, depends_on=sweep.sweep_keys, is_drawn=True),
-    MODELS: _models_level(),
-    **{level_of_model(name): _models_level([name]) for name in model_names()},
+    "models": _models_level(model_names()),
+    **{f"models-{name}": _models_level([name]) for name in model_names()},
 }
 """The levels by name.
 
@@ -110,46 +105,24 @@ Smoke is part of full: the smoke cases and the smoke selection. Large has the si
 all networks; each network is also a level, so that it can be tested without the others.
 """
 
-INDEPENDENT_LEVELS = ("smoke", "full", "large", MODELS)
+INDEPENDENT_LEVELS = ("smoke", "full", "large", "models")
 """The levels that are not part of another level."""
 
 
 @cache
-def select_cases(function: str, level: str) -> tuple[Case, ...]:
-    """Return the cases of `function` at `level` in order."""
-    prototype = lookup(function)
-    cases = tuple(LEVELS[level].cases(prototype))
-    check_cases(prototype, cases)
-    return cases if LEVELS[level].has_classes else classify_cases(prototype, cases)
-
-
-@cache
-def classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseClass]:
-    """Return the required classes of cases that are open only because of int32 indices, for a run that requests them.
-
-    Levels of networks' calls have no such cases. Levels that are not built in have none either.
+def select_cases(function: str, level: str, *, int32_indices: bool = False) -> tuple[Case, ...]:
+    """Return the cases of `function` at `level` in order.
 
     Args:
         function: The name of the function.
         level: The name of the level.
+        int32_indices: Whether the run requests int32 indices. Calls that are open only because of int32 indices then
+            have a required class.
 
     Returns:
-        Classes by label.
+        The cases, each with its class.
     """
-    if level not in INDEPENDENT_LEVELS or level == MODELS:
-        return {}
     prototype = lookup(function)
-    cases = select_cases(function, "full" if level == "smoke" else level)
-    again = classify_cases(
-        prototype, [replace(case, case_class=_undo_derived_class(case)) for case in cases], int32_indices=True
-    )
-    return {
-        new.label: new.case_class
-        for old, new in zip(cases, again, strict=True)
-        if old.case_class is CaseClass.open and new.case_class.is_demanded
-    }
-
-
-def _undo_derived_class(case: Case) -> CaseClass:
-    """Return the class that the author stated, or `basic` if the class is to be derived again."""
-    return CaseClass.callers if case.case_class is CaseClass.callers else CaseClass.basic
+    cases = tuple(LEVELS[level].cases(prototype))
+    check_cases(prototype, cases)
+    return cases if LEVELS[level].has_classes else classify_cases(prototype, cases, int32_indices=int32_indices)

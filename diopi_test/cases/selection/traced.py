@@ -23,7 +23,9 @@ from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec, r
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.tensors import distinct_positions
+from diopi_test.cases.tensors import (
+    positions,
+)
 from diopi_test.traces.calls import TracedCall, TracedTensor
 from diopi_test.traces.files import model_names, shipped_calls
 
@@ -123,7 +125,7 @@ def _spec(
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
         below = call.arguments[written].shape[axis]
-        return distinct_positions(*tensor.shape, below=below, axis=axis, dtype=tensor.dtype, layout=layout)
+        return positions(*tensor.shape, below=below, distinct_along=axis, dtype=tensor.dtype, layout=layout)
     if tensor.bounds is not None and _holds_positions(prototype, parameter):
         lower, upper = tensor.bounds
         return TensorSpec(tensor.shape, tensor.dtype, integer_values(max(lower, min(0, upper)), upper), layout=layout)

@@ -16,7 +16,7 @@ from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal, special, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
-from diopi_test.cases.tensors import arbitrary, derive_single_tensor
+from diopi_test.cases.tensors import derive_single_tensor
 from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of, is_inexact
 
@@ -243,7 +243,7 @@ def tensor_destruction_hook_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield cases for each element type of the tensors; the function itself has no element types."""
     for plain in (*PLAIN, LARGE_PLANE):
         for dtype in (F32, Dtype.int64) if plain.smoke else (F32,):
-            pointed = arbitrary(*plain.sizes, layout=plain.layout).resolve(dtype)
+            pointed = tensor(*plain.sizes, domain=any_value, layout=plain.layout).resolve(dtype)
             yield Case(
                 f"{dtype.name}-{plain.label}",
                 dtype,

@@ -14,12 +14,10 @@ from diopi_test.cases.index.common import mask_values
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.template import CaseTemplate
 from diopi_test.cases.tensors import (
-    constant_mask,
     derive_single_tensor,
-    distinct_positions,
     literal,
-    periodic_mask,
-    random_positions,
+    mask,
+    positions,
 )
 from diopi_test.oracle.data import plain_values
 
@@ -31,30 +29,30 @@ def draw_values(spec: TensorSpec) -> np.ndarray:
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_distinct_positions_do_not_repeat_along_the_axis(axis):
-    values = draw_values(distinct_positions(4, 3, 4, below=5, axis=axis))
+    values = draw_values(positions(4, 3, 4, below=5, distinct_along=axis))
     assert values.min() >= 0 and values.max() < 5
     for row in np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis]):
         assert len(set(row)) == len(row)
 
 
 def test_random_positions_are_within_bounds_and_repeat():
-    values = draw_values(random_positions(70, below=3, low=-4))
+    values = draw_values(positions(70, below=3, low=-4))
     assert set(values) == {-4, -3, -2, -1, 0, 1, 2}
 
 
 def test_an_empty_axis_has_no_positions():
-    assert draw_values(distinct_positions(4, 0, below=3, axis=1)).shape == (4, 0)
+    assert draw_values(positions(4, 0, below=3, distinct_along=1)).shape == (4, 0)
 
 
 def test_periodic_mask_is_true_once_per_period():
-    assert mask_values(periodic_mask(2, 6)).tolist() == [[False, True, False] * 2] * 2
-    assert mask_values(constant_mask(True, 2)).all() and not mask_values(constant_mask(False, 2)).any()
+    assert mask_values(mask(2, 6)).tolist() == [[False, True, False] * 2] * 2
+    assert mask_values(mask(2, fill=True)).all() and not mask_values(mask(2, fill=False)).any()
 
 
 def test_uint8_masks_contain_true_values_other_than_1():
-    mask = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
-    assert set(np.unique(mask.compute(plain_values({})))) == {0, 3}
-    assert set(np.unique(periodic_mask(9, period=3, dtype=Dtype.uint8).compute({}))) == {0, 1, 3}
+    halves = mask(4, 5, period=2, dtype=Dtype.uint8)
+    assert set(np.unique(halves.compute(plain_values({})))) == {0, 3}
+    assert set(np.unique(mask(9, period=3, dtype=Dtype.uint8).compute({}))) == {0, 1, 3}
 
 
 def test_literal_ignores_earlier_arguments():

@@ -1,13 +1,18 @@
 """The smoke level kills the same mutants as all cases."""
 
+import json
+
 import pytest
 from sampling import sampled
 
 from diopi_proto.interface import lookup
-from diopi_test.cases.selection import select_cases, smoke_selection
+from diopi_test.cases.selection import SMOKE_SELECTION, select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.quality.mutation import run_mutation_tests
 from diopi_test.quality.mutation.matrix import generate_mutants, run_mutant
+
+SELECTED = json.loads(SMOKE_SELECTION.read_text("utf-8"))
+"""The labels of the selected cases by function."""
 
 pytestmark = pytest.mark.usefixtures("without_soak_tests")
 
@@ -25,11 +30,11 @@ def test_smoke_level_kills_the_same_mutants_as_level_full(function: str) -> None
 
 def test_smoke_selection_kills_the_mutants_that_the_basic_cases_miss() -> None:
     report = run_mutation_tests("diopiAbs")
-    assert report.smoke_selection == list(smoke_selection()["diopiAbs"])
+    assert report.smoke_selection == SELECTED["diopiAbs"]
     assert not set(report.smoke_selection) & set(report.basic)
 
 
-@pytest.mark.parametrize("function", sampled(smoke_selection(), 40))
+@pytest.mark.parametrize("function", sampled(SELECTED, 40))
 def test_smoke_selection_cases_exist_and_are_not_basic(function: str) -> None:
     labels = {case.label for case in select_cases(function, "full") if not case.smoke}
-    assert set(smoke_selection()[function]) <= labels
+    assert set(SELECTED[function]) <= labels
