@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fork_servers import ForkServerPool
@@ -29,6 +30,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         selected = draw_exhaustive(items, percent)
         config.hook.pytest_deselected(items=[item for item in items if item not in selected])
         items[:] = [item for item in items if item in selected]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let idle processes of `-n` take tests from busy ones: else one is idle for minutes while the last tests run."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def pytest_report_header() -> str:
