@@ -59,6 +59,9 @@ LARGE = 2**14
 RESULTS_SHARE = 32
 """The reciprocal of the share of the machine's memory that results may use while they wait to be reused."""
 
+MAX_RESULT_BYTES = 2**29
+"""The maximum size of these results, so that a process does not grow by gigabytes on a machine with much memory."""
+
 _FAST_COMPILATION: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
 """Options of XLA that compile three times faster and change results only by rounding; some versions of XLA lack one."""
 
@@ -194,7 +197,7 @@ def _machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-_memory = memory.ResultMemory(_machine_memory() // RESULTS_SHARE)
+_memory = memory.ResultMemory(min(_machine_memory() // RESULTS_SHARE, MAX_RESULT_BYTES))
 
 
 @final

@@ -21,6 +21,7 @@ from diopi_test.execution.call_arguments import PLAIN, CallArguments, CallMode, 
 from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord, TensorRecord, ValueRecord
 from diopi_test.execution.case_taker import is_case_taker
 from diopi_test.execution.forks import end_copies
+from diopi_test.execution.process_memory import release_freed_memory
 from diopi_test.oracle.records import BaselineCase, Expected
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.errors import GuardError
@@ -96,6 +97,8 @@ class Call:
         except GuardError as error:
             self.damage.append(error)
         self._ballast.release()
+        images = [placed.before for arguments in self._rounds for placed in arguments.placed]
+        release_freed_memory(sum(image.nbytes for image in images if image is not None))
 
     def run(self) -> CallRecord:
         """Call the function and return the record of the call; raise RejectedCallError if it returns an error code."""

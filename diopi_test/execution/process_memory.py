@@ -1,4 +1,4 @@
-"""The memory of the process and of its device, for checks of long series of calls."""
+"""The memory of the process and of its device: measured in long series of calls, and released after large calls."""
 
 from __future__ import annotations
 
@@ -52,12 +52,35 @@ def measure_memory(device: Device) -> Mapping[str, int]:
     return measured
 
 
-@cache
+LARGE_BYTES = 2**20
+"""Size in bytes of the arrays of a case from which on the process returns freed memory to the system afterwards."""
+
+
+def release_freed_memory(used_bytes: int) -> None:
+    """Return memory that the process has freed to the system, if a case used enough memory.
+
+    The allocator of glibc keeps freed memory for later calls. Arrays of changing sizes leave gaps that later arrays do
+    not fit in, so that a process of hundreds of large cases grows. Small cases reuse the memory, which costs less.
+
+    Args:
+        used_bytes: the size of the arrays of the case.
+    """
+    if used_bytes >= LARGE_BYTES and (malloc_trim := _find_c_function("malloc_trim")) is not None:
+        malloc_trim(ctypes.c_size_t(0))
+
+
 def _find_malloc_info() -> Any:
     """Return the function `mallinfo2` of the C library; None if it has none."""
+    function = _find_c_function("mallinfo2")
+    if function is not None:
+        function.restype = _MallocInfo
+    return function
+
+
+@cache
+def _find_c_function(name: str) -> Any:
+    """Return a function of the C library; None if it has none with this name."""
     try:
-        function = ctypes.CDLL(None).mallinfo2
+        return getattr(ctypes.CDLL(None), name)
     except (OSError, AttributeError):
         return None
-    function.restype = _MallocInfo
-    return function

@@ -16,6 +16,7 @@ from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.call import RejectedCallError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.negative_cases import NegativeCase
+from diopi_test.execution.process_memory import release_freed_memory
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
@@ -90,6 +91,7 @@ class Session:
             outcome = self._run_and_dump(loaded, self._options.dump)
         else:
             outcome = run_loaded_case(self.target, loaded, self._options.enabled_checks)
+        release_freed_memory(sum(map(_count_bytes, loaded.calls)))
         is_single_call = not (loaded.flaw or loaded.chain or loaded.soak)
         is_timed = self._options.perf and outcome.verdict is Verdict.passed and is_single_call
         return self._timed(outcome, loaded.case) if is_timed else outcome
@@ -135,6 +137,13 @@ def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], 
     if loaded.soak is not None:
         return replace(loaded, soak=replace(loaded.soak, cases=list(map(derive, loaded.calls))))
     return replace(loaded, case=derive(loaded.case))
+
+
+def _count_bytes(case: BaselineCase) -> int:
+    """Return the size in bytes of the arguments and the expected results of a case."""
+    tensors = [tensor for value in case.arguments.values() for tensor in tensors_in(value)]
+    results = [entry for value in case.expected.values() for entry in expected_arrays(value)]
+    return sum(tensor.values.nbytes for tensor in tensors) + sum(entry.values.nbytes for entry in results)
 
 
 def _uses_float64(case: BaselineCase) -> bool:
