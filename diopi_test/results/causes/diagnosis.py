@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from statistics import median
 from typing import Any, final
 
 from diopi_test.baseline.codec import from_json
@@ -53,6 +54,8 @@ class Conditions:
         min_size: the least number of elements of the largest incorrect tensor.
         min_correct_bits, max_correct_bits: the least and the greatest number of correct leading bits of most cases. An
             unknown number counts as 0.
+        median_bits: the limits of the median number of correct leading bits of the cases of float32 and complex64. A
+            few unusual cases hardly change the median, so that it separates formats that differ by a single bit.
         min_factor, max_factor: the least and the greatest factor of most cases with the relation `scaled`.
         max_smallest_size: the greatest number of elements of the largest tensor of the smallest call: large calls don't
             show whether the size matters. 0 stands for no limit.
@@ -91,6 +94,7 @@ class Conditions:
     min_size: int = field(default=0, metadata=_OPTIONAL)
     min_correct_bits: float = field(default=0.0, metadata=_OPTIONAL)
     max_correct_bits: float = field(default=math.inf, metadata=_OPTIONAL)
+    median_bits: Sequence[float] = field(default=(), metadata=_OPTIONAL)
     min_factor: float = field(default=-math.inf, metadata=_OPTIONAL)
     max_factor: float = field(default=math.inf, metadata=_OPTIONAL)
     max_smallest_size: int = field(default=0, metadata=_OPTIONAL)
@@ -179,12 +183,24 @@ def _are_enough(when: Conditions, group: CaseGroup) -> bool:
 
 def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     """Return whether the errors of most cases are as large as a diagnosis expects."""
+    if when.median_bits and not _is_median_expected(when.median_bits, findings):
+        return False
     accuracies = [finding.correct_bits or 0.0 for finding in findings]
     accurate = sum(when.min_correct_bits <= bits <= when.max_correct_bits for bits in accuracies)
     scaled = [finding.deviation for finding in findings if finding.deviation and finding.relation == "scaled"]
     factors = [deviation.value for deviation in scaled if deviation.value is not None]
     expected = sum(when.min_factor <= factor <= when.max_factor for factor in factors)
     return accurate >= MIN_SHARE * len(findings) and expected >= MIN_SHARE * len(factors)
+
+
+def _is_median_expected(limits: Sequence[float], findings: Sequence[Finding]) -> bool:
+    """Return whether the median of the correct bits of the cases of float32 and complex64 lies between two limits."""
+    bits = [f.correct_bits for f in findings if f.correct_bits is not None and f.record.dtype in _FLOAT32_TYPES]
+    return bool(bits) and limits[0] <= median(bits) < limits[1]
+
+
+_FLOAT32_TYPES = frozenset({"float32", "complex64"})
+"""Element types whose products are those of float32."""
 
 
 def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:

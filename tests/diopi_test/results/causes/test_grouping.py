@@ -214,6 +214,33 @@ def test_approximations_outside_their_range_have_some_correct_bits() -> None:
     assert [cause.diagnosis for cause in (*precise, *coarse)] == ["intrinsic-outside-its-range", ""]
 
 
+@pytest.mark.parametrize(
+    ("function", "bits", "diagnosis"),
+    [
+        ("diopiBaddbmmInp", [10.6, 11.2, 12.4], "products-of-bfloat16-factors"),
+        ("diopiBaddbmmInp", [12.6, 12.9, 14.6], "products-of-tf32-factors"),
+        ("diopiBaddbmmInp", [13.8, 14.2, 15.4], "products-of-tf32-factors"),
+        ("diopiBaddbmmInp", [14.7, 15.1, 16.3], "products-of-hf32-factors"),
+        ("diopiTokenAttentionInference", [14.6, 14.9, 15.6], "products-of-hf32-factors"),
+        ("diopiTokenSoftmaxReduceVInference", [14.6, 15.2, 20.9], "products-of-tf32-factors"),
+        ("diopiTokenSoftmaxReduceVInference", [15.7, 16.1, 19.6], "products-of-hf32-factors"),
+        ("diopiContextAttentionInference", [19.8, 20.2, 20.7], "products-of-split-factors"),
+    ],
+)
+def test_the_median_of_the_correct_bits_names_the_format_of_factors(
+    function: str, bits: list[float], diagnosis: str
+) -> None:
+    """The numbers are the smallest, the median and the largest of the vendors in `declared_vendors` at level full."""
+    failed = [
+        wrong_values(
+            f"{function}[float32-{number}]", {"rounding": 20}, units=2.0 ** (24 - count), arguments=OUT["float32"]
+        )
+        for number, count in enumerate(bits)
+    ]
+    (cause,) = causes_of(*failed, *passed(f"{function}[float32-a]"))
+    assert cause.diagnosis == diagnosis
+
+
 def test_nan_of_calls_without_elements_is_a_separate_cause() -> None:
     empty = replace(wrong_values("diopiMean[float32-no-elements]", {"lost_nan": 3}), class_=CaseClass.empty)
     found = causes_of(empty, wrong_values("diopiMax[float32-nan]", {"lost_nan": 1}))
