@@ -10,7 +10,7 @@ from diopi_proto.interface import lookup
 from diopi_test.baseline import manifest
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.level import open_level
+from diopi_test.baseline.level import StoredLevel, open_level
 from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
@@ -25,6 +25,12 @@ LIMIT = 12_500_000
 """The maximum total size of the committed files in bytes."""
 
 
+@pytest.fixture(scope="module")
+def level() -> StoredLevel:
+    """Return the shipped level; reading its manifest takes half a second."""
+    return open_level(SMOKE)
+
+
 def test_every_function_has_a_file_and_there_are_no_other_files() -> None:
     files = (baseline_file(SMOKE, name).name for name in OPERATORS)
     assert sorted(path.name for path in SMOKE.iterdir()) == sorted([*files, manifest.MANIFEST_NAME])
@@ -35,15 +41,13 @@ def test_every_operator_has_cases() -> None:
     assert functions_with_cases("full") == functions_with_cases("smoke") == OPERATORS
 
 
-def test_the_manifest_lists_the_files() -> None:
-    level = open_level(SMOKE)
+def test_the_manifest_lists_the_files(level: StoredLevel) -> None:
     level.verify(level.functions)
 
 
 @pytest.mark.parametrize("function", sampled(OPERATORS, 60))
-def test_the_manifest_lists_the_cases_of_each_file(function: str) -> None:
+def test_the_manifest_lists_the_cases_of_each_file(function: str, level: StoredLevel) -> None:
     """Derived cases depend on the current sources: run `diopi-test gen-data` to update the list."""
-    level = open_level(SMOKE)
     assert level.cases(function) == list_cases(IndexView(level.path(function)))
 
 
