@@ -5,7 +5,7 @@ _ = object()
 # called or read by a library
 _.__signature__  # inspect
 _.runtest, _.reportinfo, _.shouldstop  # pytest
-_.short_help  # click
+_.short_help, _.format_commands  # click
 _.whitespace_split, _.commenters  # shlex
 _.on_config, _.on_files, _.on_page_markdown, _.on_page_context  # MkDocs
 _.visit_AnnAssign, _.visit_JoinedStr  # ast.NodeVisitor
