@@ -14,7 +14,7 @@ _.visit_AnnAssign, _.visit_JoinedStr  # ast
 _.handle_starttag, _.handle_data  # html.parser
 _.binary_location  # Selenium
 _.wrapper_set_seed, _._lazy_init, _._is_in_bad_fork, _.manual_seed_all, _.get_amp_supported_dtype  # PyTorch
-_.type_, _.__getattr__  # PyTorch
+_.type_, _.__getattr__, _.__instancecheck__, _.including_emulation, _.abbreviated  # PyTorch
 
 # read by name: fields that the codec reads or writes, options that conversions name, vendors that tests name
 _.right_edge, _.cpus, _.aggregate
