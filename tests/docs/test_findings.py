@@ -39,7 +39,7 @@ Corruption = Callable[[dict[str, Any]], Any]
 class Example:
     """The description of a vendor's defect, and the case that shows it."""
 
-    words: str
+    defect: str
     function: str
     label: str
     vendor: Callable[[], BaseVendor]
@@ -59,7 +59,7 @@ def scaled_columns(arguments: dict[str, Any]) -> None:
 
 
 def in_the_second_call() -> BaseVendor:
-    """Return a vendor whose second call returns another result within the budget."""
+    """Return a vendor whose second call returns slightly different values, within the budget."""
     calls = iter(range(100))
 
     def corrupt(arguments: dict[str, Any]) -> None:
@@ -151,20 +151,18 @@ EXAMPLES: Mapping[str, Example] = {
         corrupted(positions_in_reverse),
     ),
     "draws": Example(
-        "that draws the same numbers for every generator state",
+        "that ignores the generator and always draws the same numbers",
         "diopiUniformInp",
         "float32-sample",
         with_raw(diopiUniformInp=seedless),
     ),
-    "inputs": Example(
-        "that changes a bit of its input", "diopiSqrt", "float32-matrix", corrupted(faulty.input_written)
-    ),
+    "inputs": Example("that writes to its input", "diopiSqrt", "float32-matrix", corrupted(faulty.input_written)),
     "gaps": Example(
         "that writes where a strided result has a gap", "diopiSqrt", "float32-strided", corrupted(faulty.gap_written)
     ),
     "guards": Example("that writes a byte too many", "diopiSqrt", "float32-matrix", corrupted(faulty.byte_after)),
     "repeat": Example(
-        "whose second call returns another result, within the budget",
+        "whose second call returns slightly different values",
         "diopiSqrt",
         "float32-matrix",
         in_the_second_call,
@@ -181,6 +179,12 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "leaks": Example("that keeps memory that a call allocated", "diopiSqrt", "float32-matrix", keeping_memory),
 }
+
+REFUSED = f"""\
+The check that a vendor rejects an invalid call. A second check, `untouched`, fails if an invalid call changes a result.
+
+A vendor that returns success for an invalid axis fails `diopiSoftmax[{NEGATIVE_LABEL}]` with this message:"""
+"""The introduction of the section about negative tests."""
 
 
 def refused() -> str:
@@ -210,13 +214,9 @@ def sections() -> Iterator[str]:
     """Yield the generated sections of the page."""
     for check, example in EXAMPLES.items():
         doc = (inspect.getdoc(getattr(checks, check)) or "").partition("\n")[0]
-        intro = f"The message for a vendor {example.words}, in `{example.function}[{example.label}]`:"
-        yield f"## {check}\n\n{doc} {intro}\n\n```\n{message_of(example.outcome(), check)}\n```\n"
-    words = (
-        "A vendor must reject an invalid call. The check `untouched` also fails if the call changes a result. "
-        "The message for a vendor that accepts it, in "
-    )
-    yield f"## refused\n\n{words}`diopiSoftmax[{NEGATIVE_LABEL}]`:\n\n```\n{refused()}\n```\n"
+        intro = f"A vendor {example.defect} fails `{example.function}[{example.label}]` with this message:"
+        yield f"## {check}\n\n{doc}\n\n{intro}\n\n```\n{message_of(example.outcome(), check)}\n```\n"
+    yield f"## refused\n\n{REFUSED}\n\n```\n{refused()}\n```\n"
 
 
 def written(page: str) -> str:
