@@ -355,31 +355,33 @@ def _select_derivations(found: Sequence[sweep.SweepSize]) -> list[sweep.SweepSiz
 PAGE_HEAD = """\
 # Sizes
 
-This page is for people who want to know with which sizes the suite tests a function. Afterwards you know which axes of
-a function are longer than 65,536 in a case of level `large`, and which functions are tested with millions of elements.
+This page is for people who want to know with which sizes the suite tests a function. Afterwards you know which axes are
+longer than 65,536 elements in cases of level `large`, and which functions are tested with millions of elements.
 
-{count} functions have cases of the size sweep. These cases are small cases in which one size is replaced by a large
-one, in all tensors that have it:
+{count} functions have cases of the size sweep. Each case is derived from a small case: one size is replaced by a large
+size in all tensors that have it. The labels of the cases show what is large:
 
 - `float32-long-input-axis-0`: the axis has {long:,} elements.
 - `float32-many-input-axis-0`: the axis is so long that a result has at least 2^20 + 3 elements.
-- `float32-{many}-elements`: all tensors of an element-wise function have 2^24 + 3 elements, more than float32 can
-  count. There is also a case in int32 if the function accepts it.
+- `float32-{many}-elements`: all tensors of an element-wise function have 2^24 + 3 elements. A counter in float32
+  stops at 2^24. There is also a case in int32 if the function accepts it.
 - `float32-storage-huge`: a tensor of an element-wise function lies in a storage of more than 2^31 bytes. These cases
   run only with [`--huge`](baseline.md#level-large).
 
-The inputs repeat {period} values, so that the results take little space. {period} is a prime number, so an offset that
-wraps at a power of two leads to another value. For an element-wise function with 2^24 + 3 elements, the reference
-evaluates one period, and the file stores one period. If the order of equal elements matters, as it does in a sort, or
-if the rounding errors of a sum would add up instead of averaging out, the inputs do not repeat values.
+Most inputs repeat {period} values, so that the results take little space. {period} is a prime number, so a kernel
+whose offset wraps at a power of two reads a wrong value. For an element-wise function with 2^24 + 3 elements, the
+reference evaluates one period, and the file stores one period. The inputs do not repeat values in two situations:
 
-Some axes are left out: implementations that add their elements one after the other exceed the budget, and PyTorch's
-functions on the CPU do so, too. These are:
+- The order of equal elements matters, as it does in a sort.
+- The function computes a sum. With equal values, the rounding errors would add up instead of averaging out.
+
+The sweep leaves out some axes. The functions add the elements of such an axis. An implementation that adds them one
+after the other exceeds the error budget, and PyTorch's CPU kernels are among these implementations. The axes are:
 
 {inaccurate}
 
-The size must be valid, and the number of elements and the time of the reference must grow at most linearly. In-place
-and scalar forms have one long axis. The file `diopi_test/cases/size_sweep.json` lists the sizes.
+A size is suitable if it is valid, and if the number of elements and the time of the reference grow at most linearly
+with it. In-place and scalar forms have only one long axis. The file `diopi_test/cases/size_sweep.json` lists the sizes.
 `python -m diopi_test.quality.size_sweep FUNCTION` finds the sizes of a function again and writes this page.
 
 | function | long axes | elements |
@@ -389,8 +391,8 @@ and scalar forms have one long axis. The file `diopi_test/cases/size_sweep.json`
 FUNCTIONS_WITHOUT_SWEEP = """
 ## Functions without size sweep
 
-{count} functions have no cases of the size sweep. The table shows the reasons, the most frequent reason among the sizes
-that were tried first. [Level large](baseline.md#level-large) has other cases of these functions.
+{count} functions have no cases of the size sweep. The table shows the most frequent reason among the sizes that were
+tried first. [Level large](baseline.md#level-large) has other cases of these functions.
 
 | function | reason |
 | --- | --- |

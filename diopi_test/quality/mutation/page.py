@@ -17,53 +17,65 @@ from diopi_test.quality.mutation.report import assign_signs, matrix_row
 
 INTRODUCTION = """# Mutation testing
 
-This page is for contributors who write cases. It shows which defects the cases detect and which they can't detect. The
-command `diopi-test mutation-test --markdown docs/mutation_testing.md` generates it.
+This page is for contributors who write cases. Afterwards you know which defects the cases detect and which they can't
+detect. The command `diopi-test mutation-test --markdown docs/mutation_testing.md` generates this page.
 
 A mutant is a correct vendor with one injected defect. The command runs the cases of a function at level full against
 each mutant until a case fails: this case kills the mutant. A mutant counts for a function only if it changes a result
-in one of the function's cases. These changes don't count: the payload of a NaN, the rounding of the reference, and
-elements that the standard doesn't specify. The mutants' results come from one of these sources:
+in one of the function's cases. Three changes don't count: another payload of a NaN, a difference within the rounding of
+the reference, and other values of elements that the standard doesn't specify. A mutant gets its results in one of these
+ways:
 
-- the expected results, modified;
-- the reference, computed from wrong arguments;
-- the reference with a change in its source: another operator, number or function;
-- NumPy, for random results.
+- It modifies the expected results.
+- It computes the reference with wrong arguments.
+- It computes a reference whose source was changed: another operator, number or function.
+- It draws random results with NumPy.
 
-Some mutants cache a value of an earlier call under an incomplete key and use it in a later call. They cache attributes,
-element types, strides or the order of tensors by shapes, the kind of a scalar by its value, and results by everything
-but the data. For these mutants, the cases run in the order of their file, as in a run. The cases of the smoke level run
-first without the others.
+Some mutants cache a value of an earlier call under an incomplete key and use it in a later call:
 
-Some mutants are wrong only if parameters of a call share memory, or if calls are in flight at the same time. The cases
-of the classes `aliased` and `concurrent`, which are derived from the stored cases, run against them. Others are wrong
-only in some of many calls, or leak memory in every call. The soak test of the function runs against them.
+| cached value | key |
+| --- | --- |
+| attributes, element types, strides, or the order of tensors | the shapes |
+| the kind of a scalar | the value of the scalar |
+| results | everything except the data |
+
+For these mutants, the order of the cases matters: they run in the order of their file, as in a run. The cases of the
+smoke level run first, as if the other cases did not exist.
+
+Further mutants need cases that are derived from the stored cases:
+
+| the mutant is wrong | cases |
+| --- | --- |
+| if parameters of a call share memory | class `aliased` |
+| if calls are in flight at the same time | class `concurrent` |
+| in some of many calls, or because every call leaks memory | the soak test of the function |
 """
 
 WITHOUT_EFFECT = """## Parameters without effect
 
 No mutant of these parameters changes a result in any case. The other arguments, or the tensors that the caller
-allocated, determine the results. The numbers in parentheses are the attempts in which the parameter contradicted other
-arguments, so that there is no result, and all attempts.
+allocated, determine the results. The numbers in parentheses count attempts to change the parameter. "2 of 60" means
+that in 2 of 60 attempts, the new value contradicted other arguments, so there was no result.
 """
 
 
-EQUIVALENT = """{equivalent} of {changes} changes of formulas changed no result in any case. They concern error budgets,
-or another line or NumPy compensates for them. The option `--json` lists them.
+EQUIVALENT = """{equivalent} of {changes} changes of formulas changed no result in any case. Some of them concern only
+error budgets. For the others, another line or NumPy compensates for the change. The option `--json` lists them.
 """
 
 FUNCTIONS = """## Functions
 
-Each letter stands for a kind of mutant and means that every mutant of this kind that changed a result was killed. The
-sign `!` means that a mutant survived, and `.` that no mutant of the kind changed a result. The first table lists the
-block and the letter of each kind.
+Each letter stands for a kind of mutant. A letter means that every mutant of this kind that changed a result was killed.
+The sign `!` means that a mutant survived, and `.` that no mutant of the kind changed a result. The first table lists
+the block and the letter of each kind.
 """
 
 
 NOT_COVERED = """## Caching mutants that the cases don't cover
 
-The cases can't reveal these mutants in any order: no two calls with equal shapes and types differ in the cached value
-and have different results. Often no such calls exist, because the shapes of other tensors determine the value.
+The cases can't reveal these mutants in any order. A case reveals a caching mutant if two calls have equal shapes and
+types, but different cached values and different results. Often no such calls exist, because the shapes of other tensors
+determine the value.
 """
 
 
