@@ -29,8 +29,8 @@ MIN_DISTINCT = 3
 """Number of different expected values from which on a relation is not chance."""
 
 MIN_MOVED_BOOLS, MIN_REARRANGED = 8, 4
-"""Least numbers of wrong elements whose relation to the expected elements is not chance: in a type with few values, and
-if the tensor has the expected elements in one of a few orders."""
+"""The minimum numbers of wrong elements whose relation to the expected elements is not chance: in a type with few
+values, and if the tensor has the expected elements in one of a few orders."""
 
 MIN_TRUNCATED = 2**16
 """Least magnitude of a wrong integer that shows truncation to 32 bits, and not to fewer."""

@@ -11,11 +11,11 @@ from diopi_test.checks.pattern import Mask
 from diopi_test.execution.difference import ErrorMap
 from lib_rt.formats import FloatArray
 
-CELLS = 32
-"""Cells along an axis, at most."""
+MAX_CELLS = 32
+"""The maximum number of cells along an axis."""
 
 BOUNDS = (0, 1 / 8, 1 / 4, 1 / 2, 1, 2, 8, 64, 1024)
-"""Error / budget of a cell: its digit is the number of these that are less."""
+"""Bounds of error / budget. The digit of a cell is the number of bounds below the largest ratio in the cell."""
 
 
 @np.errstate(all="ignore")  # what is not finite
@@ -54,7 +54,7 @@ def _budget_ratios(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None
 
 
 def _shrink(slice_: NDArray[Any]) -> NDArray[Any]:
-    """Return the largest value of each block of a slice; blocks are as small as `CELLS` entries per axis permit."""
+    """Return the largest value of each block of a slice; blocks are as small as `MAX_CELLS` entries per axis permit."""
     for axis, size in enumerate(slice_.shape):
-        slice_ = np.maximum.reduceat(slice_, np.arange(0, size, -(-size // CELLS)), axis)
+        slice_ = np.maximum.reduceat(slice_, np.arange(0, size, -(-size // MAX_CELLS)), axis)
     return slice_

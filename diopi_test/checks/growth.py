@@ -2,9 +2,9 @@
 
 The first half of the calls is the warm-up, in which a vendor may fill its caches. The second half is divided into eight
 windows, and the memory is measured at their ends. A quantity grows if the median of its eight increases is larger than
-`TOLERANCE` per window. So up to four windows may contain an increase of any size: an allocator that reserves a large
-block, or a cache that reaches its final size late, is not a leak. A leak of a constant size per call is in every
-window.
+`TOLERATED_BYTES` per window. So up to four windows may contain an increase of any size: an allocator that reserves a
+large block, or a cache that reaches its final size late, is not a leak. A leak of a constant size per call is in
+every window.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from diopi_test.execution.process_memory import DEVICE_BLOCKS
 from diopi_test.execution.soak import WINDOWS, MemorySample, SoakRecord
 from diopi_test.execution.verdict import CheckResult
 
-TOLERANCE = 64 * 2**10
+TOLERATED_BYTES = 64 * 2**10
 """The largest accepted median increase of a window in bytes: the pages that an allocator moves back and forth."""
 
 TOLERATED_BLOCKS = 0
@@ -71,7 +71,7 @@ def find_growth(samples: Sequence[MemorySample]) -> list[Growth]:
         amounts = [sample.memory[quantity] for sample in samples]
         increases = [after - before for before, after in pairwise(amounts)]
         calls = [after.calls - before.calls for before, after in pairwise(samples)]
-        tolerance = TOLERATED_BLOCKS if quantity == DEVICE_BLOCKS else TOLERANCE
+        tolerance = TOLERATED_BLOCKS if quantity == DEVICE_BLOCKS else TOLERATED_BYTES
         if median_low(increases) > tolerance:
             rate = median_low([increase / count for increase, count in zip(increases, calls, strict=True)])
             found.append(Growth(quantity=quantity, rate=rate, before=amounts[0], after=amounts[-1]))

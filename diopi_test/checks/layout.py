@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diopi_proto.types import Error
-from diopi_test.execution.call_sequence import RELAID, CallSequence
+from diopi_test.execution.call_sequence import RELAID_CALL, CallSequence
 from diopi_test.execution.difference import assign_call
 from diopi_test.execution.verdict import CheckResult
 
@@ -28,5 +28,5 @@ def check(sequence: CallSequence) -> CheckResult | None:
         check="layout",
         passed=not problem,
         message=message,
-        differences=assign_call(sequence.relaid.differences, RELAID),
+        differences=assign_call(sequence.relaid.differences, RELAID_CALL),
     )

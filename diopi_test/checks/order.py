@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diopi_test.execution.call_sequence import QUEUED, CallSequence
+from diopi_test.execution.call_sequence import QUEUED_CALL, CallSequence
 from diopi_test.execution.difference import assign_call
 from diopi_test.execution.verdict import CheckResult
 
@@ -32,5 +32,5 @@ def check(sequence: CallSequence) -> CheckResult | None:
     if not fails:
         return CheckResult(check="order", passed=True)
     message = f"with inputs still being copied: {sequence.queued.problem}"
-    differences = assign_call(sequence.queued.differences, QUEUED)
+    differences = assign_call(sequence.queued.differences, QUEUED_CALL)
     return CheckResult(check="order", passed=False, message=message, differences=differences, problems=("read_early",))

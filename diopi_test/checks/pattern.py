@@ -21,15 +21,16 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FORMATS, is_subnormal
 
 Mask = NDArray[np.bool_]
+"""A Boolean array with the shape of a tensor, which is true for some elements."""
 
-EXACT, WITHIN = math.log(0.05), math.log(0.01)
-"""Logarithms of the largest probability at which a pattern is reported: if it has exactly the wrong elements, or if
-it also has correct elements."""
+MAX_LOG_CHANCE_EXACT, MAX_LOG_CHANCE_WITHIN = math.log(0.05), math.log(0.01)
+"""A pattern is reported if the logarithm of its probability for random errors is lower than this limit. The first limit
+applies to patterns with exactly the wrong elements, the second one to patterns that also contain correct elements."""
 
-TILES = tuple(2**power for power in range(2, 13))
+TILE_SIZES = tuple(2**power for power in range(2, 13))
 """Sizes of tiles and vectors; the remainder of an axis after the last full tile is a possible pattern."""
 
-BLOCK, MULTIPLE = 8, 32
+MIN_BLOCK_LENGTH, MIN_ALIGNMENT = 8, 32
 """The minimum length of runs that are called blocks, and the smallest power of two that is reported as an alignment."""
 
 
@@ -126,14 +127,14 @@ def _format_indices(indices: NDArray[np.intp], length: int) -> str:
 
 def _exactly_a_slice(box: _BoundingSlice | None, count: int) -> list[Pattern]:
     """Return the pattern of a slice that consists of exactly the wrong elements, if there is such a slice."""
-    if box is None or box.size != count or box.choices - _log_choose(box.total, count) > EXACT:
+    if box is None or box.size != count or box.choices - _log_choose(box.total, count) > MAX_LOG_CHANCE_EXACT:
         return []
     return [Pattern(PatternKind.slice, f"exactly {box.text}")]
 
 
 def _within_a_slice(box: _BoundingSlice | None, count: int) -> list[Pattern]:
     """Return the pattern of a slice that contains all wrong elements and is unlikely to do so by chance."""
-    if box is None or box.choices + count * math.log(box.size / box.total) > WITHIN:
+    if box is None or box.choices + count * math.log(box.size / box.total) > MAX_LOG_CHANCE_WITHIN:
         return []
     return [Pattern(PatternKind.slice, f"all in {box.text}, which has {box.size}")]
 
@@ -182,7 +183,7 @@ def _exact_pattern(line: Mask, order: str) -> list[Pattern]:
         found: _ScoredPattern = _single_run(runs)
     else:
         found = _periodic_runs(runs, "") or _periodic_runs(_Runs.from_line(~line), "all but ") or _aligned_blocks(runs)
-    if found is None or found[1] - _log_choose(len(line), count) > EXACT:
+    if found is None or found[1] - _log_choose(len(line), count) > MAX_LOG_CHANCE_EXACT:
         return []
     return [Pattern(found[0].kind, found[0].text + order)]
 
@@ -196,7 +197,7 @@ def _single_run(runs: _Runs) -> tuple[Pattern, float]:
     start, end, total = int(runs.starts[0]), int(runs.ends[0]), runs.total
     if end == total:
         last = f"the last {end - start} of {total}, all from number {start} on"
-        tiles = [str(tile) for tile in TILES if total > tile and total % tile == end - start]
+        tiles = [str(tile) for tile in TILE_SIZES if total > tile and total % tile == end - start]
         left = f", what remains after tiles of {' or '.join(tiles)}" if tiles else _tile_size(start)
         return Pattern(PatternKind.tail if tiles else PatternKind.end, last + left), 0.0
     if start == 0:
@@ -208,7 +209,7 @@ def _single_run(runs: _Runs) -> tuple[Pattern, float]:
 def _tile_size(number: int) -> str:
     """Return the largest power of two that divides a number, if it is a usual size of tiles."""
     power = number & -number
-    return f", a multiple of {power}" if power >= MULTIPLE else ""
+    return f", a multiple of {power}" if power >= MIN_ALIGNMENT else ""
 
 
 def _periodic_runs(runs: _Runs, excluded: str) -> _ScoredPattern:
@@ -225,11 +226,11 @@ def _aligned_blocks(runs: _Runs) -> _ScoredPattern:
     """Return the pattern of whole blocks that begin at multiples of their size, or else of runs of equal length."""
     ends = runs.ends[:-1] if runs.ends[-1] == runs.total else runs.ends
     block = int(np.gcd.reduce(np.concatenate([runs.starts, ends])))
-    if block >= BLOCK:
+    if block >= MIN_BLOCK_LENGTH:
         numbers, blocks = int(np.sum(-(-(runs.ends - runs.starts) // block))), -(-runs.total // block)
         text = f"whole blocks of {block}, {numbers} of {blocks}, the first from number {runs.starts[0]} on"
         return Pattern(PatternKind.blocks, text), _log_choose(blocks, numbers)
-    if runs.length >= BLOCK:
+    if runs.length >= MIN_BLOCK_LENGTH:
         text = f"in {len(runs.starts)} runs of {runs.length} each, the first from number {runs.starts[0]} on"
         return Pattern(PatternKind.blocks, text), _log_choose(runs.total, len(runs.starts))
     return None
@@ -241,7 +242,7 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
     count, first, last = len(indices), int(indices[0]), int(indices[-1])
     found = []
     period = int(np.gcd.reduce(np.diff(indices))) if count > 1 else 1
-    if period > 1 and (1 - count) * math.log(period) + math.log(2) < WITHIN:
+    if period > 1 and (1 - count) * math.log(period) + math.log(2) < MAX_LOG_CHANCE_WITHIN:
         text = f"all in 1 of every {period} elements, numbers {first % period}, {first % period + period}, …{order}"
         found.append(Pattern(PatternKind.period, text))
     # Each end of the range is evidence by itself, or together with the other end, where one wrong element lies.
@@ -257,7 +258,7 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
 
 def is_unlikely(part: int, total: int, count: int) -> bool:
     """Return whether it is unlikely that all `count` of `total` random elements lie in a part of this size."""
-    return count * math.log(part / total) < WITHIN
+    return count * math.log(part / total) < MAX_LOG_CHANCE_WITHIN
 
 
 # Special values
@@ -309,7 +310,7 @@ def rarest_special_class(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> t
 def _is_distinctive(special: Mask, is_wrong: Mask) -> bool:
     """Return whether it is unlikely that all wrong elements are at special values by chance."""
     count, size, total = int(is_wrong.sum()), int(special.sum()), is_wrong.size
-    return (count == size and -_log_choose(total, count) < EXACT) or is_unlikely(size, total, count)
+    return (count == size and -_log_choose(total, count) < MAX_LOG_CHANCE_EXACT) or is_unlikely(size, total, count)
 
 
 def _special_value_masks(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:

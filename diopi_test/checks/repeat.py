@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_proto.prototype import Prototype
 from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord, are_bits_equal
-from diopi_test.execution.call_sequence import SECOND, CallSequence
+from diopi_test.execution.call_sequence import SECOND_CALL, CallSequence
 from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.records import Expected
@@ -46,7 +46,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
         check="repeat",
         passed=not problem,
         message=message,
-        differences=assign_call(places[: location.MAX_LOCATIONS], SECOND),
+        differences=assign_call(places[: location.MAX_LOCATIONS], SECOND_CALL),
     )
 
 

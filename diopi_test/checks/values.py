@@ -24,7 +24,8 @@ from lib_rt.formats import FloatArray, format_of
 Mask = NDArray[np.bool_]
 
 MAX_POOLED = 1 << 16
-"""Elements of a result that are pooled over the cases of a function. Of larger results, every n-th element counts."""
+"""The maximum number of elements of a result that are pooled over the cases of a function. Of larger results, only
+every n-th element is pooled."""
 
 
 @final

@@ -6,7 +6,7 @@ import click
 
 from diopi_impl.deprecated_options import renamed_option
 from diopi_test.cli.options import SOAK_LEVEL, combine_options, complete_names, convert_selection_errors
-from diopi_test.run.limits import IN_FLIGHT, SOAK_CALLS, SOAK_LEVEL_CALLS
+from diopi_test.run.limits import DEFAULT_CHAIN_LENGTH, DEFAULT_SOAK_CALLS, SOAK_LEVEL_CALLS
 from diopi_test.run.options import known_checks, rename_check
 from diopi_test.run.selection import check_names
 
@@ -49,7 +49,7 @@ check_options = combine_options(
             "--in-flight",
             type=click.IntRange(min=0),
             metavar="N",
-            default=IN_FLIGHT,
+            default=DEFAULT_CHAIN_LENGTH,
             show_default=True,
             help="Make chains of at most N calls without synchronization between them; 0 for no chains.",
         ),
@@ -57,8 +57,8 @@ check_options = combine_options(
             "--soak",
             type=click.IntRange(min=0),
             metavar="N",
-            default=SOAK_CALLS,
-            show_default=f"{SOAK_CALLS:,}; {SOAK_LEVEL_CALLS:,} with --level {SOAK_LEVEL}",
+            default=DEFAULT_SOAK_CALLS,
+            show_default=f"{DEFAULT_SOAK_CALLS:,}; {SOAK_LEVEL_CALLS:,} with --level {SOAK_LEVEL}",
             help="Call each function N times in its soak test; 0 for no soak tests.",
         ),
         renamed_option(

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diopi_test.run.options import EVERYTHING, RunOptions
+from diopi_test.run.options import SELECT_ALL, RunOptions
 
 if TYPE_CHECKING:
     from diopi_test.results.records import Report
@@ -33,7 +33,7 @@ def suggest_next_step(report: Report, log: Path, options: RunOptions) -> str:
         command = shlex.join(["diopi-test", "report", str(log), "--html", "report.html"])
         return f"to see every case in a browser: {command}"
     vendor = [] if options.vendor == DEFAULT_VENDOR else ["--vendor", options.vendor]
-    if options.selection != EVERYTHING:
+    if options.selection != SELECT_ALL:
         return f"to run the cases of all functions: {shlex.join(['diopi-test', 'run', *vendor])}"
     run = shlex.join(["diopi-test", "run", "--level", NEXT_LEVEL, *vendor])
     return f"to run three times as many cases: diopi-test gen-data --level {NEXT_LEVEL} && {run}"

@@ -28,7 +28,7 @@ from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
 from diopi_test.run.collection import collect_level, collect_runtime
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.selection import NOT, FailedCases, Selection, Shard
+from diopi_test.run.selection import EXCLUSION_PREFIX, FailedCases, Selection, Shard
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
@@ -121,8 +121,12 @@ def complete_names(known: Callable[[], Iterable[str]], *, files: bool = False) -
     """
 
     def complete(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        prefix = NOT if incomplete.startswith(NOT) else ""
-        found = [CompletionItem(prefix + name) for name in known() if name.startswith(incomplete.removeprefix(NOT))]
+        prefix = EXCLUSION_PREFIX if incomplete.startswith(EXCLUSION_PREFIX) else ""
+        found = [
+            CompletionItem(prefix + name)
+            for name in known()
+            if name.startswith(incomplete.removeprefix(EXCLUSION_PREFIX))
+        ]
         return found or ([CompletionItem(incomplete, type="file")] if files else [])
 
     return complete
@@ -303,7 +307,7 @@ def _names_option(option: str, variable: str, noun: str) -> Callable[[F], F]:
 def _replace_former_classes(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of classes with the former name of `negative` replaced, and print a notice if it occurs."""
     former, negative = CaseClass.negative.former_name, CaseClass.negative.value
-    replacements = {former: negative, f"{NOT}{former}": f"{NOT}{negative}"}
+    replacements = {former: negative, f"{EXCLUSION_PREFIX}{former}": f"{EXCLUSION_PREFIX}{negative}"}
     current = tuple(replacements.get(name, name) for name in names)
     if current != names:
         click.echo(f"--class {former} is deprecated; use --class {negative} instead", err=True)

@@ -39,7 +39,7 @@ from diopi_test.cli.options import (
 from diopi_test.cli.original_options import explain_original_options
 from diopi_test.cli.severity import fail_on_option
 from diopi_test.results.causes.severity import Severity
-from diopi_test.run.limits import MAX_LOST, SOAK_LEVEL_CALLS, TIMEOUT
+from diopi_test.run.limits import DEFAULT_MAX_LOST, DEFAULT_TIMEOUT, SOAK_LEVEL_CALLS
 from diopi_test.run.options import RunOptions
 from diopi_test.traces.files import model_names
 
@@ -99,7 +99,7 @@ MAX_LISTED = 8
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
-    default=TIMEOUT,
+    default=DEFAULT_TIMEOUT,
     show_default=True,
     help="Time limit of a case in seconds.",
 )
@@ -113,7 +113,7 @@ MAX_LISTED = 8
     "--max-crashes",
     "max_lost",
     type=click.IntRange(min=1),
-    default=MAX_LOST,
+    default=DEFAULT_MAX_LOST,
     show_default=True,
     help="Skip the remaining cases of a function after this number of crashes and hangs.",
 )

@@ -36,7 +36,7 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, Sh
 PREFIX = CaseClass.aliased.value
 """The prefix of the labels of these cases."""
 
-UNSUITABLE = frozenset({CaseClass.open, CaseClass.special, CaseClass.negative})
+UNSUITABLE_CLASSES = frozenset({CaseClass.open, CaseClass.special, CaseClass.negative})
 """The classes of stored cases from which no case with other values is derived."""
 
 MAX_ELEMENTS = 10_000
@@ -180,7 +180,7 @@ def _can_derive(prototype: Prototype, case: BaselineCase, sharing: Sharing) -> b
     if not has_nonempty_inputs(prototype, case):
         return False
     if sharing.array:
-        return case.case_class not in UNSUITABLE and _has_equal_entries(case, sharing.array)
+        return case.case_class not in UNSUITABLE_CLASSES and _has_equal_entries(case, sharing.array)
     if sharing.pair is not None and not _can_share_inputs(case, sharing):
         return False
     return not sharing.result or _can_overwrite(case, sharing.result, sharing.argument)
@@ -217,7 +217,11 @@ def _can_share_inputs(case: BaselineCase, sharing: Sharing) -> bool:
     first, second = case.arguments[sharing.pair.first], case.arguments[sharing.pair.second]
     if not isinstance(first, BaselineTensor) or not isinstance(second, BaselineTensor):
         return False
-    if first.dtype is not second.dtype or not sharing.pair.accepts(first.dtype) or case.case_class in UNSUITABLE:
+    if (
+        first.dtype is not second.dtype
+        or not sharing.pair.accepts(first.dtype)
+        or case.case_class in UNSUITABLE_CLASSES
+    ):
         return False
     if case.draws or max(first.values.size, second.values.size) > MAX_ELEMENTS:
         return False

@@ -26,6 +26,7 @@ MAX_WAIT_SHARE = 0.05
 """Maximum duration of waiting for an idle stream, relative to the duration of the calls."""
 
 _copies_immediately_by_device: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
+"""Whether a device has finished a copy when the call that enqueues it returns, for each measured device."""
 
 
 @final
@@ -41,7 +42,10 @@ class Ballast:
         self._memory = 0
 
     def keep_busy(self, stream: Stream) -> None:
-        """Keep an idle stream busy, if there is memory to copy and a way to copy it."""
+        """Enqueue copies on an idle stream.
+
+        Do nothing if the device copies immediately, or if allocation or copying fails.
+        """
         if _copies_immediately_by_device.get(self._device, False):
             return
         with suppress(CallError):

@@ -133,7 +133,7 @@ class Call:
 
     def run_rejected(self) -> tuple[Error, str, CallRecord]:
         """Call the function once, expecting an error; return the error code, the last error and the record."""
-        code, before = self._perform()
+        code, before = self._send_inputs_and_call()
         last_error = "" if code is Error.Success else self.vendor.last_error()
         return code, last_error, self.record_call(before)
 
@@ -152,7 +152,7 @@ class Call:
 
     def _run_once(self) -> CallRecord:
         """Call the function and return the record; raise RejectedCallError if it returns an error code."""
-        code, before = self._perform()
+        code, before = self._send_inputs_and_call()
         if code is not Error.Success:
             self.context.stream.synchronize()
             raise RejectedCallError(code)
@@ -184,7 +184,7 @@ class Call:
             self._seeds[name] = seed
         return self._generators[name]
 
-    def _perform(self) -> tuple[Error, dict[str, tuple[int, int]]]:
+    def _send_inputs_and_call(self) -> tuple[Error, dict[str, tuple[int, int]]]:
         """Call the function and return its error code, and the states of the generators before."""
         call = self.prepare()
         before = self.generator_states()

@@ -44,6 +44,7 @@ class CallMode:
 
 
 PLAIN = CallMode()
+"""The mode of a call that is executed as the case describes it."""
 
 
 @final

@@ -17,11 +17,11 @@ from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
 
-SECOND, RELAID = "a second call", "a call with inputs in another layout"
-QUEUED = "a call with inputs still being copied"
-"""The names of further calls in reports."""
+SECOND_CALL, RELAID_CALL = "a second call", "a call with inputs in another layout"
+QUEUED_CALL = "a call with inputs still being copied"
+"""The names of further calls, with which the messages of a report begin."""
 
-OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
+MEMORY_CHECKS = frozenset({"inputs", "gaps", "guards"})
 """The checks of memory that is not part of a result. Their results also include problems of further calls."""
 
 
@@ -64,7 +64,7 @@ class CallAttempt:
     @property
     def _failed_result_checks(self) -> Sequence[CheckResult]:
         """The failed check results that concern results."""
-        return [finding for finding in self.check_results if not finding.passed and finding.check not in OF_MEMORY]
+        return [finding for finding in self.check_results if not finding.passed and finding.check not in MEMORY_CHECKS]
 
 
 @final
@@ -100,10 +100,10 @@ class CallSequence:
     def check_results(self) -> list[CheckResult]:
         """The check results of the first call, and the results of further calls that concern memory."""
         lines = {finding.check: finding for finding in self.first.check_results}
-        for call, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
+        for call, attempt in ((SECOND_CALL, self.queued), (RELAID_CALL, self.relaid)):
             for finding in attempt.check_results if attempt is not None else ():
                 line = lines.get(finding.check)
-                if finding.check in OF_MEMORY and (line is None or (line.passed and not finding.passed)):
+                if finding.check in MEMORY_CHECKS and (line is None or (line.passed and not finding.passed)):
                     message = f"in {call}, {finding.message}" if finding.message else ""
                     lines[finding.check] = replace(
                         finding, message=message, differences=assign_call(finding.differences, call)

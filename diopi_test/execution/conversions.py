@@ -23,16 +23,17 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
-WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
+FAMILIES_WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
 """The families whose tensors are (N, C, spatial axes), except functions with arguments that name axes."""
 
 AXES_ARGUMENTS = frozenset({"normalized_shape"})
 """Arguments that determine which axes a function works on, besides those with the fact `NamesAxis`."""
 
-WITHOUT_CHANNELS = frozenset({"grid"})
-"""Tensors of these families that have other axes: points, whose coordinates are the last one."""
+TENSORS_WITHOUT_CHANNELS = frozenset({"grid"})
+"""The parameters of these families that have other axes. The last axis of `grid` contains the coordinates of points."""
 
 INT32_RANGE = np.iinfo(np.int32)
+"""The smallest and the largest int32 number."""
 
 StoredTensor = TypeVar("StoredTensor", BaselineTensor, Expected)
 
@@ -52,7 +53,9 @@ def channels_last(case: BaselineCase) -> BaselineCase:
     def to_channels_last(name: str, entry: StoredTensor) -> StoredTensor:
         """Return a tensor in the channels-last layout, if it has channels and is contiguous."""
         has_channels = entry.layout == "contiguous" and entry.values.ndim in _channel_ranks(case.function)
-        return replace(entry, layout="channels_last") if has_channels and name not in WITHOUT_CHANNELS else entry
+        return (
+            replace(entry, layout="channels_last") if has_channels and name not in TENSORS_WITHOUT_CHANNELS else entry
+        )
 
     return _change_tensors(case, to_channels_last)
 
@@ -108,7 +111,7 @@ def _has_channels(prototype: Prototype) -> bool:
     """
     arguments = prototype.arguments
     chooses_axes = any(p.name in AXES_ARGUMENTS or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
-    return prototype.family in WITH_CHANNELS and not chooses_axes
+    return prototype.family in FAMILIES_WITH_CHANNELS and not chooses_axes
 
 
 @cache

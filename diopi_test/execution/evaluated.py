@@ -42,16 +42,19 @@ def evaluate_with_arguments(case: BaselineCase, arguments: Mapping[str, Any]) ->
     described = _describe(replace(case, arguments={**case.arguments, **arguments}))
     try:
         computed = compute_baseline_case(prototype, described)
-        expected = _restrict(prototype, computed, Evaluation(prototype, function, described))
+        expected = _restrict_to_stable_results(prototype, computed, Evaluation(prototype, function, described))
     except (ValueError, IndexError, ArithmeticError, TypeError, UnstableError) as error:
         raise DerivationError(f"the reference rejects the arguments of {case.id}: {error}") from error
     return replace(case, arguments=computed.arguments, expected=expected)
 
 
-def _restrict(prototype: Prototype, computed: BaselineCase, evaluation: Evaluation) -> Mapping[str, Any]:
-    """Return the expected results, with those that may be rounded restricted to what holds on both sides of a jump.
+def _restrict_to_stable_results(
+    prototype: Prototype, computed: BaselineCase, evaluation: Evaluation
+) -> Mapping[str, Any]:
+    """Return the expected results. Where a rounded input changes the result abruptly, leave an element unspecified.
 
-    Truth values and positions are compared exactly: `x == x` is true, although a rounded `x` may differ.
+    This restriction applies only to results that may be rounded. Exact results, such as truth values and positions,
+    stay completely specified.
     """
     exact = {name: value for name, value in computed.expected.items() if _is_exact(prototype, name, value)}
     if len(exact) == len(computed.expected):

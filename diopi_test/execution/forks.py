@@ -11,11 +11,11 @@ from typing import final
 
 @final
 class ForkWatch:
-    """Detects copies of the process that return from a vendor's functions.
+    """A detector of copies of the process that return from a vendor's functions.
 
     A copy that returns records this in memory that it shares with the process, and ends immediately. It must end
-    because it lacks the threads of the process and would wait for them forever. The watch waits for processes that are
-    new after a case, for a limited time and only once: they may work for the vendor and never return.
+    because it lacks the threads of the process and would wait for them forever. After a case, `has_returned` waits for
+    new child processes, for a limited time and only once, because they may work for the vendor and never return.
     """
 
     def __init__(self) -> None:
@@ -34,9 +34,12 @@ class ForkWatch:
         return bool(self._returned[0] or list_children() - self._known)
 
     def has_returned(self) -> bool:
-        """Return whether a copy has returned since the last query.
+        """Wait until new child processes have ended, and return whether a copy has returned since the last query.
 
-        All new copies are waited for: one that returns later would count against the next case.
+        A copy that returned later would count against the next case. The wait takes at most `MAX_COPY_SECONDS`.
+
+        Returns:
+            Whether a copy has returned.
         """
         new = list_children() - self._known
         end = time.monotonic() + MAX_COPY_SECONDS
@@ -74,6 +77,7 @@ def _has_ended(process: int) -> bool:
 
 
 _watch: ForkWatch | None = None
+"""The detector of this process; None if the process is not watched."""
 
 
 def watch_forks() -> ForkWatch:
@@ -84,6 +88,6 @@ def watch_forks() -> ForkWatch:
 
 
 def end_copies() -> None:
-    """End this process if it is a copy, in a process that is watched or not."""
+    """End this process if it is a copy of the watched process; do nothing if no process is watched."""
     if _watch is not None:
         _watch.end_copies()

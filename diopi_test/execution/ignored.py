@@ -111,7 +111,7 @@ def _pass_generator(prototype: Prototype, parameter: Parameter, value: int | Non
     return 1 if value is None else value
 
 
-_UNUSUAL = (Dtype.float64, Dtype.int64)
+_CANDIDATE_DTYPES = (Dtype.float64, Dtype.int64)
 """Element types to try; the first one that the parameter does not accept is used."""
 
 
@@ -120,7 +120,7 @@ def _use_unsupported_dtype(
 ) -> BaselineTensor | None:
     """Return a tensor of an element type that the parameter does not accept."""
     accepted = prototype.dtypes_of(parameter.name)
-    unusual = next((dtype for dtype in _UNUSUAL if dtype not in accepted), None)
+    unusual = next((dtype for dtype in _CANDIDATE_DTYPES if dtype not in accepted), None)
     return value if unusual is None else _corrupting_tensor(_shape_or_default(value), unusual)
 
 
@@ -143,7 +143,7 @@ def _corrupting_tensor(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
     return BaselineTensor(array, dtype, "contiguous")
 
 
-_VALUES: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan, kinds.f32: math.nan}
+_MEANINGLESS_NUMBERS: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan, kinds.f32: math.nan}
 """Meaningless numbers, by annotation of the parameter."""
 
 
@@ -153,4 +153,4 @@ def _invalid_value(prototype: Prototype, parameter: Parameter, value: Any) -> An
         return (*(value or ()), -7)
     if issubclass(parameter.annotation, kinds.boolean):
         return not value
-    return next(value for kind, value in _VALUES.items() if issubclass(parameter.annotation, kind))
+    return next(value for kind, value in _MEANINGLESS_NUMBERS.items() if issubclass(parameter.annotation, kind))

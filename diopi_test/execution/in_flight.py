@@ -32,13 +32,13 @@ from lib_rt.errors import GuardError
 PREFIX = "in-flight"
 """The prefix of the labels of chains."""
 
-SUITABLE = (CaseClass.basic, CaseClass.types, CaseClass.layout)
+SUITABLE_CLASSES = (CaseClass.basic, CaseClass.types, CaseClass.layout)
 """The classes of stored cases that a chain may contain."""
 
-CANDIDATES = 8
+CANDIDATE_COUNT = 8
 """The number of stored cases of a function among which the members of a chain are chosen."""
 
-SIBLINGS = 2
+SIBLING_COUNT = 2
 """The number of other functions of the family in a chain that mixes functions."""
 
 
@@ -117,7 +117,7 @@ def choose_members(
     if not KINDS[label].mixes_functions:
         return list(map(convert, choose_stored_cases(file, count)))
     siblings = (found for name in _sibling_names(file.function) if (found := open_file(name)) is not None)
-    files = [file, *islice(siblings, SIBLINGS)]
+    files = [file, *islice(siblings, SIBLING_COUNT)]
     per_function = [list(map(convert, choose_stored_cases(found, 2))) for found in files]
     smallest = [cases[0] for cases in per_function if cases]
     largest = [cases[-1] for cases in per_function if len(cases) > 1]
@@ -139,7 +139,7 @@ def choose_stored_cases(file: BaselineFile, count: int) -> list[BaselineCase]:
     chosen = _chosen_labels.setdefault(file, {})
     if count not in chosen:
         labels = suitable_labels(file)
-        step = max(1, -(-len(labels) // CANDIDATES))
+        step = max(1, -(-len(labels) // CANDIDATE_COUNT))
         chosen[count] = [case.label for case in choose_cases([file.case(label) for label in labels[::step]], count)]
     return [file.case(label) for label in chosen[count]]
 
@@ -150,7 +150,7 @@ _chosen_labels: WeakKeyDictionary[BaselineFile, dict[int, list[str]]] = WeakKeyD
 
 def choose_cases(candidates: Sequence[BaselineCase], count: int) -> list[BaselineCase]:
     """Return at most `count` of the candidates, sorted by size, with different sizes and element types."""
-    suitable = [case for case in candidates if case.case_class in SUITABLE]
+    suitable = [case for case in candidates if case.case_class in SUITABLE_CLASSES]
     cases = sorted(suitable, key=_count_elements)
     if len(cases) <= count:
         return cases
@@ -164,7 +164,7 @@ def choose_cases(candidates: Sequence[BaselineCase], count: int) -> list[Baselin
 
 def suitable_labels(file: BaselineFile) -> list[str]:
     """Return the labels of the stored cases of a file that a chain may contain; float32 comes first."""
-    labels = [label for label in file.labels if file.case_class(label) in SUITABLE]
+    labels = [label for label in file.labels if file.case_class(label) in SUITABLE_CLASSES]
     return sorted(labels, key=lambda label: file.dtype(label) is not Dtype.float32)
 
 

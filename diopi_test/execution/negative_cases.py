@@ -158,7 +158,7 @@ def _pass_null(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
 
 # An element type that the standard does not accept there.
 
-_OTHER_DTYPES = (Dtype.float32, Dtype.complex64, Dtype.bool, Dtype.uint16)
+_CANDIDATE_DTYPES = (Dtype.float32, Dtype.complex64, Dtype.bool, Dtype.uint16)
 """Element types to try; the first one that is not accepted is used. No function accepts uint16."""
 
 
@@ -175,10 +175,10 @@ def _use_invalid_dtype(prototype: Prototype, parameter: Parameter, case: Baselin
 
     Returns:
         The flaw; None if there is no tensor, if the prototype lists no accepted types, or if it accepts all types in
-        `_OTHER_DTYPES`.
+        `_CANDIDATE_DTYPES`.
     """
     value, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
-    invalid_dtype = next((dtype for dtype in _OTHER_DTYPES if dtype not in accepted), None)
+    invalid_dtype = next((dtype for dtype in _CANDIDATE_DTYPES if dtype not in accepted), None)
     if not tensors_in(_first_entry(value)) or not accepted or invalid_dtype is None:
         return None
     is_sparse = parameter.annotation is kinds.SparseIn  # the last tensor contains the values

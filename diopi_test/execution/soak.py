@@ -16,7 +16,7 @@ from lib_rt.errors import GuardError
 LABEL = "soak"
 """The label of the soak test of a function."""
 
-CASES = 8
+MAX_CASES = 8
 """The maximum number of stored cases whose calls alternate."""
 
 WINDOWS = 8
@@ -110,7 +110,7 @@ def soak_labels(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 def choose_soak_cases(file: BaselineFile) -> list[BaselineCase]:
     """Return the stored cases of a file for a soak test, with different sizes and element types."""
-    return choose_stored_cases(file, CASES)
+    return choose_stored_cases(file, MAX_CASES)
 
 
 def sampling_points(count: int, case_count: int) -> list[int]:

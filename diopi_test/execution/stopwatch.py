@@ -19,24 +19,24 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.errors import CallError
 
 WARMUP_CALLS = 2
-"""Calls before the first that is timed: those in which a vendor compiles, tunes and fills its caches."""
+"""The number of calls before the first timed call, in which a vendor compiles, tunes and fills its caches."""
 
 MAX_REPEATS = 20
-"""Calls that are timed, at most."""
+"""The maximum number of timed calls."""
 
 MIN_REPEATS = 3
 """The minimum number of timed calls, whatever their duration."""
 
 MAX_SECONDS = 0.5
-"""Seconds after which no further call is timed."""
+"""Total duration of the timed calls in seconds after which no further call is timed."""
 
 MAX_CONTEXT_BYTES = 2**28
 """When the tensors that calls have allocated in the context exceed this number of bytes, no further call is timed."""
 
-COPIED = 64 * 2**20
+COPY_BYTES = 64 * 2**20
 """The number of bytes that are copied to measure the bandwidth of a device; it exceeds most caches."""
 
-COPIES = 5
+TIMED_COPIES = 5
 """The number of copies that are timed; the fastest one counts."""
 
 
@@ -119,7 +119,7 @@ def _iterate_tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expecte
             yield value
 
 
-def measure_copy_bandwidth(device: Device, nbytes: int = COPIED) -> float | None:
+def measure_copy_bandwidth(device: Device, nbytes: int = COPY_BYTES) -> float | None:
     """Return the bytes per second that a device reads and writes when it copies memory; None if it can't."""
     blocks: list[int] = []
     try:
@@ -127,7 +127,7 @@ def measure_copy_bandwidth(device: Device, nbytes: int = COPIED) -> float | None
             for _ in range(2):
                 blocks.append(device.malloc(nbytes))
             source, destination = blocks
-            seconds = [_copy_seconds(context, destination, source, nbytes) for _ in range(COPIES + 1)]
+            seconds = [_copy_seconds(context, destination, source, nbytes) for _ in range(TIMED_COPIES + 1)]
     except CallError:
         return None
     finally:

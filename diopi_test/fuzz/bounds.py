@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from diopi_test.run.isolation.ending import STATISTICS
+from diopi_test.run.isolation.ending import MEMORY_STATISTICS
 
 MAX_SECONDS = 10.0
 """Time limit in seconds. The drawn sizes are small enough that a call normally takes much less."""
@@ -44,11 +44,11 @@ def _limit_time(seconds: float) -> Iterator[None]:
 @contextmanager
 def _limit_memory(memory: int) -> Iterator[None]:
     """Let allocations fail with MemoryError if the body needs more than this many additional bytes."""
-    if not STATISTICS.exists():  # the system does not report the memory in use
+    if not MEMORY_STATISTICS.exists():  # the system does not report the memory in use
         yield
         return
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(STATISTICS.read_text().split()[0])
+    pages = int(MEMORY_STATISTICS.read_text().split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + memory
     limits = [limit for limit in (before, hard) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_AS, (min([limit, *limits]), hard))

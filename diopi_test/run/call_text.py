@@ -21,11 +21,11 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.run.lookup import LoadedCase
 from lib_rt.formats import is_inexact
 
-EDGE = 3
-"""The number of elements at each end of an axis that the summary of a large array shows."""
+EDGE_ELEMENTS = 3
+"""The number of elements at each end of an axis that an abbreviated array shows."""
 
-WHOLE = 60
-"""The number of elements up to which an array is shown completely."""
+MAX_COMPLETE_ELEMENTS = 60
+"""The maximum number of elements of an array that is shown completely."""
 
 
 def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
@@ -35,17 +35,17 @@ def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
     level = ", called more than once" if case.smoke and loaded.flaw is None else ""
     yield f"  class {case.case_class}{level}, element type {case.dtype.name}"
     yield f"  {declaration(lookup(case.function))}"
-    yield from _origin(loaded)
+    yield from _describe_origin(loaded)
     yield "arguments"
     for parameter in lookup(case.function).arguments:
-        yield from _value(parameter, case.arguments[parameter.name], full)
+        yield from _describe_argument(parameter, case.arguments[parameter.name], full)
     yield "results"
     for parameter in lookup(case.function).results:
-        yield from _results(parameter, case, loaded.flaw is not None, full)
+        yield from _describe_result(parameter, case, loaded.flaw is not None, full)
 
 
-def _origin(loaded: LoadedCase) -> Iterator[str]:
-    """Describe how the case was derived from a stored case, and the consequences."""
+def _describe_origin(loaded: LoadedCase) -> Iterator[str]:
+    """Yield lines that describe how a case was derived from stored cases, and what the vendor must do in it."""
     if loaded.chain is not None:
         yield "  the first of these calls in flight at the same time, each of which has the results of its case:"
         yield from (f"    {case.id}" for case in loaded.chain.cases)
@@ -60,7 +60,7 @@ def _origin(loaded: LoadedCase) -> Iterator[str]:
     if loaded.flaw is not None:
         yield f"  the vendor must reject the call and change nothing: {loaded.flaw.text}"
     elif loaded.case.expected is loaded.base.expected or not _describe_sharing(loaded.case):
-        yield f"  must have the same results: {_why_same(loaded, loaded.base)}"
+        yield f"  must have the same results: {_explain_equal_results(loaded, loaded.base)}"
     else:
         yield f"  must have the results of the reference for its arguments: {_describe_sharing(loaded.case)}"
     for before, after in (
@@ -68,7 +68,7 @@ def _origin(loaded: LoadedCase) -> Iterator[str]:
         (loaded.base.expected, loaded.case.expected),
     ):
         for name in [name for name in after if after[name] is not before.get(name)]:
-            yield f"  changed: {name} was {_short(before.get(name))}, is {_short(after[name])}"
+            yield f"  changed: {name} was {_describe_briefly(before.get(name))}, is {_describe_briefly(after[name])}"
 
 
 def _describe_sharing(case: BaselineCase) -> str:
@@ -80,7 +80,7 @@ def _describe_sharing(case: BaselineCase) -> str:
     return " ".join(sentences)
 
 
-def _why_same(loaded: LoadedCase, base: BaselineCase) -> str:
+def _explain_equal_results(loaded: LoadedCase, base: BaselineCase) -> str:
     """Return why a derived case has the results of its base: it overwrites an argument, or changes an ignored one."""
     if loaded.case.aliases:
         return _describe_sharing(loaded.case)
@@ -89,45 +89,45 @@ def _why_same(loaded: LoadedCase, base: BaselineCase) -> str:
     return " ".join(fact.sentence(tensors) for fact in prototype.ignored if fact.covers(base.arguments))
 
 
-def _short(value: Any) -> str:
+def _describe_briefly(value: Any) -> str:
     """Describe an argument or result in a few words, without its elements."""
     if isinstance(value, list):
-        return f"[{'; '.join(map(_short, value))}]"
-    return _form(value) if isinstance(value, (BaselineTensor, Expected)) else describe_attribute(value)
+        return f"[{'; '.join(map(_describe_briefly, value))}]"
+    return _describe_layout(value) if isinstance(value, (BaselineTensor, Expected)) else describe_attribute(value)
 
 
-def _form(tensor: BaselineTensor | Expected) -> str:
+def _describe_layout(tensor: BaselineTensor | Expected) -> str:
     """Describe the memory layout of a tensor."""
     shape = tensor.values.shape
     place = layout_named(tensor.layout)(shape)
     return f"{describe_tensor(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
 
 
-def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
+def _describe_argument(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
     """Yield lines that describe an argument: tensors with form and values, attributes with their value."""
-    for name, entry in _entries(parameter.c_name, value):
+    for name, entry in _name_entries(parameter.c_name, value):
         if isinstance(entry, BaselineTensor):
-            yield f"  {name}: {_form(entry)}"
-            yield from _array(entry.values, entry.dtype, full)
+            yield f"  {name}: {_describe_layout(entry)}"
+            yield from _describe_array(entry.values, entry.dtype, full)
         else:
             yield f"  {name}: {describe_attribute(entry)}"
 
 
-def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
+def _name_entries(name: str, value: Any) -> list[tuple[str, Any]]:
     """Return a value with its name, or the entries of an array of tensors with numbered names."""
     return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
 
 
-def _results(parameter: Parameter, case: BaselineCase, is_negative: bool, full: bool) -> Iterator[str]:
+def _describe_result(parameter: Parameter, case: BaselineCase, is_negative: bool, full: bool) -> Iterator[str]:
     """Yield lines that describe an expected result and the required accuracy."""
-    for name, entry in _entries(parameter.c_name, case.expected[parameter.name]):
+    for name, entry in _name_entries(parameter.c_name, case.expected[parameter.name]):
         if entry is None:
             yield f"  {name}: NULL"
             continue
-        yield f"  {name}: {_form(entry)}"
+        yield f"  {name}: {_describe_layout(entry)}"
         if not is_negative:
             yield from (f"    {line}" for line in _describe_accuracy(entry))
-            yield from _array(entry.values, entry.dtype, full)
+            yield from _describe_array(entry.values, entry.dtype, full)
 
 
 def _describe_accuracy(expected: Expected) -> Iterator[str]:
@@ -155,17 +155,17 @@ def _budget_text(budget: Budget, expected: Expected) -> str:
     return f"{least} (least), {median} (median), {largest} (most){name}"
 
 
-def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
+def _describe_array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
     """Yield the range of the values and the array itself, abbreviated unless `full`."""
     if values.size > 1 and is_inexact(dtype) and values.dtype.kind != "c":
-        yield f"    {_range(values.astype(np.float64))}"
-    threshold = sys.maxsize if full else WHOLE
+        yield f"    {_describe_range(values.astype(np.float64))}"
+    threshold = sys.maxsize if full else MAX_COMPLETE_ELEMENTS
     with np.errstate(invalid="ignore"):  # signalling NaN
-        text = np.array2string(values, threshold=threshold, edgeitems=EDGE, max_line_width=100)
+        text = np.array2string(values, threshold=threshold, edgeitems=EDGE_ELEMENTS, max_line_width=100)
     yield indent(text, "    ")
 
 
-def _range(values: NDArray[np.float64]) -> str:
+def _describe_range(values: NDArray[np.float64]) -> str:
     """Describe the smallest and the largest finite number, and count the other values."""
     finite = values[np.isfinite(values)]
     special = {"NaN": np.isnan(values), "infinite": np.isinf(values)}

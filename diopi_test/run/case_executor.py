@@ -14,7 +14,7 @@ from diopi_test.run.limits import CaseOptions, Limits
 
 
 class CaseExecutor(Protocol):
-    """The methods that the executors of a run share; see `isolation.executor.Executor`."""
+    """The interface of executors, which run cases in workers; see `isolation.executor.Executor`."""
 
     notes: list[str]
 

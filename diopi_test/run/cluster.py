@@ -18,14 +18,14 @@ from diopi_test.run.cluster_worker import Batch, BatchResult, abandon, close_dev
 from diopi_test.run.collection import Collected
 from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
-from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
+from diopi_test.run.isolation.executor import DEFAULT_CASE_OPTIONS, DEFAULT_LIMITS, ScheduledCase
 from diopi_test.run.limits import CaseOptions, Limits
 
 ReportCase = Callable[[Collected, Outcome, float], None]
 
 
 def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
-    """Yield the batches, each split into one per function; a batch that returns to an earlier function is not split."""
+    """Split each batch into one batch per function. Keep a batch whole if it returns to an earlier function."""
     for batch in batches:
         pieces: dict[str, list[ScheduledCase]] = {}
         for scheduled in batch:
@@ -46,7 +46,9 @@ class ClusterExecutor:
         notes: problems that belong to no case.
     """
 
-    def __init__(self, address: str, vendor: str, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
+    def __init__(
+        self, address: str, vendor: str, limits: Limits = DEFAULT_LIMITS, options: CaseOptions = DEFAULT_CASE_OPTIONS
+    ) -> None:
         self.notes: list[str] = []
         self._cluster = Cluster(address)
         here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
@@ -66,7 +68,7 @@ class ClusterExecutor:
             end = abandon if kind else close_devices
             for worker, notes in self._cluster.run_on_all_workers(end, self._template.run).items():
                 failed = isinstance(notes, Exception)
-                self._note(worker, [f"its devices could not be closed: {notes}"] if failed else notes)
+                self._add_notes(worker, [f"its devices could not be closed: {notes}"] if failed else notes)
         except ClusterError as error:
             self.notes.append(str(error))
         finally:
@@ -77,7 +79,7 @@ class ClusterExecutor:
         questions = iter([_to_json(self._template)])
         for _, reply in self._cluster.run_calls(run_batch, lambda: next(questions, None), self._on_killed):
             result = _from_json(reply)
-            self._check(result)
+            self._check_vendor(result)
             if result.description is not None:
                 self._vendor = result.vendor
                 return result.description
@@ -107,8 +109,8 @@ class ClusterExecutor:
             for ended in result.ended:
                 self._lost[ended.case.function] += ended.outcome.verdict in PROCESS_LOST
                 report(ended.case, ended.outcome, ended.seconds)
-            self._note(result.worker, result.notes)
-            self._check(result)
+            self._add_notes(result.worker, result.notes)
+            self._check_vendor(result)
 
     def _batch(self, scheduled: Sequence[ScheduledCase], policy: FailurePolicy) -> Batch:
         """Return a batch for one task of the cluster, with absolute paths."""
@@ -147,7 +149,7 @@ class ClusterExecutor:
                 item.case, Outcome(verdict=Verdict.crashed, message="every worker that ran it alone has died"), 0.0
             )
 
-    def _check(self, result: BatchResult) -> None:
+    def _check_vendor(self, result: BatchResult) -> None:
         """Raise an error if the vendor does not start on a Dask worker, or differs from the described vendor."""
         if result.stopped is not None:
             kind = VendorError if result.is_vendor_there else VendorNotFoundError
@@ -155,7 +157,7 @@ class ClusterExecutor:
         if self._vendor not in ("", result.vendor):
             raise ClusterError(f"the vendor is {result.vendor} on worker {result.worker}, and {self._vendor} on others")
 
-    def _note(self, worker: str, notes: Iterable[str]) -> None:
+    def _add_notes(self, worker: str, notes: Iterable[str]) -> None:
         """Add notes of a worker to the notes of the run."""
         self.notes += [f"worker {worker}: {note}" for note in notes]
 

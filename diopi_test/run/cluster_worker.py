@@ -23,7 +23,7 @@ from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.limits import CaseOptions, Limits
 
-IDLE = 60.0
+MAX_IDLE_SECONDS = 60.0
 """Seconds without a batch after which a device is closed, because the client may have died."""
 
 
@@ -79,8 +79,10 @@ class BatchResult:
 
 
 @final
-class Devices:
-    """The idle executors of this Dask worker. All belong to the latest run, because other runs may need the device.
+class IdleExecutors:
+    """The idle executors of this Dask worker, which the next batches use again. They belong to the latest run.
+
+    Executors of earlier runs are closed, because another run may need the device.
 
     Attributes:
         abandoned: the runs whose results are no longer needed.
@@ -91,7 +93,7 @@ class Devices:
         self._lock = Lock()
         self._run = ""
         self._idle: list[Executor] = []
-        self._timer = Timer(IDLE, self.close)
+        self._timer = Timer(MAX_IDLE_SECONDS, self.close)
 
     @contextmanager
     def lend(self, batch: Batch) -> Iterator[Executor]:
@@ -117,7 +119,7 @@ class Devices:
             if is_wanted:
                 self._idle.append(executor)
                 self._timer.cancel()
-                self._timer = Timer(IDLE, self.close)
+                self._timer = Timer(MAX_IDLE_SECONDS, self.close)
                 self._timer.daemon = True
                 self._timer.start()
         if not is_wanted:
@@ -135,8 +137,8 @@ class Devices:
         return idle
 
 
-DEVICES = Devices()
-"""The executors of this process."""
+IDLE_EXECUTORS = IdleExecutors()
+"""The idle executors of this process."""
 
 
 def run_batch(text: str) -> str:
@@ -156,11 +158,11 @@ def _run(batch: Batch) -> BatchResult:
 
     def report(case: Collected, outcome: Outcome, seconds: float) -> None:
         ended.append(EndedCase(case, outcome, seconds))
-        if batch.run in DEVICES.abandoned:
+        if batch.run in IDLE_EXECUTORS.abandoned:
             raise ClusterError("the run was interrupted")
 
     try:
-        with DEVICES.lend(batch) as executor:
+        with IDLE_EXECUTORS.lend(batch) as executor:
             vendor = executor.describe()
             executor.run([batch.scheduled] if batch.scheduled else [], report, batch.policy)
             notes, executor.notes = tuple(executor.notes), []
@@ -199,12 +201,12 @@ def _check_files(batch: Batch) -> None:
 
 async def close_devices(run: str) -> list[str]:
     """Close the devices of a run on this worker, and return their problems."""
-    return await asyncio.to_thread(DEVICES.close, run)
+    return await asyncio.to_thread(IDLE_EXECUTORS.close, run)
 
 
 async def abandon(run: str) -> list[str]:
     """End a run on this worker: close idle devices at once, and the others after their current case."""
-    DEVICES.abandoned.add(run)
+    IDLE_EXECUTORS.abandoned.add(run)
     return await close_devices(run)
 
 

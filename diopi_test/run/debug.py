@@ -18,7 +18,7 @@ from diopi_test.results.details import outcome_lines
 from diopi_test.run.collection import Collected
 from diopi_test.run.keywords import SelectionError
 from diopi_test.run.limits import CaseOptions
-from diopi_test.run.lookup import NEAR
+from diopi_test.run.lookup import MAX_SIMILAR_IDS
 from diopi_test.run.session import Session
 from diopi_test.run.target import LocalTarget
 
@@ -28,8 +28,8 @@ T = TypeVar("T")
 def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
     """Return the only selected case; raise SelectionError with examples if there is not exactly one."""
     if len(cases) != 1:
-        examples = f": {', '.join(map(name, cases[:NEAR]))}" if cases else ""
-        more = ", …" if len(cases) > NEAR else ""
+        examples = f": {', '.join(map(name, cases[:MAX_SIMILAR_IDS]))}" if cases else ""
+        more = ", …" if len(cases) > MAX_SIMILAR_IDS else ""
         raise SelectionError(f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{examples}{more}")
     return cases[0]
 

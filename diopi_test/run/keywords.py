@@ -1,4 +1,4 @@
-"""Keyword expressions: the `-k` language of pytest, matched with case IDs without running pytest.
+"""Keyword expressions: the language of pytest's option `-k`. They are matched with case IDs, without running pytest.
 
 A word matches if the ID contains it, ignoring case. `and`, `or`, `not` and parentheses combine words. Labels never
 contain "diopi", so a word with "diopi" can only match the function. Such a word is decided without labels, unless it
@@ -64,7 +64,7 @@ class Keywords:
         def matches(word: str, /, **_: Any) -> bool:
             if word in decided:
                 return decided[word]
-            if (found := _in_function(word.lower(), function)) is None:
+            if (found := _occurs_in_ids(word.lower(), function)) is None:
                 raise _UndecidedError(word)
             return found
 
@@ -99,7 +99,7 @@ class Keywords:
         return f"-k {self.text!r}: {message}\n    {line}\n    {' ' * (column - 1)}^"
 
 
-def _in_function(word: str, function: str) -> bool | None:
+def _occurs_in_ids(word: str, function: str) -> bool | None:
     """Return True if a word occurs in every ID of a function and False if in none, both in lower case.
 
     Return None if it depends on the label.

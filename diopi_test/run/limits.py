@@ -7,24 +7,24 @@ from pathlib import Path
 
 from diopi_impl import Numerics
 
-TIMEOUT = 120.0
+DEFAULT_TIMEOUT = 120.0
 """The default number of seconds after which a case counts as hanging."""
 
-MAX_LOST = 5
+DEFAULT_MAX_LOST = 5
 """The default number of cases of a function that may crash or hang before the function is abandoned."""
 
-IN_FLIGHT = 4
+DEFAULT_CHAIN_LENGTH = 4
 """The default number of calls of a chain of calls in flight."""
 
 
-SOAK_CALLS = 200
+DEFAULT_SOAK_CALLS = 200
 """The default number of calls of the soak test of a function."""
 
 SOAK_LEVEL_CALLS = 2000
 """The number of calls of the soak test of a function with `--level soak`."""
 
 SOAK_SHARE = 0.5
-"""The share of a case's time limit after which its soak test makes no further calls."""
+"""A soak test makes no further calls after this share of the time limit of a case."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Limits:
             remaining cases are not run.
     """
 
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT
     memory: int | None = None
-    lost: int = MAX_LOST
+    lost: int = DEFAULT_MAX_LOST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,9 @@ class CaseOptions:
     enabled_checks: tuple[str, ...] | None = None
     conversions: tuple[str, ...] = ()
     dump: Path | None = None
-    in_flight: int = IN_FLIGHT
-    soak_calls: int = SOAK_CALLS
-    soak_seconds: float = TIMEOUT * SOAK_SHARE
+    in_flight: int = DEFAULT_CHAIN_LENGTH
+    soak_calls: int = DEFAULT_SOAK_CALLS
+    soak_seconds: float = DEFAULT_TIMEOUT * SOAK_SHARE
     perf: bool = False
     draws_inputs: bool = False
     numerics: Numerics | None = None

@@ -27,7 +27,7 @@ from diopi_test.run.limits import CaseOptions
 
 DEFAULT_OPTIONS = CaseOptions()
 
-NEAR = 10
+MAX_SIMILAR_IDS = 10
 """The maximum number of similar IDs in a message."""
 
 
@@ -138,13 +138,13 @@ def find_case(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
         return matching[0]
     ids = [case.id for _, case in matching or cases]
     if matching:
-        raise CaseLookupError(f"{words!r} matches {len(ids)} cases: {_listed(ids)}")
-    near = get_close_matches(words, ids, NEAR, cutoff=0) if ids else _near_functions(paths, words)
+        raise CaseLookupError(f"{words!r} matches {len(ids)} cases: {_join_names(ids)}")
+    near = get_close_matches(words, ids, MAX_SIMILAR_IDS, cutoff=0) if ids else _similar_functions(paths, words)
     raise CaseLookupError(f"no case matches {words!r}.{suggest(near)}")
 
 
 def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
-    """Return the files that may contain a case with `words` in its ID."""
+    """Yield the files that may contain a case with `words` in its ID."""
     function, bracket, _ = words.partition("[")
     if bracket:
         exact = [path for path in paths if path.stem == function]
@@ -153,13 +153,13 @@ def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
     return iter(named or paths)
 
 
-def _near_functions(paths: Sequence[Path], words: str) -> list[str]:
+def _similar_functions(paths: Sequence[Path], words: str) -> list[str]:
     """Return functions with names similar to the name that was not found."""
     function = words.partition("[")[0]
-    return get_close_matches(function, [path.stem for path in paths], NEAR, cutoff=0.4)
+    return get_close_matches(function, [path.stem for path in paths], MAX_SIMILAR_IDS, cutoff=0.4)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Join the first names, and state how many more there are."""
-    more = f", … ({len(names) - NEAR} more)" if len(names) > NEAR else ""
-    return ", ".join(names[:NEAR]) + more
+    more = f", … ({len(names) - MAX_SIMILAR_IDS} more)" if len(names) > MAX_SIMILAR_IDS else ""
+    return ", ".join(names[:MAX_SIMILAR_IDS]) + more

@@ -12,13 +12,21 @@ from diopi_test.results.causes.severity import Severity
 from diopi_test.results.former_versions import current_check_name
 from diopi_test.results.log import LogWriter
 from diopi_test.results.records import BaselineInfo
-from diopi_test.run.limits import IN_FLIGHT, MAX_LOST, SOAK_CALLS, SOAK_SHARE, TIMEOUT, CaseOptions, Limits
+from diopi_test.run.limits import (
+    DEFAULT_CHAIN_LENGTH,
+    DEFAULT_MAX_LOST,
+    DEFAULT_SOAK_CALLS,
+    DEFAULT_TIMEOUT,
+    SOAK_SHARE,
+    CaseOptions,
+    Limits,
+)
 from diopi_test.run.origin import describe_origin
 from diopi_test.run.recorder import Header, Recorder
-from diopi_test.run.selection import NOT, Selection, check_names, is_named
+from diopi_test.run.selection import EXCLUSION_PREFIX, Selection, check_names, is_named
 from diopi_test.run.source import CaseSource
 
-EVERYTHING = Selection()
+SELECT_ALL = Selection()
 """All cases, in the order of the files."""
 
 NEGATIVE_CHECKS = ("refused", "untouched")
@@ -36,8 +44,8 @@ CONVERSIONS = ("nhwc", "int32_indices")
 
 def rename_check(name: str) -> str:
     """Return the current name of a check; `name`, with `no-` before it or not, may be the name in an older version."""
-    prefix = NOT if name.startswith(NOT) else ""
-    check = name.removeprefix(NOT)
+    prefix = EXCLUSION_PREFIX if name.startswith(EXCLUSION_PREFIX) else ""
+    check = name.removeprefix(EXCLUSION_PREFIX)
     return prefix + current_check_name(check)
 
 
@@ -86,11 +94,11 @@ class RunOptions:
     vendor: str
     level: str = "smoke"
     data: Path | None = None
-    selection: Selection = EVERYTHING
+    selection: Selection = SELECT_ALL
     workers: int = 1
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT
     memory: int | None = None
-    max_lost: int = MAX_LOST
+    max_lost: int = DEFAULT_MAX_LOST
     max_failures: int | None = None
     stop_after_identical: int | None = None
     checks: tuple[str, ...] = ()
@@ -103,8 +111,8 @@ class RunOptions:
     dask: str | None = None
     huge: bool = False
     strict: bool = False
-    in_flight: int = IN_FLIGHT
-    soak: int = SOAK_CALLS
+    in_flight: int = DEFAULT_CHAIN_LENGTH
+    soak: int = DEFAULT_SOAK_CALLS
     perf: bool = False
     device: str = ""
     driver: str = ""
@@ -194,12 +202,12 @@ class RunOptions:
         yield "diopi-test", "run", "--vendor", self.vendor, "--level", self.level
         optional = (
             ("--data", self.data),
-            ("--timeout", self.timeout if self.timeout != TIMEOUT else None),
+            ("--timeout", self.timeout if self.timeout != DEFAULT_TIMEOUT else None),
             ("--memory", self.memory),
             ("--numerics", self.numerics),
-            ("--in-flight", self.in_flight if self.in_flight != IN_FLIGHT else None),
-            ("--soak", self.soak if self.soak != SOAK_CALLS else None),
-            ("--max-crashes", self.max_lost if self.max_lost != MAX_LOST else None),
+            ("--in-flight", self.in_flight if self.in_flight != DEFAULT_CHAIN_LENGTH else None),
+            ("--soak", self.soak if self.soak != DEFAULT_SOAK_CALLS else None),
+            ("--max-crashes", self.max_lost if self.max_lost != DEFAULT_MAX_LOST else None),
         )
         yield from ((option, str(value)) for option, value in optional if value is not None)
         yield from (("--check", check) for check in self.checks)

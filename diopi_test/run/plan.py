@@ -11,7 +11,7 @@ from pathlib import Path
 from diopi_impl import IEEE, NumericsError, find_numerics
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
-from diopi_test.run.limits import TIMEOUT
+from diopi_test.run.limits import DEFAULT_TIMEOUT
 from diopi_test.run.selection import Selection
 from diopi_test.waivers.rules import Waivers
 from diopi_test.waivers.tables import TableError, TableKind, read_tables
@@ -45,7 +45,7 @@ class PlannedRun:
     families: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     expression: str | None = None
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT
     shuffle: int | None = None
     sample: int | None = None
 

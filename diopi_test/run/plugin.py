@@ -26,8 +26,8 @@ from diopi_test.run.collection import Collected, collect_file, collect_runtime
 from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
-from diopi_test.run.limits import TIMEOUT, CaseOptions, Limits
-from diopi_test.run.pooled_errors import PooledErrors
+from diopi_test.run.limits import DEFAULT_TIMEOUT, CaseOptions, Limits
+from diopi_test.run.pooled_errors import PooledErrorsPlugin
 from diopi_test.waivers.rules import Waivers
 from diopi_test.waivers.tables import TableError
 
@@ -68,7 +68,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--numerics", metavar="NAME|FILE", help="arithmetic for which results are evaluated; by default the vendor's"
     )
-    group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="time limit of a case")
+    group.addoption(
+        "--case-timeout", type=float, default=DEFAULT_TIMEOUT, metavar="SECONDS", help="time limit of a case"
+    )
     group.addoption(
         "--shuffle",
         nargs="?",
@@ -86,7 +88,9 @@ def pytest_configure(config: pytest.Config) -> None:
         strict=config.getoption("diopi_strict"),
         waivers=_read_waivers([config.invocation_params.dir / path for path in config.getoption("waivers")]),
     )
-    config.pluginmanager.register(PooledErrors(PROPERTY, lambda: config.stash[_policy_key]), "diopi_pooled_errors")
+    config.pluginmanager.register(
+        PooledErrorsPlugin(PROPERTY, lambda: config.stash[_policy_key]), "diopi_pooled_errors"
+    )
     config.stash[_numerics_key] = _find_numerics(config.getoption("numerics"), config.invocation_params.dir)
     if (seed_text := config.getoption("shuffle")) is not None:
         config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _parse_seed(seed_text))
@@ -218,7 +222,7 @@ class CaseItem(pytest.Item):
         try:
             executor = executor_of(self.config)
             policy = self.config.stash[_policy_key]
-            executor.run([[self._scheduled()]], self._take, policy)
+            executor.run([[self._scheduled()]], self._store_record, policy)
         except (VendorError, ForkServerError) as error:
             self.session.shouldstop = str(error)
             raise CaseFailedError(str(error)) from error
@@ -241,7 +245,7 @@ class CaseItem(pytest.Item):
             return ScheduledCase(self.path, self.case)
         return ScheduledCase(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
 
-    def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+    def _store_record(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         """Store the outcome of the case as its record."""
         self._record = case.record(outcome, seconds)
 

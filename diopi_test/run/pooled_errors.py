@@ -1,4 +1,4 @@
-"""The check of pooled errors at the end of a run of pytest, as in the report of `diopi-test run`."""
+"""A pytest plugin for the check of pooled errors, which `diopi-test run` makes, too, when a run ends."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.waivers.rules import Waivers
 
 _WAIVERS = "diopi_waivers"
-"""The key under which a worker of pytest-xdist sends the waivers, among them those of the vendor."""
+"""The key under which a worker of pytest-xdist sends its waivers to the controller, including those of the vendor."""
 
 
 @final
-class PooledErrors:
-    """The errors of each function and element type, pooled over its cases.
+class PooledErrorsPlugin:
+    """A pytest plugin that pools the errors of each function and element type over the cases of the run.
+
+    The run fails if the root mean square of pooled errors exceeds its limit, unless a waiver covers the failure.
 
     Args:
-        property_name: The name of the user property of a test report that has the record of a case.
-        find_policy: Returns which failures count, with the waivers that are known so far.
+        property_name: The name of the user property in which a test report stores the record of a case.
+        find_policy: A function that returns the failure policy of this process, with the waivers.
     """
 
     def __init__(self, property_name: str, find_policy: Callable[[], FailurePolicy]) -> None:
@@ -37,34 +39,32 @@ class PooledErrors:
         self._failures: list[CaseRecord] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the record of a case."""
+        """Store the records of the case from the report of its call phase."""
         if report.when == "call":
-            named = (record for name, record in report.user_properties if name == self._property_name)
-            self._records += (from_json(CaseRecord, record) for record in named)
+            documents = (value for name, value in report.user_properties if name == self._property_name)
+            self._records += (from_json(CaseRecord, document) for document in documents)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take the waivers of a worker of pytest-xdist."""
+        """Keep the waivers of the last worker of pytest-xdist that has sent any; all workers send the same waivers."""
         if sent := getattr(node, "workeroutput", {}).get(_WAIVERS):
             self._waivers = from_json(Waivers, sent)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Find the functions that fail, and let the run fail with them; only the controller of pytest-xdist does so."""
+        """Fail the run if a pooled failure counts; in a worker of pytest-xdist, send the waivers instead."""
         policy = self._find_policy()
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_WAIVERS] = to_json(policy.waivers)
             return
         policy = replace(policy, waivers=policy.waivers + self._waivers)
-        self._failures = [
-            record
-            for record in map(policy.waivers.apply, map(_with_severity, find_pooled_failures(self._records)))
-            if record.verdict in UNSUCCESSFUL
-        ]
+        pooled = [_with_severity(record) for record in find_pooled_failures(self._records)]
+        waived_or_failed = [policy.waivers.apply(record) for record in pooled]
+        self._failures = [record for record in waived_or_failed if record.verdict in UNSUCCESSFUL]
         if exitstatus == pytest.ExitCode.OK and any(map(policy.counts, self._failures)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each function that fails."""
+        """Print a line for each pooled failure that is not waived."""
         for record in self._failures:
             terminalreporter.write_line(f"FAILED {record.id} - {record.message}")
 

@@ -47,8 +47,9 @@ from diopi_test.run.vendor_sources import VendorSources
 from diopi_test.waivers.rules import Waivers
 
 PACKAGES = ("diopi", "numpy", "scipy", "jax", "h5py", "ml_dtypes", "pytest")
+"""The packages whose versions a log contains."""
 
-NAMED = 5
+MAX_NAMED_CASES = 5
 """The maximum number of cases that the summary lists as not run."""
 
 
@@ -385,7 +386,7 @@ class LogContent:
             **count(cases),
             collected=None if self.schedule is None else len(self.schedule),
             not_run=len(not_run),
-            first_not_run=tuple(not_run[:NAMED]),
+            first_not_run=tuple(not_run[:MAX_NAMED_CASES]),
             incomplete=bool(reason),
             reason=reason,
             classes={

@@ -21,9 +21,10 @@ from diopi_test.run.target import LocalTarget, Target
 from lib_rt import Device
 
 VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
+"""The verdicts of calls that return these error codes; a call that returns another error code fails."""
 
 Observe = Callable[[Mapping[str, CallRecord]], object]
-"""Takes what the calls of a case left behind, by the name of the call."""
+"""A function that receives the records of a case's calls, by the name of the call."""
 
 
 def run_case(
@@ -69,7 +70,7 @@ def evaluate_case(
     """
     if not target.has(case.function):
         return Outcome(verdict=Verdict.not_implemented, message=f"{target.name} does not implement {case.function}")
-    first = _attempt(target, case, PLAIN)
+    first = _attempt_call(target, case, PLAIN)
     if first.run is None:
         if observe:
             observe({})
@@ -82,8 +83,8 @@ def evaluate_case(
     return derive_outcome([*sequence.check_results, *compared], enabled_checks)
 
 
-def _attempt(target: Target, case: BaselineCase, mode: CallMode) -> CallAttempt:
-    """Call the case's function and check what the call left behind."""
+def _attempt_call(target: Target, case: BaselineCase, mode: CallMode) -> CallAttempt:
+    """Call the case's function, and apply the checks of a single call to its record."""
     call = target.open_call(case, mode, stays_open=case.smoke)
     try:
         with call:
@@ -99,11 +100,11 @@ def _attempt(target: Target, case: BaselineCase, mode: CallMode) -> CallAttempt:
 
 def _call_again(target: Target, case: BaselineCase, first: CallAttempt) -> CallSequence:
     """Return the sequence with the further calls, after the first call has succeeded."""
-    queued = _attempt(target, case, CallMode(shifted=True, queued=True))
-    waited = _attempt(target, case, CallMode(shifted=True)) if queued.problem else None
+    queued = _attempt_call(target, case, CallMode(shifted=True, queued=True))
+    waited = _attempt_call(target, case, CallMode(shifted=True)) if queued.problem else None
     relaid = None
     if not queued.problem and _is_in_leading_type(case):
-        relaid = _attempt(target, case, CallMode(shifted=True, relaid=True))
+        relaid = _attempt_call(target, case, CallMode(shifted=True, relaid=True))
     return CallSequence(first=first, queued=queued, waited=waited, relaid=relaid, plain=_run_out_of_place(target, case))
 
 

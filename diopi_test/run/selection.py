@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NOT = "no-"
+EXCLUSION_PREFIX = "no-"
 """The prefix of a name that is excluded."""
 
 NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
@@ -203,7 +203,7 @@ class Selection:
         """
         requested = (*(self._keywords.words if self._keywords else ()), *self.cases)
         known, ids = list(functions), [case.id for case in cases]
-        found = dict.fromkeys(name for word in requested for name in _near(word, known, ids))
+        found = dict.fromkeys(name for word in requested for name in _find_similar(word, known, ids))
         return suggest(list(found))
 
     def explain_empty(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
@@ -292,19 +292,19 @@ def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[
     Raises:
         SelectionError: for the first name that is not known.
     """
-    for name in (value.removeprefix(NOT) for value in names):
+    for name in (value.removeprefix(EXCLUSION_PREFIX) for value in names):
         if name not in known():
-            similar = _near(name, known(), ()) or get_close_matches(name, known())
+            similar = _find_similar(name, known(), ()) or get_close_matches(name, known())
             raise SelectionError(f"{option}: {describe_unknown(name, known(), NOUNS[option], similar)}")
 
 
 def is_named(name: str, names: Sequence[str]) -> bool:
     """Return whether `names` select a name: none excludes it, and it is among the others if there are any."""
-    included = [value for value in names if not value.startswith(NOT)]
-    return f"{NOT}{name}" not in names and (not included or name in included)
+    included = [value for value in names if not value.startswith(EXCLUSION_PREFIX)]
+    return f"{EXCLUSION_PREFIX}{name}" not in names and (not included or name in included)
 
 
-def _near(word: str, functions: Sequence[str], ids: Sequence[str]) -> list[str]:
+def _find_similar(word: str, functions: Sequence[str], ids: Sequence[str]) -> list[str]:
     """Return functions with names similar to a word; for the ID of a case, similar IDs of its function."""
     function, bracket, _ = word.partition("[")
     if bracket and function in functions:

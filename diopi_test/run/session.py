@@ -34,14 +34,14 @@ from diopi_test.run.target import Target
 if TYPE_CHECKING:
     from diopi_test.baseline.declared import DeclaredCases
 
-MEMORY = 128 * 2**20
+CACHE_BYTES = 128 * 2**20
 """Bytes of baseline files that a session caches: enough for a whole level if cases run in random order."""
 
 
 class OpenFiles:
     """A cache of the most recently used baseline files, up to `limit` bytes; the latest file always stays in it."""
 
-    def __init__(self, limit: int = MEMORY) -> None:
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._files: dict[Path, BaselineFile] = {}  # in order of use
 

@@ -29,7 +29,7 @@ from diopi_test.run.collection import (
 )
 from diopi_test.run.described import compute_results, with_results
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.limits import IN_FLIGHT, SOAK_CALLS
+from diopi_test.run.limits import DEFAULT_CHAIN_LENGTH, DEFAULT_SOAK_CALLS
 from diopi_test.run.selection import Selection
 
 
@@ -53,8 +53,8 @@ class CaseSource:
     selection: Selection
     huge: bool
     int32_indices: bool
-    in_flight: int = IN_FLIGHT
-    soak: int = SOAK_CALLS
+    in_flight: int = DEFAULT_CHAIN_LENGTH
+    soak: int = DEFAULT_SOAK_CALLS
 
     @property
     def folder(self) -> Path:

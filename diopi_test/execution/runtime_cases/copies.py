@@ -12,7 +12,7 @@ from diopi_test.execution.runtime_cases.tools import (
     Bytes,
     address_of,
     allocate,
-    background,
+    initial_contents,
     open_device,
     payload,
     require_equal,
@@ -24,7 +24,7 @@ ALIGNMENT = 16
 """Bytes to which every allocation must be aligned: the largest element of the standard, complex128, takes 16."""
 
 SIZES = (0, 1, 2, 3, 64, 255, 4097, 300_007)
-"""Bytes of a copy."""
+"""The numbers of bytes to copy."""
 
 OFFSETS = ((0, 0), (1, 0), (0, 1), (7, 3), (64, 64))
 """Offsets of the destination and the source of a copy, in bytes from aligned memory."""
@@ -33,6 +33,7 @@ MARGIN = 80
 """Bytes before and after a copy, including the offset, that the copy must not change."""
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+"""The number of bytes of a kibibyte, a mebibyte and a gibibyte."""
 
 
 @runtime_case
@@ -58,7 +59,7 @@ def _check_copies(vendor: BaseVendor, direction: str) -> None:
     room = max(SIZES) + 2 * MARGIN
     with open_device(vendor) as device, allocate(device, room, room) as blocks, Stream(device) as stream:
         for nbytes, (end, start) in product(SIZES, OFFSETS):
-            source, before = payload(nbytes + 2 * MARGIN), background(nbytes + 2 * MARGIN)
+            source, before = payload(nbytes + 2 * MARGIN), initial_contents(nbytes + 2 * MARGIN)
             expected = before.copy()
             expected[end : end + nbytes] = source[start : start + nbytes]
             actual = _copy_and_read(stream, blocks, direction, source[start:], before.copy(), end, nbytes)

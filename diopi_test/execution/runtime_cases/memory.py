@@ -17,7 +17,7 @@ from diopi_test.execution.runtime_cases.tools import (
     RuntimeCaseError,
     address_of,
     allocate,
-    background,
+    initial_contents,
     open_device,
     payload,
     require,
@@ -30,10 +30,11 @@ from lib_rt import CallError, Device, Stream
 ALIGNMENT = 16
 """Bytes to which every allocation must be aligned: the largest element of the standard, complex128, takes 16."""
 
-IMPOSSIBLE = (2**62, 2**63, 2**64 - 1)
-"""Bytes no device has; a runtime that rounds the last one up to whole blocks overflows."""
+IMPOSSIBLE_SIZES = (2**62, 2**63, 2**64 - 1)
+"""Sizes in bytes that no device has. Rounding the last one up to whole blocks overflows 64 bits."""
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+"""The number of bytes of a kibibyte, a mebibyte and a gibibyte."""
 
 
 @final
@@ -48,7 +49,8 @@ class _Allocation:
 @runtime_case
 def memory_is_aligned(vendor: BaseVendor) -> None:
     """Check that an address is a multiple of `ALIGNMENT`, whatever the size."""
-    with open_device(vendor) as device, allocate(device, *range(1, 66), 1000, 4097, MIB + 1) as addresses:
+    sizes = (*range(1, 66), 1000, 4097, MIB + 1)  # most are no multiples of `ALIGNMENT`; 4097 exceeds a page by a byte
+    with open_device(vendor) as device, allocate(device, *sizes) as addresses:
         for address in addresses:
             require(address % ALIGNMENT == 0, f"address {address:#x} is not a multiple of {ALIGNMENT}")
 
@@ -60,7 +62,7 @@ def blocks_do_not_overlap(vendor: BaseVendor) -> None:
     with open_device(vendor) as device, allocate(device, *sizes) as addresses, Stream(device) as stream:
         _check_disjoint([_Allocation(*pair) for pair in zip(addresses, sizes, strict=True)])
         written = [payload(nbytes, seed) for seed, nbytes in enumerate(sizes)]
-        read = [background(nbytes) for nbytes in sizes]
+        read = [initial_contents(nbytes) for nbytes in sizes]
         for address, values in zip(addresses, written, strict=True):
             stream.h2d(address, address_of(values), values.size)
         for address, values in zip(addresses, read, strict=True):
@@ -80,8 +82,8 @@ def _check_disjoint(blocks: Sequence[_Allocation]) -> None:
 
 
 @runtime_case
-def no_bytes_can_be_asked_for(vendor: BaseVendor) -> None:
-    """Allocating 0 bytes returns an address that can be freed, or an error."""
+def zero_bytes_may_be_requested(vendor: BaseVendor) -> None:
+    """Check that allocating 0 bytes returns an address that can be freed, or fails with ErrorOccurred."""
     with open_device(vendor) as device:
         try:
             device.free(device.malloc(0))
@@ -90,13 +92,13 @@ def no_bytes_can_be_asked_for(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def a_large_block_holds_what_is_written_to_its_ends(vendor: BaseVendor) -> None:
+def both_ends_of_a_large_block_are_writable(vendor: BaseVendor) -> None:
     """Write and read the first and last bytes of a block of 64 MiB."""
-    nbytes, edge = 64 * MIB, 4097
+    nbytes, edge = 64 * MIB, 4097  # a byte more than a page at each end
     with open_device(vendor) as device, allocate(device, nbytes) as (block,), Stream(device) as stream:
         ends = {"first": block, "last": block + nbytes - edge}
         written = {name: payload(edge, seed) for seed, name in enumerate(ends)}
-        read = {name: background(edge) for name in ends}
+        read = {name: initial_contents(edge) for name in ends}
         for name, address in ends.items():
             stream.h2d(address, address_of(written[name]), edge)
         for name, address in ends.items():
@@ -110,40 +112,51 @@ def a_large_block_holds_what_is_written_to_its_ends(vendor: BaseVendor) -> None:
 def exhaustion_is_reported(vendor: BaseVendor) -> None:
     """Check that impossible sizes give an error and a reason, and that the device works afterwards."""
     with open_device(vendor) as device:
-        for nbytes in IMPOSSIBLE:
-            check_exhaustion(device, nbytes)
+        for nbytes in IMPOSSIBLE_SIZES:
+            check_impossible_allocation(device, nbytes)
         device.free(device.malloc(MIB))
 
 
-def check_exhaustion(device: Device, nbytes: int) -> None:
-    """Check that allocating `nbytes` fails with ErrorOccurred and a readable last error."""
+def check_impossible_allocation(device: Device, nbytes: int) -> None:
+    """Check that allocating `nbytes` fails with ErrorOccurred, and that the exception's text gives a reason.
+
+    The last error must be readable, but may be empty. The cases of streams also use this function.
+
+    Args:
+        device: The open device.
+        nbytes: A number of bytes that no device has.
+
+    Raises:
+        RuntimeCaseError: The allocation succeeded, or failed in another way.
+    """
     try:
         address = device.malloc(nbytes)
     except CallError as error:
         require(error.code is Error.ErrorOccurred, f"a block of {nbytes} bytes gave {error.code.name}")
         subject = f"the runtime's last error after malloc({nbytes}) failed"
-        require(not error.text.endswith(": "), f"{subject} is empty")  # lib_rt's message, a colon, the vendor's message
-        require_text(subject, device.last_error, may_be_empty=True)  # the first reader may have cleared it
+        require(not error.text.endswith(": "), f"{subject} is empty")  # the vendor's message follows the colon
+        require_text(subject, device.last_error, may_be_empty=True)  # CallError has read it, which may clear it
     else:
         raise RuntimeCaseError(f"malloc({nbytes}) gave the address {address:#x}, expected no memory to be left")
 
 
 @runtime_case
-def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
-    """Allocate and free blocks until they exceed the device's memory, or for five seconds.
+def freed_memory_can_be_allocated_again(vendor: BaseVendor) -> None:
+    """Allocate and free 4,096 blocks of 64 MiB, one after the other, for at most five seconds.
 
-    A runtime that does not release them runs out of memory on a chip; in host memory, the process grows.
+    If the runtime does not release blocks, `malloc` fails on a chip. In host memory, the address space of the process
+    grows: it is measured after every 16 blocks.
     """
-    block, rounds, at_once = 64 * MIB, 256, 16
+    block, measurements, blocks_per_measurement = 64 * MIB, 256, 16
     with open_device(vendor) as device:
         before, deadline = _address_space_bytes(), time.monotonic() + 5
-        for number in range(1, rounds + 1):
-            for _ in range(at_once):
+        for number in range(1, measurements + 1):
+            for _ in range(blocks_per_measurement):
                 device.free(device.malloc(block))
-            grown, served = _address_space_bytes() - before, number * at_once * block
+            growth, allocated = _address_space_bytes() - before, number * blocks_per_measurement * block
             require(
-                grown < max(served // 2, 2 * GIB),  # allocators may keep something back
-                f"the process grew by {grown / GIB:.1f} GiB while {served / GIB:.1f} GiB were allocated and freed",
+                growth < max(allocated // 2, 2 * GIB),  # an allocator may cache freed memory
+                f"the process grew by {growth / GIB:.1f} GiB while {allocated / GIB:.1f} GiB were allocated and freed",
             )
             if time.monotonic() > deadline:
                 break

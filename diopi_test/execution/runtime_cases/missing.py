@@ -19,6 +19,7 @@ from diopi_test.execution.runtime_cases.tools import (
 from lib_rt import CallError, Device, Stream
 
 NBYTES = 64
+"""The number of bytes of each block and each copy."""
 
 
 @runtime_case

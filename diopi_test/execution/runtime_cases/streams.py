@@ -10,11 +10,11 @@ from typing import final
 import numpy as np
 
 from diopi_impl import BaseVendor
-from diopi_test.execution.runtime_cases.memory import check_exhaustion
+from diopi_test.execution.runtime_cases.memory import IMPOSSIBLE_SIZES, check_impossible_allocation
 from diopi_test.execution.runtime_cases.tools import (
     address_of,
     allocate,
-    background,
+    initial_contents,
     open_device,
     payload,
     require_equal,
@@ -22,10 +22,8 @@ from diopi_test.execution.runtime_cases.tools import (
 )
 from lib_rt import Stream
 
-IMPOSSIBLE = (2**62, 2**63, 2**64 - 1)
-"""Bytes no device has; a runtime that rounds the last one up to whole blocks overflows."""
-
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+"""The number of bytes of a kibibyte, a mebibyte and a gibibyte."""
 
 
 HOP_BYTES = 64
@@ -44,7 +42,7 @@ class _CopyChain:
         self._block = block
         self._slots = slots
         self._sent = payload(self.required_bytes(slots), seed)
-        self._received = background(HOP_BYTES)
+        self._received = initial_contents(HOP_BYTES)
 
     @staticmethod
     def required_bytes(slots: int) -> int:
@@ -93,8 +91,8 @@ def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
-    """Write a block repeatedly. The last bytes must remain, and reads in between must see earlier ones."""
+def writes_take_effect_in_order(vendor: BaseVendor) -> None:
+    """Write a block 200 times, with a read after each write; check that each read returns the bytes written last."""
     rows = payload(200 * HOP_BYTES).reshape(200, HOP_BYTES)
     seen = np.full_like(rows, 255)
     with open_device(vendor) as device, allocate(device, HOP_BYTES) as (block,), Stream(device) as stream:
@@ -106,8 +104,8 @@ def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def synchronising_really_waits(vendor: BaseVendor) -> None:
-    """Check that the results of a long queue of copies are there when the wait returns."""
+def synchronization_waits_for_all_copies(vendor: BaseVendor) -> None:
+    """Check that all copies of a long queue are complete when the synchronization of their stream returns."""
     nbytes, times = 4 * MIB, 8
     sent = payload(nbytes)
     with open_device(vendor) as device, allocate(device, nbytes, nbytes) as blocks, Stream(device) as stream:
@@ -123,7 +121,7 @@ def synchronising_really_waits(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
+def destroying_a_stream_completes_its_copies(vendor: BaseVendor) -> None:
     """Check that copies still queued when their stream is destroyed are completed."""
     sent = payload(4 * MIB)
     with open_device(vendor) as device, allocate(device, sent.size) as (block,):
@@ -136,8 +134,11 @@ def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def several_streams_work_at_once(vendor: BaseVendor) -> None:
-    """Interleave copies on eight streams; each must execute them in order, whichever stream is synchronized first."""
+def several_streams_work_concurrently(vendor: BaseVendor) -> None:
+    """Interleave copies on eight streams. Check that each stream executes its copies in order.
+
+    The stream whose copies were queued last is synchronized first.
+    """
     slots, count = 40, 8
     with open_device(vendor) as device, ExitStack() as stack:
         blocks = stack.enter_context(allocate(device, *[_CopyChain.required_bytes(slots)] * count))
@@ -154,8 +155,8 @@ def several_streams_work_at_once(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
-    """Check that a stream reads what another wrote, after the other was synchronized."""
+def a_stream_reads_what_a_synchronized_stream_wrote(vendor: BaseVendor) -> None:
+    """Check that a stream reads the bytes that a second stream wrote, after the second one was synchronized."""
     sent = payload(MIB)
     with (
         open_device(vendor) as device,
@@ -172,31 +173,31 @@ def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def streams_come_and_go(vendor: BaseVendor) -> None:
+def many_streams_can_be_created_in_turn(vendor: BaseVendor) -> None:
     """Create and use a hundred streams, one after the other."""
     with open_device(vendor) as device, allocate(device, HOP_BYTES) as (block,):
         for seed in range(100):
-            sent, received = payload(HOP_BYTES, seed), background(HOP_BYTES)
+            sent, received = payload(HOP_BYTES, seed), initial_contents(HOP_BYTES)
             with Stream(device) as stream:
                 stream.h2d(block, address_of(sent), HOP_BYTES)
                 stream.d2h(address_of(received), block, HOP_BYTES)
                 stream.synchronize()
-            require_equal(f"stream {seed} of 100, made one after the other", received, sent)
+            require_equal(f"stream {seed} of 100, created one after the other", received, sent)
 
 
 @runtime_case
-def several_threads_work_at_once(vendor: BaseVendor) -> None:
-    """Use a stream per thread, and exhaust and free memory, without effects on other threads."""
+def several_threads_work_concurrently(vendor: BaseVendor) -> None:
+    """Check that threads do not affect each other: each copies on its own stream and requests an impossible size."""
     threads, slots = 6, 30
     with open_device(vendor) as device:
 
-        def work(thread: int) -> None:
+        def copy_repeatedly(thread: int) -> None:
             for seed in range(4):
                 with allocate(device, _CopyChain.required_bytes(slots)) as (block,), Stream(device) as stream:
                     chain = _CopyChain(stream, block, slots, seed=10 * thread + seed)
                     chain.enqueue()
-                    check_exhaustion(device, IMPOSSIBLE[0])
+                    check_impossible_allocation(device, IMPOSSIBLE_SIZES[0])
                     chain.check(f"thread {thread} of {threads}")
 
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, range(threads)))
+            list(pool.map(copy_repeatedly, range(threads)))

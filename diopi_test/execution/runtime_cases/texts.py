@@ -10,14 +10,14 @@ from lib_rt import Context
 
 @runtime_case
 def name_and_version_are_text(vendor: BaseVendor) -> None:
-    """Check that the vendor has a name and a version."""
+    """Check that the vendor's name and version are readable text that is not empty."""
     require_text("the vendor's name", vendor.name)
     require_text("the vendor's version", vendor.version)
 
 
 @runtime_case
-def a_failing_call_is_explained(vendor: BaseVendor) -> None:
-    """Check that a call of an unknown operator fails with a last error."""
+def a_failing_call_sets_the_last_error(vendor: BaseVendor) -> None:
+    """Check that a call of an unknown operator fails, and that the vendor's last error then gives a reason."""
     with open_device(vendor) as device, Context(device) as context:
         code = vendor.call("diopiNoSuchFunction", context)
     require(code is not Error.Success, "a call of diopiNoSuchFunction succeeded, expected an error")
@@ -25,7 +25,7 @@ def a_failing_call_is_explained(vendor: BaseVendor) -> None:
 
 
 @runtime_case
-def the_last_error_can_always_be_asked_for(vendor: BaseVendor) -> None:
-    """Check that there is a text before any failure; it may be empty."""
+def the_last_error_is_readable_before_any_failure(vendor: BaseVendor) -> None:
+    """Check that the runtime's last error is a readable text before any call has failed; it may be empty."""
     with open_device(vendor) as device:
         require_text("the runtime's last error", device.last_error, may_be_empty=True)

@@ -36,7 +36,7 @@ RUNTIME_CASES: list[RuntimeCase] = []
 
 
 def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor], None]:
-    """Add the decorated function to the cases; its name becomes the case's."""
+    """Add the decorated function to `RUNTIME_CASES`; its name becomes the name of the case."""
     RUNTIME_CASES.append(RuntimeCase(function.__name__, function))
     return function
 
@@ -82,12 +82,12 @@ def address_of(array: Bytes) -> int:
 
 
 def payload(nbytes: int, seed: int = 0) -> Bytes:
-    """Return random bytes below 128, which do not occur in a `background`."""
+    """Return `nbytes` random bytes below 128, for a copy. `initial_contents` has only bytes from 128 on."""
     return np.random.default_rng((nbytes, seed)).integers(0, 128, nbytes, np.uint8)
 
 
-def background(nbytes: int) -> Bytes:
-    """Return the contents of memory before bytes of a `payload` are copied into it."""
+def initial_contents(nbytes: int) -> Bytes:
+    """Return `nbytes` random bytes from 128 on, for memory into which a `payload` will be copied."""
     return np.random.default_rng(nbytes).integers(128, 256, nbytes, np.uint8)
 
 
@@ -103,7 +103,7 @@ def require_equal(subject: str, actual: Bytes, expected: Bytes) -> None:
 
 
 def require_text(subject: str, text: object, *, may_be_empty: bool = False) -> None:
-    """Raise RuntimeCaseError unless `text` is a readable string."""
+    """Raise RuntimeCaseError unless `text` is valid UTF-8 text that is not blank, or may be empty."""
     require(isinstance(text, str), f"{subject} is a {type(text).__name__}, expected text")
     require(may_be_empty or bool(str(text).strip()), f"{subject} is empty")
     require("\N{REPLACEMENT CHARACTER}" not in str(text), f"{subject} is not UTF-8: {text!r}")

@@ -15,17 +15,17 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_test.execution.in_flight import choose_cases
 from diopi_test.execution.process_memory import STATUS
-from diopi_test.execution.soak import CASES, LABEL, SoakTest
+from diopi_test.execution.soak import LABEL, MAX_CASES, SoakTest
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
 from diopi_test.quality.mutation.results import change_last_element
 from diopi_test.quality.mutation.vendor import CaseTakingVendor, dense_tensors, fill_box
-from diopi_test.run.limits import SOAK_CALLS
+from diopi_test.run.limits import DEFAULT_SOAK_CALLS
 from diopi_test.run.run_soak import run_soak
 from lib_rt import Context, Device
 
 PERIOD = 90
-"""The number of calls after which a result is wrong; a run of level full makes `SOAK_CALLS` calls."""
+"""The number of calls after which a result is wrong; a run of level full makes `DEFAULT_SOAK_CALLS` calls."""
 
 LEAKED_BYTES = 32 * 2**10
 """The number of bytes that a call leaks."""
@@ -119,11 +119,11 @@ def run_soak_mutant(
         checks. A function with random results has no soak test here. Leaks are not applicable if the system does not
         report the memory of a process.
     """
-    chosen = choose_cases([case for case in cases if not case.draws], CASES)
+    chosen = choose_cases([case for case in cases if not case.draws], MAX_CASES)
     if not chosen or (kind in LEAKS and not STATUS.exists()):
         return Counter(), None
     vendor = SoakVendor(kind)
     with vendor.open_device() as device:
-        outcome = run_soak(vendor, device, SoakTest(cases=chosen, count=SOAK_CALLS, seconds=MAX_SECONDS))
+        outcome = run_soak(vendor, device, SoakTest(cases=chosen, count=DEFAULT_SOAK_CALLS, seconds=MAX_SECONDS))
     failed = tuple(result.check for result in outcome.check_results if not result.passed)
     return Counter([vendor.effect]), (LABEL, failed) if failed else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from diopi_test.execution.call_sequence import QUEUED, RELAID, SECOND
+from diopi_test.execution.call_sequence import QUEUED_CALL, RELAID_CALL, SECOND_CALL
 from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference, PatternKind
 from diopi_test.execution.verdict import PROCESS_LOST, CheckResult, Verdict
@@ -22,7 +22,7 @@ from diopi_test.results.stacks import describe_vendor_frame
 
 _RANK = {symptom: number for number, symptom in enumerate(SYMPTOMS)}
 
-_STATE_OF_CALL = {SECOND: "second call", QUEUED: "queued", RELAID: "relaid"}
+_STATE_OF_CALL = {SECOND_CALL: "second call", QUEUED_CALL: "queued", RELAID_CALL: "relaid"}
 
 MAX_DETAIL = 120
 """Characters of the text in a signature."""

@@ -13,7 +13,7 @@ from diopi_test.execution.verdict import OPTIONAL
 from diopi_test.run.vendor_sources import SourceFiles
 from lib_rt import Context, Device
 
-SIZE = 2**20
+PROBE_BYTES = 2**20
 """Bytes that the probe copies to the device and back."""
 
 
@@ -75,13 +75,13 @@ def open_working_device(vendor: BaseVendor) -> Device:
 
 def _copy_there_and_back(device: Device) -> None:
     """Use every function that cases need: stream, memory, copies, synchronization."""
-    sent = np.random.default_rng(0).integers(0, 256, SIZE, np.uint8)
+    sent = np.random.default_rng(0).integers(0, 256, PROBE_BYTES, np.uint8)
     received = np.zeros_like(sent)
     with Context(device) as context:
-        block = device.malloc(SIZE)
+        block = device.malloc(PROBE_BYTES)
         try:
-            context.stream.h2d(block, sent.ctypes.data, SIZE)
-            context.stream.d2h(received.ctypes.data, block, SIZE)
+            context.stream.h2d(block, sent.ctypes.data, PROBE_BYTES)
+            context.stream.d2h(received.ctypes.data, block, PROBE_BYTES)
             context.stream.synchronize()
         finally:
             device.free(block)

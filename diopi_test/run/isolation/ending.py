@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diopi_test.execution.verdict import Outcome, Verdict
 
-STATISTICS = Path("/proc/self/statm")
+MEMORY_STATISTICS = Path("/proc/self/statm")
 """The file in which Linux reports the memory of a process. On other systems, memory can't be limited."""
 
 
@@ -46,7 +46,7 @@ def outcome_of_end(status: int, end_reason: tuple[Verdict, str] | None, output: 
 
 def cpu_seconds(process: int) -> float:
     """Return the CPU seconds a process has used: infinity if the system does not report them, 0 if it has ended."""
-    if not STATISTICS.exists():
+    if not MEMORY_STATISTICS.exists():
         return math.inf
     try:
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()

@@ -27,8 +27,9 @@ from diopi_test.run.output import shorten
 from diopi_test.run.run_case import add_check_results
 from diopi_test.run.session import Session
 
-DAMAGE = b"\0"
-"""Sent to the executor instead of a message if the vendor has written to the connection. It is not a valid message."""
+CONNECTION_DAMAGED = b"\0"
+"""The bytes that an evaluator sends instead of a message if the vendor has written to the connection. They are not a
+valid message."""
 
 
 def evaluate(channel: socket.socket, vendor_channel: socket.socket, options: CaseOptions) -> None:
@@ -39,7 +40,7 @@ def evaluate(channel: socket.socket, vendor_channel: socket.socket, options: Cas
     try:
         Evaluator(channel, Exchange(vendor_channel), options).run()
     except ExchangeError:
-        channel.sendall(DAMAGE)
+        channel.sendall(CONNECTION_DAMAGED)
     except DisconnectedError:  # the fork server reports how the vendor's process has ended
         pass
 

@@ -23,18 +23,20 @@ from diopi_test.execution.call_format import Blocks
 from diopi_test.execution.call_record import Bytes
 
 MAGIC = b"\xd1OPX\r\n\x1a\n"
+"""The bytes with which every message begins."""
 
-LONGEST_DOCUMENT, LARGEST_BLOCKS = 2**28, 2**40
+MAX_DOCUMENT_BYTES, MAX_BLOCKS_BYTES = 2**28, 2**40
 """The maximum number of bytes of a document, and of all blocks of a message."""
 
 ALIGNMENT = 64
-"""Every block begins at a multiple of this number of bytes after the begin of the message; spaces follow a document."""
+"""Every block begins at a multiple of this number of bytes after the beginning of the message. Spaces fill the gap
+between the document and the first block."""
 
-JOINED = 2**20
-"""The maximum number of bytes of a message that is sent as a whole."""
+MAX_JOINED_BYTES = 2**20
+"""The maximum number of bytes of a message whose parts are joined and sent with one system call."""
 
-CHUNK = 2**16
-"""The number of bytes that are read first."""
+FIRST_READ_BYTES = 2**16
+"""The number of bytes that a receiver requests first, before it knows the length of the message."""
 
 _HEADER = struct.Struct(f"<{len(MAGIC)}sIQI")
 """The magic number, the lengths of the document and of all blocks, and the CRC-32 of both."""
@@ -73,7 +75,7 @@ class Exchange:
         parts: list[Any] = [text]
         for block, size in zip(blocks, sizes, strict=True):
             parts += [block.data, _PADDING[-size % ALIGNMENT]]
-        if sum(sizes) <= JOINED:
+        if sum(sizes) <= MAX_JOINED_BYTES:
             parts = [b"".join(parts)]
         checksum = 0
         for part in parts:
@@ -94,7 +96,7 @@ class Exchange:
         if not self._fill(_HEADER.size):
             return None
         magic, length, size, checksum = _HEADER.unpack_from(self._buffer)
-        if magic != MAGIC or length > LONGEST_DOCUMENT or size > LARGEST_BLOCKS:
+        if magic != MAGIC or length > MAX_DOCUMENT_BYTES or size > MAX_BLOCKS_BYTES:
             raise ExchangeError(f"a message begins with {bytes(magic)!r}, expected {MAGIC!r} and acceptable lengths")
         end = _HEADER.size + length + size
         if not self._fill(end):
@@ -108,7 +110,7 @@ class Exchange:
         """Receive bytes until the buffer has `count` of them; return whether the other process has sent as many."""
         while (missing := count - len(self._buffer)) > 0:
             try:  # the first read takes more, because most messages are short
-                received = self.channel.recv(min(missing, JOINED) if self._buffer else CHUNK)
+                received = self.channel.recv(min(missing, MAX_JOINED_BYTES) if self._buffer else FIRST_READ_BYTES)
             except ConnectionResetError:
                 received = b""
             if not received:

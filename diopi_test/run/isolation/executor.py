@@ -28,16 +28,17 @@ from diopi_test.run.isolation.fork_server import Ended, ForkServer, WorkerProces
 from diopi_test.run.isolation.repetition import Repetition, Repetitions
 from diopi_test.run.limits import CaseOptions, Limits
 
-LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
-"""Seconds for a vendor to load, for its device check, for either if it is busy, and to close its device."""
+LOADING_SECONDS, PROBING_SECONDS, BUSY_START_SECONDS, CLOSING_SECONDS = 8.0, 5.0, 60.0, 5.0
+"""Time limits in seconds: to load a vendor, to check its device, for each of these two if the process is busy, and to
+close the device."""
 
-BUSY = 0.03
-"""Share of the time for which a worker that counts as busy uses a CPU or waits for a CPU."""
+BUSY_SHARE = 0.03
+"""A worker counts as busy if it uses a CPU, or waits for a CPU, for at least this share of the time."""
 
-LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
-"""Default limits and options."""
+DEFAULT_LIMITS, DEFAULT_CASE_OPTIONS = Limits(), CaseOptions()
+"""The limits and options of an executor if the caller specifies none."""
 
-STACK_DUMP = 0.3
+STACK_DUMP_SECONDS = 0.3
 """Seconds between the signal that makes a hanging worker print its stack and the signal that ends it."""
 
 MAX_FAILED_STARTS = 3
@@ -71,10 +72,11 @@ class _Worker:
     Attributes:
         has_loaded: whether the process has loaded the vendor.
         is_ready: whether the vendor is loaded and its device works.
+        work: the cases assigned to this worker; the first one is running.
         latest: the ID of the most recently finished case.
-        began: the time when the current case or step of the start began.
+        began: the time when the current case or step of the start began, by `time.monotonic`.
         busy: seconds for which the process had been busy when the current step of the start began.
-        deadline: the time at which the current case or step exceeds its limit.
+        deadline: the time at which the current case or step exceeds its limit, by `time.monotonic`.
         output: bytes of output when the latest case was finished.
         end_reason: if the executor terminated the process, the verdict on the running case and the reason.
         has_answered: whether the process finished its case after the termination request, so that the next case is not
@@ -122,7 +124,9 @@ class Executor:
         notes: problems that are not verdicts of cases.
     """
 
-    def __init__(self, vendor: str, workers: int, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
+    def __init__(
+        self, vendor: str, workers: int, limits: Limits = DEFAULT_LIMITS, options: CaseOptions = DEFAULT_CASE_OPTIONS
+    ) -> None:
         self.notes: list[str] = []
         self._vendor = vendor
         self._limits = limits
@@ -165,7 +169,7 @@ class Executor:
         for worker in open_workers.values():
             assert worker.process is not None
             worker.process.hang_up()
-        end = time.monotonic() + CLOSING
+        end = time.monotonic() + CLOSING_SECONDS
         while open_workers and time.monotonic() < end:
             self._selector.select(end - time.monotonic())
             for ended in self._fork_server.ended():
@@ -280,7 +284,7 @@ class Executor:
         worker.adopt(self._fork_server.start(self._vendor, self._options))
         assert worker.process is not None
         self._selector.register(worker.process.channel, EVENT_READ, worker)
-        worker.begin_step(LOADING, 0.0)
+        worker.begin_step(LOADING_SECONDS, 0.0)
 
     def _retire(self, worker: _Worker) -> None:
         """End the process of an idle worker, so that its next case is the first of a new process."""
@@ -332,7 +336,7 @@ class Executor:
                     self._begin_case(worker)
                 case {"loaded": description}:
                     self._description, worker.has_loaded = from_json(Description, description), True
-                    worker.begin_step(PROBING, busy_seconds(process.number))
+                    worker.begin_step(PROBING_SECONDS, busy_seconds(process.number))
                 case {"ready": True}:
                     worker.is_ready, self._has_started, self._failed_starts = True, True, 0
                     self._begin_case(worker)
@@ -348,7 +352,7 @@ class Executor:
             self.notes.append(f"after {worker.latest}, outside any case, the vendor {process.misuse}")
             self._retire(worker)
         else:
-            worker.deadline = time.monotonic() + (0.0 if process.is_damaged else STACK_DUMP)
+            worker.deadline = time.monotonic() + (0.0 if process.is_damaged else STACK_DUMP_SECONDS)
 
     def _handle_exit(self, worker: _Worker, ended: Ended) -> None:
         """Handle the end of a worker's process, on its own or by the executor."""
@@ -411,7 +415,7 @@ class Executor:
             reason = f"not done after {self._limits.timeout:g} s"
             self._end_process(worker, (Verdict.timed_out, reason), signal.SIGABRT)
         elif self._is_busy_starting(worker, process):
-            worker.deadline = worker.began + STARTING_BUSY
+            worker.deadline = worker.began + BUSY_START_SECONDS
         else:
             step, seconds = "show that it works" if worker.has_loaded else "load", worker.deadline - worker.began
             self._end_process(worker, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
@@ -419,11 +423,11 @@ class Executor:
     def _is_busy_starting(self, worker: _Worker, process: WorkerProcess) -> bool:
         """Return whether a starting worker is busy enough to get more time."""
         passed = time.monotonic() - worker.began
-        return passed < STARTING_BUSY and busy_seconds(process.number) - worker.busy > BUSY * passed
+        return passed < BUSY_START_SECONDS and busy_seconds(process.number) - worker.busy > BUSY_SHARE * passed
 
     def _end_process(self, worker: _Worker, end_reason: tuple[Verdict, str], number: signal.Signals) -> None:
         """Send a signal to a worker process; the reason becomes the verdict on its current case."""
         assert worker.process is not None
         worker.end_reason = end_reason
-        worker.deadline = time.monotonic() + STACK_DUMP
+        worker.deadline = time.monotonic() + STACK_DUMP_SECONDS
         self._fork_server.signal(worker.process, number)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from diopi_test.run.isolation.executor import ScheduledCase
 
 MAX_CONFIRMED = 5
-"""Number of failures per function that are confirmed at most, in case that every message is different."""
+"""The maximum number of failures per function that are confirmed. It limits the repetitions if every failure has a
+different message."""
 
-MAX_IN_A_ROW = 15
+MAX_CONFIRMATIONS_IN_A_ROW = 15
 """Number of confirmations without a flaky case after which the runner trusts failures of the vendor. If 20 % of the
 failures were flaky, 15 confirmations would miss them with a probability of 4 %."""
 
@@ -104,7 +105,7 @@ class Repetitions:
     def _is_unconfirmed(self, case: Collected, cause: str) -> bool:
         """Return whether a failure with this cause must be confirmed by a repetition in a new process."""
         is_known = cause in self._confirmed or self._confirmed_of[case.function] >= MAX_CONFIRMED
-        return not is_known and self._in_a_row < MAX_IN_A_ROW
+        return not is_known and self._in_a_row < MAX_CONFIRMATIONS_IN_A_ROW
 
     def add(self, scheduled: ScheduledCase, repetition: Repetition) -> None:
         """Add a case to the end of the queue."""

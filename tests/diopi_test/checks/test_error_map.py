@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diopi_test.checks.error_map import CELLS, make_error_map
+from diopi_test.checks.error_map import MAX_CELLS, make_error_map
 from diopi_test.execution.difference import ErrorMap
 
 
@@ -44,7 +44,7 @@ def test_the_slice_contains_the_worst_element_and_a_cell_shows_its_worst() -> No
 @pytest.mark.parametrize("size", [2, 31, 32, 33, 1000, 1025])
 def test_the_number_of_cells_per_axis_is_limited(size: int) -> None:
     found = make_error_map(np.ones((size, 2), bool), np.ones((size, 2)), None, (0, 0))
-    assert found is not None and len(found.rows) <= CELLS and set(found.rows) == {"99"}
+    assert found is not None and len(found.rows) <= MAX_CELLS and set(found.rows) == {"99"}
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])

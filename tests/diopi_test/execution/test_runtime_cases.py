@@ -285,27 +285,31 @@ DEFECTS: dict[str, tuple[Callable[[], RuntimeFunctions], str, str]] = {
     "large copies cut": (lambda: copying("d2d", small_only), "large_copies_are_exact", "bytes are wrong"),
     "large block cut": (
         lambda: copying("h2d", lambda copy: lambda *_: 0),
-        "a_large_block_holds_what_is_written_to_its_ends",
+        "both_ends_of_a_large_block_are_writable",
         "the first",
     ),
     "order reversed": (lambda: Backwards().functions(), "a_stream_keeps_the_order_of_copies", "dependent copies"),
     "small copies first": (lambda: SmallFirst().functions(), "a_stream_keeps_the_order_of_copies", "dependent copies"),
-    "order of writes": (lambda: Backwards().functions(), "the_last_of_several_writes_stays", "read after each"),
-    "sync does not wait": (lambda: Impatient().functions(), "synchronising_really_waits", "then a wait"),
+    "order of writes": (lambda: Backwards().functions(), "writes_take_effect_in_order", "read after each"),
+    "sync does not wait": (lambda: Impatient().functions(), "synchronization_waits_for_all_copies", "then a wait"),
     "work lost with its stream": (
         lambda: replace(LateRuntime().functions(), stream_sync=lambda stream: 0),
-        "ending_a_stream_finishes_its_work",
+        "destroying_a_stream_completes_its_copies",
         "that was destroyed",
     ),
-    "one stream is waited for": (lambda: OneStream().functions(), "several_streams_work_at_once", "stream 7 of 8"),
-    "one stream forgets": (lambda: Forgetful().functions(), "several_streams_work_at_once", "of 8"),
+    "one stream is waited for": (lambda: OneStream().functions(), "several_streams_work_concurrently", "stream 7 of 8"),
+    "one stream forgets": (lambda: Forgetful().functions(), "several_streams_work_concurrently", "of 8"),
     "write on another stream": (
         lambda: OneStream().functions(),
-        "one_stream_sees_what_another_was_waited_for",
+        "a_stream_reads_what_a_synchronized_stream_wrote",
         "read on another",
     ),
-    "few streams": (lambda: FewStreams().functions(), "streams_come_and_go", "no stream is left"),
-    "thread-bound": (lambda: OneThread().functions(), "several_threads_work_at_once", "called from another thread"),
+    "few streams": (lambda: FewStreams().functions(), "many_streams_can_be_created_in_turn", "no stream is left"),
+    "thread-bound": (
+        lambda: OneThread().functions(),
+        "several_threads_work_concurrently",
+        "called from another thread",
+    ),
 }
 
 
@@ -319,7 +323,7 @@ def test_a_defect_is_detected(defect: str) -> None:
 def test_a_leak_is_detected() -> None:
     runtime = Leaking()
     with pytest.raises(RuntimeCaseError, match="grew"):
-        CASES["freed_memory_can_be_had_again"].run(vendor_with(runtime.functions()))
+        CASES["freed_memory_can_be_allocated_again"].run(vendor_with(runtime.functions()))
     runtime.clean()
 
 
@@ -333,7 +337,7 @@ def test_exhausted_memory_is_detected() -> None:
         return runtime.malloc(nbytes) if left > 0 else 0
 
     with pytest.raises(CallError, match="allocate"):
-        CASES["freed_memory_can_be_had_again"].run(vendor_with(replace(runtime.functions(), malloc=malloc)))
+        CASES["freed_memory_can_be_allocated_again"].run(vendor_with(replace(runtime.functions(), malloc=malloc)))
 
 
 @pytest.mark.parametrize("missing", [field.name for field in fields(RuntimeFunctions)])
@@ -358,7 +362,7 @@ class Mute(Vendor):
 
 def test_a_failure_without_explanation_is_detected() -> None:
     with pytest.raises(RuntimeCaseError, match="last error"):
-        CASES["a_failing_call_is_explained"].run(Mute("mute", "1", HostRuntime().functions()))
+        CASES["a_failing_call_sets_the_last_error"].run(Mute("mute", "1", HostRuntime().functions()))
 
 
 class Latin(Vendor):
@@ -374,7 +378,7 @@ class Latin(Vendor):
 
 def test_a_text_that_is_not_utf8_is_detected() -> None:
     with pytest.raises(RuntimeCaseError, match="UTF-8"):
-        CASES["the_last_error_can_always_be_asked_for"].run(Latin("latin", "1", HostRuntime().functions()))
+        CASES["the_last_error_is_readable_before_any_failure"].run(Latin("latin", "1", HostRuntime().functions()))
 
 
 def test_the_session_reports_the_result_of_a_case() -> None:

@@ -30,7 +30,7 @@ from diopi_test.run.cluster import ClusterExecutor, split_by_function
 from diopi_test.run.cluster_worker import Batch
 from diopi_test.run.collection import Collected, collect_level
 from diopi_test.run.failure_policy import FailurePolicy
-from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
+from diopi_test.run.isolation.executor import DEFAULT_CASE_OPTIONS, DEFAULT_LIMITS, ScheduledCase
 from diopi_test.run.limits import Limits
 from diopi_test.waivers.rules import WaiverRule, Waivers
 
@@ -304,8 +304,8 @@ def test_a_batch_survives_a_round_trip_through_json() -> None:
     batch = Batch(
         run="run",
         vendor="vendor",
-        limits=LIMITS,
-        options=CASE_OPTIONS,
+        limits=DEFAULT_LIMITS,
+        options=DEFAULT_CASE_OPTIONS,
         scheduled=(scheduled,),
         policy=FailurePolicy(waivers=Waivers((WaiverRule(Waiver("diopiSqrt[*]", "known"), "waivers.toml"),))),
     )

@@ -143,8 +143,8 @@ def test_a_vendor_that_starts_only_once_ends_the_run(data: Path, tmp_path: Path,
 def test_a_vendor_that_does_not_load_in_time_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in {"WHERE": "first", "WAY": "hang", "FOLDER": str(tmp_path)}.items():
         monkeypatch.setenv(f"LEAVING_{name}", value)
-    monkeypatch.setattr(executor, "LOADING", 1.0)
-    monkeypatch.setattr(executor, "STARTING_BUSY", 2.0)  # it may be busy importing for all of the first second
+    monkeypatch.setattr(executor, "LOADING_SECONDS", 1.0)
+    monkeypatch.setattr(executor, "BUSY_START_SECONDS", 2.0)  # it may be busy importing for all of the first second
     with (
         executor.Executor("leaving:slowly", 1, Limits()) as running,
         pytest.raises(VendorError, match=r"(?s)leaving:slowly .*load in [12] s.*hang"),
@@ -154,14 +154,14 @@ def test_a_vendor_that_does_not_load_in_time_is_reported(monkeypatch: pytest.Mon
 
 
 def test_a_vendor_that_never_works_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "PROBING", 1.0)
+    monkeypatch.setattr(executor, "PROBING_SECONDS", 1.0)
     result = pytest.raises(VendorError, match=r"(?s)opening_never .*1 s.*hang")
     with executor.Executor("leaving:opening_never", 1, Limits()) as running, result:
         running.describe()
 
 
 def test_a_working_vendor_has_more_time_for_its_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "PROBING", 1.0)
+    monkeypatch.setattr(executor, "PROBING_SECONDS", 1.0)
     with executor.Executor("leaving:opening_busily", 1, Limits()) as running:
         assert running.describe().name == "busily"
 

@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
 from diopi_test.execution.verdict import CheckResult, RoundingErrors
 from diopi_test.run.failure_policy import FailurePolicy
-from diopi_test.run.pooled_errors import PooledErrors
+from diopi_test.run.pooled_errors import PooledErrorsPlugin
 from diopi_test.waivers.rules import Waivers
 
 PROPERTY = "record"
@@ -37,7 +37,7 @@ def finish_session(*rms_errors: float, worker_nodes: Sequence[Any] = ()) -> tupl
         worker_nodes: workers of pytest-xdist that end before the session does.
     """
     lines: list[str] = []
-    plugin = PooledErrors(PROPERTY, FailurePolicy)
+    plugin = PooledErrorsPlugin(PROPERTY, FailurePolicy)
     for number, rms in enumerate(rms_errors):
         plugin.pytest_runtest_logreport(passed_report(f"float16-{number}", rms))
     for node in worker_nodes:
@@ -58,7 +58,7 @@ def test_a_session_fails_if_errors_are_too_large_together() -> None:
 
 def test_the_waivers_of_the_vendor_apply_also_if_only_workers_know_them() -> None:
     waivers = Waivers.from_vendor("small", (Waiver("diopiMm[pooled_values-*]", "half accumulation"),))
-    worker = PooledErrors(PROPERTY, lambda: replace(FailurePolicy(), waivers=waivers))
+    worker = PooledErrorsPlugin(PROPERTY, lambda: replace(FailurePolicy(), waivers=waivers))
     node: Any = SimpleNamespace(workeroutput={})
     session: Any = SimpleNamespace(config=node, exitstatus=0)
     worker.pytest_sessionfinish(session, pytest.ExitCode.OK)

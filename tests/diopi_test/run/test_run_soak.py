@@ -15,7 +15,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.case import CaseClass
-from diopi_test.checks.growth import TOLERANCE, find_growth
+from diopi_test.checks.growth import TOLERATED_BYTES, find_growth
 from diopi_test.execution.process_memory import ALLOCATED, DEVICE_BLOCKS, RESIDENT, WRITABLE
 from diopi_test.execution.soak import WINDOWS, MemorySample, sampling_points
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
@@ -308,10 +308,10 @@ def test_memory_that_moves_back_and_forth_is_no_growth() -> None:
 
 
 def test_growth_in_five_of_eight_windows_is_found() -> None:
-    size = TOLERANCE + 1
+    size = TOLERATED_BYTES + 1
     (growth,) = find_growth(samples_of([0, size, 2 * size, 2 * size, 2 * size, 3 * size, 4 * size, 5 * size, 5 * size]))
     assert growth.rate == size / 100
-    assert find_growth(samples_of([number * TOLERANCE for number in range(9)])) == []
+    assert find_growth(samples_of([number * TOLERATED_BYTES for number in range(9)])) == []
 
 
 def iterate_outcomes(folder: Path) -> Iterator[tuple[str, Outcome]]:

@@ -10,7 +10,7 @@ from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.run.collection import Collected
 from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.executor import ScheduledCase
-from diopi_test.run.isolation.repetition import MAX_CONFIRMED, MAX_IN_A_ROW, Repetition, Repetitions
+from diopi_test.run.isolation.repetition import MAX_CONFIRMATIONS_IN_A_ROW, MAX_CONFIRMED, Repetition, Repetitions
 from diopi_test.waivers.rules import WaiverRule, Waivers
 
 
@@ -108,11 +108,18 @@ def test_a_function_with_ever_different_messages_has_few_confirmations() -> None
 def test_a_vendor_without_flaky_cases_is_trusted_after_many_confirmations() -> None:
     runner = Runner()
     names = [f"diopi{letter}" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"]
-    assert sum(runner.confirms(case(name, "a"), check("written")) for name in names) == MAX_IN_A_ROW < len(names)
+    assert (
+        sum(runner.confirms(case(name, "a"), check("written")) for name in names)
+        == MAX_CONFIRMATIONS_IN_A_ROW
+        < len(names)
+    )
     runner = Runner()
-    assert all(runner.confirms(case(name, "a"), check("written")) for name in names[: MAX_IN_A_ROW - 1])
+    assert all(runner.confirms(case(name, "a"), check("written")) for name in names[: MAX_CONFIRMATIONS_IN_A_ROW - 1])
     assert runner.confirms(case("diopiAbs", "a"), check("written"), PASSED), "a flaky case"
-    assert all(runner.confirms(case(name, "a"), check("written")) for name in names[MAX_IN_A_ROW : 2 * MAX_IN_A_ROW])
+    assert all(
+        runner.confirms(case(name, "a"), check("written"))
+        for name in names[MAX_CONFIRMATIONS_IN_A_ROW : 2 * MAX_CONFIRMATIONS_IN_A_ROW]
+    )
 
 
 def test_waiting_cases_of_a_confirmed_cause_do_not_run_again() -> None:
