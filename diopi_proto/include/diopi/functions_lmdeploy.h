@@ -13,8 +13,9 @@ extern "C" {
  * Apply a gated feed-forward layer in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2.
  *
  * silu(a) = a · σ(a), where σ is the logistic function. weight1 is the gate projection, weight3 the up projection and
- * weight2 the output projection, like w1, w3 and w2 of LLaMA. inoutput: [T, H]. weight1, weight3: [H, I]. weight2:
- * [I, H].
+ * weight2 the output projection, like w1, w3 and w2 of LLaMA.
+ *
+ * inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
  * Source: Shazeer, "GLU Variants Improve Transformer" (2020).
  *
  * Where `workspace_size` is negative, `inoutput`, `weight1`, `weight2`, `weight3` and `workspace` are not read and may
@@ -50,14 +51,18 @@ DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t 
 /**
  * Compute the attention of new tokens to themselves and to the cached tokens (prefill), and extend the cache.
  *
- * The call has no argument for lengths, so all sequences have equal lengths. Each sequence has max_q_len new tokens
- * and max_kv_len tokens in total; history = max_kv_len − max_q_len ≥ 0 of them are in the cache before the call. B =
- * rows of inoutput / max_q_len. New token i of a sequence has pos = history + i. Its key and value are stored in cache
- * slot pos, and it sees the slots up to pos. The mask adds −10000 to the scores of the other slots.
+ * All sequences have the same lengths, because the call has no argument for individual lengths.
+ *
+ * 1. Each sequence has max_kv_len tokens. The last max_q_len of them are new. The first history = max_kv_len −
+ *    max_q_len ≥ 0 are in the cache before the call. B is the number of rows of inoutput divided by max_q_len.
+ * 2. New token i of a sequence, 0 ≤ i < max_q_len, has pos = history + i. Its key and value are stored in slot pos.
+ * 3. The scores are computed for the slots 0 to max_kv_len − 1. The mask is 0 for the slots up to pos, and −10000 for
+ *    the later ones.
  *
  * inoutput: [B · max_q_len, Nq · D], one sequence after the other. `pre_work` stores data that depend only on the
- * lengths, in a layout that is private to the implementation. The first call passes `is_prepared` false, and the
- * implementation fills `pre_work`. Later calls with the same lengths may pass true. The result does not depend on it.
+ * lengths, in a layout that is private to the implementation. If `is_prepared` is false, the implementation fills
+ * `pre_work`. Later calls with the same lengths may pass the same `pre_work` with `is_prepared` true. The result does
+ * not depend on `is_prepared`.
  * Source: the definition of attention in this module.
  *
  * Where `pre_work_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
@@ -80,11 +85,14 @@ DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, 
 /**
  * Compute the attention of one new token per sequence to itself and to the cached tokens (decoding).
  *
- * Let L = sequence_lengths[b] be the number of tokens that were cached before. The new key and value are stored in
- * slot L mod max_seq_len. The token attends to the times max(0, L + 1 − max_seq_len) to L, where time t is in slot t
- * mod max_seq_len. There is no mask. The pos of the token is step − 1 − total_padding_tokens[b]; NULL means no
- * padding. If finished[b] is true, the cache of the sequence does not change and its row of inoutput is unspecified
- * after the call. A NULL `finished` is false everywhere.
+ * 1. The cache of a sequence is a ring buffer of max_seq_len slots: the token at time t is in slot t mod max_seq_len.
+ * 2. L = sequence_lengths[b] is the number of tokens of the sequence before the call. The new token has time L, and
+ *    its key and value are stored in slot L mod max_seq_len.
+ * 3. The new token attends to the times max(0, L + 1 − max_seq_len) to L. The mask is 0.
+ * 4. The new token has pos = step − 1 − total_padding_tokens[b], which may differ from L. If total_padding_tokens is
+ *    NULL, pos = step − 1.
+ * 5. If finished[b] is true, the cache of the sequence does not change, and its row of inoutput is unspecified after
+ *    the call. A NULL `finished` is false everywhere.
  *
  * inoutput: [B, Nq · D]. finished, total_padding_tokens, sequence_lengths: [B].
  * Source: the definition of attention in this module.
@@ -106,12 +114,16 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
                                                       int64_t max_seq_len, int64_t rotary_embedding, float rope_theta);
 
 /**
- * Make the arguments of top-k sampling consistent for each sequence, in place.
+ * Determine k and p of top-k sampling for each sequence, and write them to top_ks and top_ps.
  *
- * k = top_ks[b] if top_ks_size > 1, else top_k. p = top_ps[b] if top_ps_size > 1, else top_p. If k = p = 0, k becomes
- * 1. If k > 0 and p = 0, p becomes 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1] and
- * skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 if one value applies to all
- * sequences, and the call reads the tensors only if there are more values. All three tensors have shape [B].
+ * 1. k is top_ks[b] if top_ks_size > 1, else top_k. p is top_ps[b] if top_ps_size > 1, else top_p.
+ * 2. If k and p are both 0, k becomes 1.
+ * 3. If k > 0 and p is 0, p becomes 1.
+ * 4. The call writes min(k, 1024) to top_ks[b], p clipped to [0, 1] to top_ps[b], and whether k is 0 to
+ *    skip_decode[b].
+ *
+ * top_ks_size and top_ps_size are 0, 1 or B. LMDeploy's TurboMind passes 1 if one value applies to all sequences.
+ * top_ks, top_ps, skip_decode: [B].
  * Source: FasterTransformer, top-k sampling layer.
  *
  * Where `top_ks_size` is 0 or 1, the elements of `top_ks` are not read, only shape and dtype: `top_k` is used. Where
@@ -123,17 +135,21 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
                                                      float top_p, int64_t top_ps_size);
 
 /**
- * Draw one token per sequence from the runtime_top_k[b] most probable ones, up to the share runtime_top_p[b].
+ * Draw one token per sequence from its k = runtime_top_k[b] most probable tokens.
  *
- * - If skip_decode[b] is true, nothing changes for b.
- * - Otherwise, if finished[b] is true on entry, output_ids[step, b] = end_ids[b], and nothing else changes.
- * - Otherwise, let w₀ ≥ w₁ ≥ … be the k largest weights and S their sum. generators[b] draws u from (0, 1]. The token
- *   is the first i with w₀ + … + w_i ≥ u · runtime_top_p[b] · S, or the last of the k if there is none. The weights
- *   are exp(l − max l) if both cum_log_probs and output_log_probs are NULL. Otherwise they are the probabilities
- *   exp(l − max l) / (Σ exp(l − max l) + 1e-6), where the sum is over the whole row. Then output_ids[step, b] = the id
- *   of the token, cum_log_probs[b] += ln w_i and output_log_probs[b] = ln w_i − ln S.
- * - After a draw, if sequence_lengths and finished are both passed, sequence_lengths[b] += 1 and finished[b] = (id =
- *   end_ids[b]).
+ * For each sequence b:
+ *
+ * 1. If skip_decode[b] is true, nothing changes.
+ * 2. Otherwise, if finished[b] is true on entry, output_ids[step, b] becomes end_ids[b], and nothing else changes.
+ * 3. Otherwise each token has a weight. With the row l of logits and e = exp(l − max l), the weights are e if
+ *    cum_log_probs and output_log_probs are both NULL. If one of them is passed, the weights are the probabilities
+ *    e / (Σ e + 1e-6), where the sum is over the row. The choice affects only the value of cum_log_probs.
+ * 4. Let w₀ ≥ w₁ ≥ … be the k largest weights and S their sum. generators[b] draws u from (0, 1]. The drawn token is
+ *    the first i with w₀ + … + w_i ≥ u · runtime_top_p[b] · S, or token k − 1 if there is none.
+ * 5. output_ids[step, b] becomes the id of the drawn token. cum_log_probs[b] increases by ln w_i, and
+ *    output_log_probs[b] becomes ln w_i − ln S.
+ * 6. If sequence_lengths and finished are both passed, sequence_lengths[b] increases by 1, and finished[b] becomes
+ *    whether the id equals end_ids[b].
  *
  * output_ids: [times, B]. logits: [B, vocab_size_padded]; the call may overwrite it, and every column counts as a
  * token. All other tensors: [B]. A NULL flag is false everywhere, and a NULL result is not computed. generators: B
@@ -156,17 +172,21 @@ DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorH
                                           diopiGeneratorHandle_t* generators);
 
 /**
- * Make the arguments of top-p sampling consistent for each sequence, in place.
+ * Determine k and p of top-p sampling for each sequence, and the buffers of the schedule that lowers p.
  *
- * k and p are selected as in `diopiSetupTopkRuntimeArgsInp`. If k = p = 0, k becomes 1. Then the call writes:
+ * k is top_ks[b] if top_ks_size > 1, else top_k. p is top_ps[b] if top_ps_size > 1, else top_p. If k and p are both 0,
+ * k becomes 1. Then the call writes:
  *
- * - top_ks[b] = k, without a limit; skip_decode[b] = (k > 0).
- * - top_ps[b] = initial_top_p_buf[b] = p clipped to [0, 1].
- * - top_p_decay_buf[b] = top_p_decay if that is in (0, 1], else 1.
- * - top_p_min_buf[b] = top_p_min if that is in (0, 1], else 0.5.
- * - top_p_reset_ids_buf[b] = top_p_reset_ids, where −1 means no reset.
+ * - top_ks[b]: k, without an upper limit.
+ * - skip_decode[b]: whether k > 0.
+ * - top_ps[b] and initial_top_p_buf[b]: p clipped to [0, 1].
+ * - top_p_decay_buf[b]: top_p_decay if it is in (0, 1], else 1.
+ * - top_p_min_buf[b]: top_p_min if it is in (0, 1], else 0.5.
+ * - top_p_reset_ids_buf[b]: top_p_reset_ids.
  *
- * All tensors have shape [B].
+ * Only the caller uses the buffers, for factual-nucleus sampling: after each token, it multiplies p by the decay, down
+ * to the minimum. After the token with the reset id, it restores the initial p instead; −1 means that no token does
+ * so. All tensors have shape [B].
  * Source: FasterTransformer, top-p sampling layer.
  *
  * Where `top_ks_size` is 0 or 1, the elements of `top_ks` are not read, only shape and dtype: `top_k` is used. Where
@@ -182,19 +202,25 @@ DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, d
                                                      diopiTensorHandle_t top_p_reset_ids_buf, int64_t top_p_reset_ids);
 
 /**
- * Draw one token per sequence from the smallest set of most probable tokens with the share P = runtime_top_p[b].
+ * Draw one token per sequence from the smallest set of most probable tokens that has a total probability of P.
  *
- * - If skip_decode[b] is true, nothing changes for b.
- * - If finished[b] is true on entry, end_ids[b] has probability 1. Otherwise the probability p of a token is exp(l −
- *   max l) / (Σ exp(l − max l) + 1e-6), where the sum is over the row.
- * - If max p ≥ P, the token is the most probable one, with the lowest id among equals. Otherwise generators[b] draws u
- *   from (0, 1], and the token is the first one, in descending order of p, at which the cumulative sum reaches u · P.
- * - Then output_ids[step, b] = the id of the token, cum_log_probs[b] += ln p and output_log_probs[b] = ln p. If
- *   sequence_lengths and finished are both passed, sequence_lengths[b] += 1 unless finished[b] was true, and
- *   finished[b] = (id = end_ids[b]).
+ * P is runtime_top_p[b]. For each sequence b:
  *
- * runtime_top_p does not change, because the call does not receive the buffers for its decay. `persistent_workspace`
- * is passed from step to step without change by the caller. Shapes and NULL arguments are as in `diopiTopKSampling`.
+ * 1. If skip_decode[b] is true, nothing changes.
+ * 2. Otherwise each token has a probability p. If finished[b] is true on entry, p is 1 for the token end_ids[b]. If
+ *    not, p = exp(l − max l) / (Σ exp(l − max l) + 1e-6) for the row l of logits, where the sum is over the row.
+ * 3. If max p ≥ P, the token is the most probable one. If several tokens have the probability max p, it is the one
+ *    with the lowest id.
+ * 4. If max p < P, generators[b] draws u from (0, 1]. In descending order of p, the token is the first one at which
+ *    the cumulative sum of p reaches u · P.
+ * 5. output_ids[step, b] becomes the id of the token. cum_log_probs[b] increases by ln p of the token, and
+ *    output_log_probs[b] becomes ln p.
+ * 6. If sequence_lengths and finished are both passed, sequence_lengths[b] increases by 1 unless finished[b] was true,
+ *    and finished[b] becomes whether the id equals end_ids[b].
+ *
+ * The C interface declares runtime_top_p writable, but the call does not change it. The caller passes
+ * `persistent_workspace` to every step and does not change its contents between the steps. Shapes and NULL arguments
+ * are as in `diopiTopKSampling`.
  * Source: FasterTransformer, top-p sampling; Holtzman et al., "Neural Text Degeneration" (2020).
  *
  * Where `persistent_workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`,
@@ -217,9 +243,13 @@ DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Gather time-major tokens by sequence, without the padding between the prompt and the generated tokens.
  *
- * For t < max_gen_step and c = context_length[b]: output_ids[b, t] = ids[t, b] if t < c; nothing is written if c ≤ t <
- * max_context_len; and output_ids[b, t − (max_context_len − c)] = ids[t, b] if t ≥ max_context_len. All other elements
- * of output_ids keep their contents.
+ * c = context_length[b] is the length of the prompt of sequence b. For each time t < max_gen_step:
+ *
+ * - If t < c, the token belongs to the prompt: output_ids[b, t] becomes ids[t, b].
+ * - If c ≤ t < max_context_len, the token is padding: nothing is written.
+ * - If t ≥ max_context_len, the token was generated: output_ids[b, t − (max_context_len − c)] becomes ids[t, b].
+ *
+ * All other elements of output_ids keep their contents.
  *
  * output_ids: [B, max_output_len]; all written positions are inside. ids: [times, B]. context_length: [B].
  * Source: LMDeploy, gather output.
@@ -274,7 +304,8 @@ DIOPI_WEAK diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx
  * Look up the embeddings of the tokens of a prompt: from_tensor[i] = embedding_table[input_ids[i]].
  *
  * from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Despite
- * its name, the function applies neither a position encoding nor a scale.
+ * its plural name, input_lengths is one number: the number of tokens. Despite its name, the function applies neither a
+ * position encoding nor a scale.
  * Source: torch.nn.functional.embedding.
  */
 DIOPI_WEAK diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandle_t ctx,
@@ -287,14 +318,15 @@ DIOPI_WEAK diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHand
 /**
  * Set the logit of every token that would complete a banned word to −inf, in place.
  *
- * bad_words: [B, 2, W], or [2, W] for all sequences if `share_words`, where W = bad_words_len. Row 0 contains the
- * tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded with
- * −1. A word extends from the end of the previous word, initially 0, to its own end. A word of n tokens applies to
- * sequence b if n = 1, or if step ≥ n − 1 and the n − 1 tokens output_ids[(step − (n − 1) + q) · B + id_offset + b],
- * 0 ≤ q < n − 1, are its first n − 1 tokens. Then logits[b, last token] = −inf if 0 < last token < vocab_size. Token 0
- * is never banned. All other logits keep their values.
+ * Let past(b, t) = output_ids[t · B + id_offset + b] be the token of sequence b at time t. A word of n tokens matches
+ * sequence b if n − 1 ≤ step and past(b, step − (n − 1) + q) equals token q of the word for all 0 ≤ q < n − 1. A word
+ * of one token always matches. If a word matches and its last token v is in 0 < v < vocab_size, logits[b, v] becomes
+ * −inf. Token 0 is never banned. All other logits keep their values.
  *
- * logits: [B, vocab_size]. output_ids: time-major.
+ * bad_words: [B, 2, W] with W = bad_words_len, or [2, W] for all sequences if `share_words` is true. Row 0 contains
+ * the tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded
+ * with −1. The first word starts at offset 0, every other word at the end of its predecessor. For example, the words
+ * (5, 6) and (7) are the rows [5, 6, 7] and [2, 3, −1]. logits: [B, vocab_size]. output_ids: time-major.
  * Source: FasterTransformer, ban bad words.
  */
 DIOPI_WEAK diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
@@ -305,8 +337,9 @@ DIOPI_WEAK diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTenso
 /**
  * Mark the sequences whose last tokens are a stop word as finished.
  *
- * finished[b] becomes true if, for a word of n ≤ step + 1 tokens, token q of the word equals
- * output_ids[(step − (n − 1) + q) · B + id_offset + b] for all 0 ≤ q < n. It never becomes false.
+ * Let past(b, t) = output_ids[t · B + id_offset + b] be the token of sequence b at time t. finished[b] becomes true if
+ * there is a word of n ≤ step + 1 tokens such that past(b, step − (n − 1) + q) equals token q of the word for all
+ * 0 ≤ q < n. It never becomes false.
  *
  * stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
  * time-major.
@@ -333,9 +366,15 @@ DIOPI_WEAK diopiError_t diopiLengthCriterion(diopiContextHandle_t ctx, diopiTens
 /**
  * Penalize, in place, the logits of the tokens that a sequence already contains, once for each distinct token.
  *
- * The tokens of b are output_ids at the times t < step, without the padding input_lengths[b] ≤ t < max_input_length. A
- * NULL input_lengths means no padding. With π = penalties[b], the logit l becomes the following, by `penalty_type`: 0:
- * l; 1: l − π; 2: l · π if l < 0, else l / π. Any other type is an error.
+ * The tokens of sequence b are its output_ids at all times t < step, except the padding at the times
+ * input_lengths[b] ≤ t < max_input_length. If input_lengths is NULL, there is no padding. With π = penalties[b], the
+ * logit l of such a token becomes, by `penalty_type`:
+ *
+ * - 0: l, unchanged.
+ * - 1: l − π.
+ * - 2: l · π if l < 0, else l / π.
+ *
+ * Any other type is an error.
  *
  * logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], with ids below vocab_size.
  * Source: FasterTransformer, sampling penalties; Keskar et al., "CTRL" (2019).
@@ -351,8 +390,10 @@ DIOPI_WEAK diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t
 /**
  * Divide logits by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
  *
- * The columns v ≥ vocab_size pad the vocabulary. They become the lowest finite number of logits' dtype. logits:
- * [B, vocab_size_padd]. bias: [vocab_size_padd], or NULL for no bias. temperatures: [B].
+ * vocab_size_padd is the size of the vocabulary with padding. The columns v ≥ vocab_size are the padding. They become
+ * the lowest finite number of logits' dtype.
+ *
+ * logits: [B, vocab_size_padd]. bias: [vocab_size_padd], or NULL for no bias. temperatures: [B].
  * Source: FasterTransformer, sampling penalties.
  */
 DIOPI_WEAK diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
