@@ -1,13 +1,16 @@
-"""How often the test of the root mean square of errors fails a correct vendor, by simulation and by an upper bound.
+"""How often the test of the root mean square (RMS) of errors rejects a correct vendor: a simulation, an upper bound.
 
     diopi-test gen-data --level full --data build/data
     python benchmarks/rms_significance.py --level full --data build/data --runs 200
 
-The simulated vendor has errors that are uniform within 2 ulps, and within 4 ulps in powers, as CUDA documents them for
-its functions of float32. Half-precision results are computed in float32 and rounded once. Each simulated run tests
-every result, and the pooled errors of every function and element type. The bound is the number of tests of results that
-can fail at all, multiplied by the probability that one of them fails. For comparison, the script also counts the
-failures of a test whose limit is always 1.
+The errors of the simulated vendor are uniformly distributed within ±2 ulps, and within ±4 ulps for powers. These are
+the errors that CUDA documents for its float32 functions. Half-precision results are computed in float32 and rounded
+once. Errors are measured in units of the error budget, and `rms_limit` gives the largest RMS that the suite accepts.
+
+Each simulated run applies the test to every result. It also pools the errors of each function and element type over
+all cases, and applies the test to every pool. The upper bound is the number of tests that can fail at all, multiplied
+by the probability that a single test fails. For comparison, the script also counts the failures of a test of results
+whose limit is always 1 unit.
 """
 
 from __future__ import annotations
@@ -34,23 +37,27 @@ from lib_rt.formats import format_of, is_inexact, ulp
 Array = NDArray[Any]
 
 ULPS, ULPS_OF_POWERS = 2.0, 4.0
-"""The largest errors of the simulated vendor."""
+"""The largest errors of the simulated vendor in ulps: of most functions, and of powers."""
 
-POWERS = "diopiPow"
+POWER_PREFIX = "diopiPow"
 """The beginning of the names of functions that compute powers."""
 
 FLOAT32_PRECISION = format_of(Dtype.float32).precision
+"""The number of significant bits of float32."""
+
+MAX_PROBABILITY = 1e-6
+"""The largest acceptable probability that a run of a correct vendor has a failure."""
 
 
 @dataclass(frozen=True)
-class Errors:
-    """The simulated errors of a set of elements: the sum of their squares in each run.
+class SimulatedErrors:
+    """The simulated errors of a set of elements, in units of the error budget.
 
     Attributes:
         dtype: the element type.
         elements: the number of distinct elements.
-        squares: the sum of the squares in each run, in units.
-        largest: the largest root mean square that is possible.
+        squares: the sum of the squared errors of all elements, one number per simulated run.
+        largest: the largest RMS that is possible.
     """
 
     dtype: Dtype
@@ -64,13 +71,24 @@ class Errors:
         return self.elements >= MIN_ELEMENTS and self.largest > rms_limit(self.dtype, self.elements)
 
     def failures(self, limit: float) -> int:
-        """Return in how many runs the root mean square exceeds a limit."""
+        """Return in how many runs the RMS exceeds a limit; 0 if there are too few elements for a test."""
         is_tested = self.elements >= MIN_ELEMENTS
         return int(np.sum(np.sqrt(self.squares / self.elements) > limit)) if is_tested else 0
 
 
-def simulate(expected: Expected, ulps: float, runs: int, generator: np.random.Generator) -> Errors | None:
-    """Return the simulated errors of a result; None if it has no rounded elements."""
+def simulate(expected: Expected, ulps: float, runs: int, generator: np.random.Generator) -> SimulatedErrors | None:
+    """Simulate the errors of a result.
+
+    Args:
+        expected: The expected values and their error budget.
+        ulps: The largest error of the vendor, in ulps of the result, or of float32 if the result is half precision.
+        runs: The number of simulated runs.
+        generator: The source of the random errors.
+
+    Returns:
+        The errors of the distinct values among the rounded elements, because a vendor makes the same error for equal
+        values; None if the result has no rounded elements.
+    """
     if expected.budget is None or not is_inexact(expected.dtype):
         return None
     is_rounded = ~expected.budget.is_exact(expected.values, expected.dtype) & np.isfinite(expected.values)
@@ -81,21 +99,21 @@ def simulate(expected: Expected, ulps: float, runs: int, generator: np.random.Ge
         return None
     is_half = format_of(expected.dtype).precision < FLOAT32_PRECISION
     steps = ulp(values, expected.dtype) / expected.budget.unit[is_rounded][first]
-    # The error of a function of float32 adds at most 2⁻⁸ ulps to the rounding of a half-precision result.
+    # An ulp of float32 is at most 2⁻⁸ ulps of a half-precision result, which adds 0.5 ulps when it is rounded.
     bound = steps * (0.5 + 2.0**-8 * ulps if is_half else ulps)
     squares = np.array([np.sum((bound * generator.uniform(-1, 1, bound.shape)) ** 2) for _ in range(runs)])
-    return Errors(expected.dtype, values.size, squares, float(np.sqrt(np.mean(bound**2))))
+    return SimulatedErrors(expected.dtype, values.size, squares, float(np.sqrt(np.mean(bound**2))))
 
 
-def pool(parts: Sequence[Errors]) -> Errors:
-    """Return the errors of several results together."""
+def pool(parts: Sequence[SimulatedErrors]) -> SimulatedErrors:
+    """Combine the errors of several results of one element type."""
     elements = sum(part.elements for part in parts)
     largest = np.sqrt(sum(part.elements * part.largest**2 for part in parts) / elements)
-    return Errors(parts[0].dtype, elements, np.sum([part.squares for part in parts], 0), float(largest))
+    return SimulatedErrors(parts[0].dtype, elements, np.sum([part.squares for part in parts], 0), float(largest))
 
 
-def read_results(folder: Path) -> Iterator[tuple[str, Expected]]:
-    """Yield the results of all cases of a level that count, with the names of their functions."""
+def read_expected_arrays(folder: Path) -> Iterator[tuple[str, Expected]]:
+    """Yield the function and an array of expected values, for each result of each demanded case of a level."""
     level = open_level(folder)
     for function in level.functions:
         for case in level.open(function):
@@ -105,16 +123,19 @@ def read_results(folder: Path) -> Iterator[tuple[str, Expected]]:
 
 
 @click.command()
-@click.option("--level", default="smoke", show_default=True)
-@click.option("--data", type=click.Path(path_type=Path))
+@click.option("--level", default="smoke", show_default=True, help="Level whose expected values are used.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder with the data of levels.")
 @click.option("--runs", default=100, show_default=True, help="Number of simulated runs.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Seed of the random errors.")
 def main(level: str, data: Path | None, runs: int, seed: int) -> None:
-    """Simulate runs of a correct vendor and print how often a test fails."""
+    """Simulate runs of a correct vendor and print how often a test fails.
+
+    The exit status is 1 if a simulated run has a failure, or if the upper bound of the probability exceeds 1e-6.
+    """
     generator = np.random.default_rng(seed)
-    pools: dict[tuple[str, Dtype], list[Errors]] = defaultdict(list)
-    for function, expected in read_results(data / level if data else folder_to_read(level)):
-        ulps = ULPS_OF_POWERS if function.startswith(POWERS) else ULPS
+    pools: dict[tuple[str, Dtype], list[SimulatedErrors]] = defaultdict(list)
+    for function, expected in read_expected_arrays(data / level if data else folder_to_read(level)):
+        ulps = ULPS_OF_POWERS if function.startswith(POWER_PREFIX) else ULPS
         if (errors := simulate(expected, ulps, runs, generator)) is not None:
             pools[function, errors.dtype].append(errors)
     results = [errors for parts in pools.values() for errors in parts if errors.elements >= MIN_ELEMENTS]
@@ -127,7 +148,7 @@ def main(level: str, data: Path | None, runs: int, seed: int) -> None:
     console.print(f"simulated failures in {runs:,} runs: {failures:,}")
     console.print(f"upper bound of the probability that a run has a failure: {bound:.2g}")
     console.print(f"failures per run if the limit were 1: {sum(test.failures(1.0) for test in results) / runs:.1f}")
-    sys.exit(1 if failures or bound > 1e-6 else 0)
+    sys.exit(1 if failures or bound > MAX_PROBABILITY else 0)
 
 
 if __name__ == "__main__":

@@ -73,5 +73,5 @@ def _is_composite(operator: torch._ops.OpOverload) -> bool:
 
 def _status_without_function(operator: torch._ops.OpOverload) -> str:
     """Return the status of an operator that no function implements."""
-    on_cpu = any(has_kernel(operator, key) for key in ("CPU", *sparse.ON_CPU.values()))
+    on_cpu = any(has_kernel(operator, key) for key in ("CPU", *sparse.CPU_DISPATCH_KEYS.values()))
     return FALLBACK if on_cpu or _is_composite(operator) else UNSUPPORTED

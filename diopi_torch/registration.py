@@ -56,7 +56,7 @@ def register() -> None:
     _libraries.extend((all_operators, aten))
     all_operators.fallback(fall_back, KEY)
     all_operators.fallback(reject_nested_tensors, f"NestedTensor{KEY}")
-    for key in sparse.ON_CPU:
+    for key in sparse.CPU_DISPATCH_KEYS:
         all_operators.fallback(fall_back, key)
         for name, kernel in sparse.kernels(key, operator_names()).items():
             aten.impl(name, kernel, key)

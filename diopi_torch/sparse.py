@@ -1,8 +1,9 @@
-"""Sparse tensors of PyTorch whose parts are tensors of the device.
+"""Operators on sparse tensors of PyTorch whose indices and values are tensors of the device.
 
-PyTorch's CPU kernels that create or inspect sparse tensors do not access the elements. Therefore the device uses these
-kernels, too. A function of the standard multiplies CSR matrices with dense matrices; all other operators fall back to
-the CPU.
+- Operators that create or inspect a sparse tensor only handle the tensors of its indices and values, not their
+  elements. Therefore PyTorch's kernels for the CPU also work for tensors of the device, and the device uses them.
+- `diopiSpMM` multiplies CSR matrices by dense matrices.
+- All other operators fall back to the CPU: the operands are copied to the CPU, and the result is copied back.
 """
 
 from __future__ import annotations
@@ -37,16 +38,17 @@ STRUCTURE_OPERATORS: Mapping[str, Collection[str]] = {
         *("empty.memory_format", "clone", "copy_", "resize_as_sparse_"),
     ),
 }
-"""Operators that create, copy or inspect sparse tensors, by dispatch key: the first for COO tensors, the second for
-compressed tensors.
+"""Operators that create, copy or inspect sparse tensors, by the device's dispatch key.
+
+The key `SparsePrivateUse1` is for COO tensors, and `SparseCsrPrivateUse1` for compressed tensors (CSR, CSC, BSR, BSC).
 """
 
-ON_CPU = {"SparsePrivateUse1": "SparseCPU", "SparseCsrPrivateUse1": "SparseCsrCPU"}
-"""The CPU's dispatch key for the same kind of sparse tensor, by the device's dispatch key."""
+CPU_DISPATCH_KEYS = {"SparsePrivateUse1": "SparseCPU", "SparseCsrPrivateUse1": "SparseCsrCPU"}
+"""The dispatch key of the CPU for the same kind of sparse tensor, by the dispatch key of the device."""
 
 
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of two matrices, at least one of which is compressed (CSR or CSC)."""
+    """Return the product of two matrices: CSR times dense by `diopiSpMM`, all other layouts by falling back."""
     try:
         return _multiply_csr(self, mat2)
     except UnsupportedCallError:
@@ -54,7 +56,7 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """Return beta · self + alpha · mat1 @ mat2, where mat1 or mat2 is compressed; self is not read if beta is 0."""
+    """Return beta · self + alpha · mat1 @ mat2, computed as `mm` does; self is not read if beta is 0."""
     try:
         product = _multiply_csr(mat1, mat2)
     except UnsupportedCallError:
@@ -63,22 +65,22 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: f
     return product if beta == 0 else torch.add(product, self, alpha=beta)
 
 
-def _multiply_csr(rows: Tensor, matrix: Tensor) -> Tensor:
+def _multiply_csr(sparse: Tensor, dense: Tensor) -> Tensor:
     """Return a CSR matrix [M, K] times a dense matrix [K, N]; raise UnsupportedCallError if that is not supported."""
-    fits = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
-    if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not fits:
-        raise UnsupportedCallError(f"the product of {rows.layout} and {matrix.layout}")
-    product = allocate_on_current_stream((rows.shape[0], matrix.shape[1]), matrix.dtype)
+    fits = sparse.dim() == dense.dim() == 2 and sparse.shape[1] == dense.shape[0] and sparse.dtype == dense.dtype
+    if sparse.layout is not torch.sparse_csr or dense.layout is not torch.strided or not fits:
+        raise UnsupportedCallError(f"the product of {sparse.layout} and {dense.layout}")
+    product = allocate_on_current_stream((sparse.shape[0], dense.shape[1]), dense.dtype)
     with ExitStack() as opened:
-        tensors = (product, matrix, *sparse_parts(rows).values())
+        tensors = (product, dense, *sparse_parts(sparse).values())
         out, mat2, crow, col, values = (opened.enter_context(_as_native(tensor)) for tensor in tensors)
-        sparse = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)))
-        _call_function("diopiSpMM", out, sparse, mat2)
+        matrix = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(sparse.shape)))
+        _call_function("diopiSpMM", out, matrix, mat2)
     return product
 
 
 def _as_native(tensor: Tensor) -> NativeTensor:
-    """Return a `lib_rt` tensor on the same memory, to pass to a function of the standard."""
+    """Return a `lib_rt` tensor that has the same memory, shape and strides, to pass to a function of the standard."""
     storage, dtype = tensor.untyped_storage(), DTYPES[tensor.dtype]
     first = int(tensor.storage_offset()) if tensor.numel() else 0
     context, memory = backend().stream.context, (storage.data_ptr(), storage.nbytes())
@@ -96,18 +98,27 @@ def _call_function(function: str, *arguments: NativeTensor) -> None:
 
 
 PRODUCTS: Mapping[str, Callable[..., Tensor]] = {"mm": mm, "addmm": addmm}
-"""The implementations by operator name."""
+"""The implementations of the products of compressed tensors, by operator name."""
 
 
 def kernels(key: str, names: Collection[str]) -> Mapping[str, Callable[..., Any]]:
-    """Return the kernels for a dispatch key, by operator name.
+    """Return the kernels that the device registers for sparse tensors.
 
-    Operators that create, copy or inspect tensors redispatch to the kernel of the CPU. Products of compressed tensors
-    call a function of the standard. All other operators in `names` for which the CPU has a kernel fall back to the CPU.
+    Args:
+        key: A key of `CPU_DISPATCH_KEYS`, the dispatch key of the device for a kind of sparse tensor.
+        names: The names of all operators of ATen.
+
+    Returns:
+        A kernel per operator for which the CPU has a kernel, by operator name. Operators that create, copy or inspect
+        tensors (`STRUCTURE_OPERATORS`) call the kernel of the CPU with the device's tensors. Products of compressed
+        tensors call `mm` and `addmm` of this module. All other operators fall back to the CPU.
+
+    Raises:
+        KeyError: The CPU has no kernel for one of `STRUCTURE_OPERATORS`.
     """
-    keys = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(ON_CPU[key]))
+    keys = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(CPU_DISPATCH_KEYS[key]))
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    on_cpu = {name: overload(name) for name in names if has(f"aten::{name}", ON_CPU[key])}
+    on_cpu = {name: overload(name) for name in names if has(f"aten::{name}", CPU_DISPATCH_KEYS[key])}
     structural = {name: partial(on_cpu[name].redispatch, keys) for name in STRUCTURE_OPERATORS[key]}
     fallbacks = {name: partial(fall_back, operator) for name, operator in on_cpu.items()}
     return {**fallbacks, **structural, **(PRODUCTS if key == "SparseCsrPrivateUse1" else {})}

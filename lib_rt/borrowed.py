@@ -1,8 +1,13 @@
-"""Views of contexts, tensors and generators that belong to a framework, for the duration of one call.
+"""Wrappers for contexts and generators that belong to a framework, and that an operator receives in a call.
 
-Only the framework's `diopirt.h` functions understand the framework's handles, so every query uses these functions.
-Copies and stream synchronization use the vendor's registered functions, with which the framework created its memory and
-streams. Closing a borrowed object releases nothing.
+A vendor that is written in Python receives handles of the framework that calls it. The objects of this module wrap the
+handles, so that the vendor can use them like objects of `lib_rt`. The framework keeps ownership: closing a wrapper
+releases nothing.
+
+- Only the framework understands its handles. Therefore every query of a handle calls the framework's implementation of
+  `diopirt.h`.
+- The framework allocates memory and creates streams with the functions that the vendor registered. Therefore copies and
+  synchronization also call the vendor's registered functions.
 """
 
 from __future__ import annotations
@@ -21,16 +26,19 @@ from lib_rt.library import address, array_pointer, call_for_output, ffi, pointer
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
-_MISSING = {service.name: service.missing for service in SERVICES}
+_ERROR_IF_MISSING = {service.name: service.missing for service in SERVICES}
+"""The error code for a call of a function that the vendor has not registered, by the name of the function."""
 
 
 @final
 class BorrowedDevice(Device):
-    """The vendor's device as a framework uses it.
+    """The device of the vendor that a framework calls.
+
+    The framework has no handle for a device, so `_handle` is None.
 
     Args:
         functions: The runtime functions that the vendor registered.
-        api: The framework's `diopirt.h` functions, as attributes.
+        api: An object whose attributes are the framework's functions of `diopirt.h`.
         host_addressable: Whether the host can read and write device memory directly.
     """
 
@@ -54,7 +62,7 @@ class BorrowedDevice(Device):
         """
         function = getattr(self.functions, service)
         if function is None:
-            raise CallError(_MISSING[service], f"the vendor has no {service}")
+            raise CallError(_ERROR_IF_MISSING[service], f"the vendor has no {service}")
         if code := function(*arguments):
             reason = self.functions.last_error() if self.functions.last_error else ""
             raise CallError(Error.ErrorOccurred, f"{service} returned {code}: {reason}")
@@ -62,7 +70,14 @@ class BorrowedDevice(Device):
 
 @final
 class BorrowedStream(Stream):
-    """The stream of a borrowed context. Copies go through the vendor's registered functions."""
+    """The stream of a borrowed context. Copies go through the vendor's registered functions.
+
+    `diopirt.h` has no functions of streams that are independent of a context, so `_handle` is None.
+
+    Args:
+        device: The vendor's device.
+        native: The vendor's stream handle, as a number.
+    """
 
     __slots__ = ("_native",)
 
@@ -96,14 +111,14 @@ class BorrowedStream(Stream):
         self._call_service("d2d", self._native, destination, source, nbytes)
 
     def _call_service(self, service: str, *arguments: int) -> None:
-        """Call the vendor's function for `service`."""
+        """Call the vendor's function for `service`, see `BorrowedDevice.call_service`."""
         assert isinstance(self.device, BorrowedDevice)
         self.device.call_service(service, *arguments)
 
 
 @final
 class BorrowedContext(Context):
-    """A framework's context.
+    """A context of the framework, which owns it.
 
     Args:
         device: The vendor's device in the framework.
@@ -123,8 +138,8 @@ class BorrowedContext(Context):
             stream = address(call_for_output(self.api.diopiGetStream, "diopiStreamHandle_t", handle))
         self._native = stream
 
-    def _adopt_stream(self) -> BorrowedStream:
-        """Return the stream of the context, which the framework owns."""
+    def _wrap_stream(self) -> BorrowedStream:
+        """Return an object for the stream of the context; the framework keeps the ownership of the stream."""
         return BorrowedStream(self.device, self._native)
 
     def synchronize(self) -> None:
@@ -133,7 +148,7 @@ class BorrowedContext(Context):
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy `span.nbytes` bytes of the tensor's storage, from byte `start`, into `span`; waits for the stream."""
-        source, destination = _storage(tensor) + start, address(array_pointer(span))
+        source, destination = _storage_address(tensor) + start, address(array_pointer(span))
         if tensor.memory_kind is types.Device.device:
             self.stream.d2h(destination, source, span.nbytes)
         self.stream.synchronize()
@@ -142,7 +157,7 @@ class BorrowedContext(Context):
 
     def store(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy `span` to byte `start` of the tensor's storage; waits for the stream."""
-        source, destination = address(array_pointer(span)), _storage(tensor) + start
+        source, destination = address(array_pointer(span)), _storage_address(tensor) + start
         if tensor.memory_kind is types.Device.device:
             self.stream.h2d(destination, source, span.nbytes)
         self.stream.synchronize()
@@ -151,7 +166,6 @@ class BorrowedContext(Context):
 
     def _release(self, handle: Any) -> None:
         """Do nothing: the framework owns the context."""
-        pass
 
     def __del__(self) -> None:
         """Do nothing: the framework owns the context."""
@@ -159,7 +173,12 @@ class BorrowedContext(Context):
 
 @final
 class BorrowedGenerator(Generator):
-    """A framework's random generator; `handle` is a cffi pointer."""
+    """A random generator of the framework, which owns it.
+
+    Args:
+        device: The vendor's device in the framework.
+        handle: The framework's generator handle, a cffi pointer.
+    """
 
     __slots__ = ("api",)
 
@@ -170,9 +189,8 @@ class BorrowedGenerator(Generator):
 
     def _release(self, handle: Any) -> None:
         """Do nothing: the framework owns the generator."""
-        pass
 
 
-def _storage(tensor: Tensor) -> int:
-    """Return the address of the tensor's storage."""
+def _storage_address(tensor: Tensor) -> int:
+    """Return the address of the first byte of the tensor's storage."""
     return tensor.data_ptr - tensor.storage_offset * tensor.element_size

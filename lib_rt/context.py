@@ -80,11 +80,11 @@ class Context(Owner):
         """The stream on which operators called with this context enqueue their work."""
         if self._stream is None:
             with _stream_lock:
-                self._stream = self._stream or self._adopt_stream()
+                self._stream = self._stream or self._wrap_stream()
         return self._stream
 
-    def _adopt_stream(self) -> Stream:
-        """Return the stream that the C core created for the context; a closed stream if the context is closed."""
+    def _wrap_stream(self) -> Stream:
+        """Return an object for the stream that the C core created; a closed stream if the context is closed."""
         if self._handle is None:
             return Stream.adopt(self.device, None)
         stream = Stream.adopt(

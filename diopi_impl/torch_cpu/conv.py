@@ -1,10 +1,14 @@
-"""Convolutions and transposed convolutions over two and three spatial axes, their gradients, im2col and col2im."""
+"""Convolutions and transposed convolutions over two and three spatial axes, and their gradients.
+
+The functions of this module are independent of the number of spatial axes. The loop at the end registers each of them
+once with the functions of PyTorch for two axes, and once with those for three. The prototype of `diopiConvolution2d`,
+for example, documents the arguments of `convolution`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,17 +18,26 @@ from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
 
 Sizes = Sequence[int]
-Convolve = Callable[..., Tensor]
+"""One number per spatial axis, or the shape of a tensor."""
+
+ConvolutionFunction = Callable[..., Tensor]
+"""A function of PyTorch with the parameters of `functional.conv2d` or `functional.conv_transpose2d`."""
+
+Gradients = list[Tensor | None]
+"""The gradients of input, weight and bias; the gradient of the bias is None if there is no bias."""
 
 
-def _gradients_with_bias(function: Convolve, sizes: Sizes | None, grad: Tensor, x: Tensor, w: Tensor) -> Any:
-    """Return the gradients of input, weight and bias of `function`."""
-    bias = None if sizes is None else torch.zeros(tuple(sizes), dtype=w.dtype)
-    return gradients(function, grad, x, w, bias)
+def _gradients_with_bias(
+    function: ConvolutionFunction, bias_sizes: Sizes | None, grad_output: Tensor, input: Tensor, weight: Tensor
+) -> Gradients:
+    """Return the gradients of a function of input, weight and a bias of shape `bias_sizes` (None: without a bias)."""
+    # The gradients do not depend on the values of the bias.
+    bias = None if bias_sizes is None else torch.zeros(tuple(bias_sizes), dtype=weight.dtype)
+    return gradients(function, grad_output, input, weight, bias)
 
 
 def convolution(
-    conv: Convolve,
+    conv: ConvolutionFunction,
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
@@ -33,12 +46,12 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
-    """Return the convolution by `conv`; the prototype documents all other arguments."""
+    """Call `conv`, such as `functional.conv2d`; the prototype documents all other arguments."""
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
 
 def convolution_backward(
-    conv: Convolve,
+    conv: ConvolutionFunction,
     grad_output: Tensor,
     input: Tensor,
     weight: Tensor,
@@ -47,14 +60,14 @@ def convolution_backward(
     padding: Sizes,
     dilation: Sizes,
     groups: int,
-) -> Any:
-    """Return the gradients of input, weight and bias of `conv`; the prototype documents all other arguments."""
+) -> Gradients:
+    """Return the gradients of `conv`; the prototype documents all other arguments."""
     forward = partial(conv, stride=stride, padding=padding, dilation=dilation, groups=groups)
     return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)
 
 
 def transposed_convolution(
-    conv: Convolve,
+    conv: ConvolutionFunction,
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
@@ -64,12 +77,12 @@ def transposed_convolution(
     groups: int,
     dilation: Sizes,
 ) -> Tensor:
-    """Return the transposed convolution by `conv`; the prototype documents all other arguments."""
+    """Call `conv`, such as `functional.conv_transpose2d`; the prototype documents all other arguments."""
     return conv(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def transposed_convolution_backward(
-    conv: Convolve,
+    conv: ConvolutionFunction,
     grad_output: Tensor,
     input: Tensor,
     weight: Tensor,
@@ -79,8 +92,8 @@ def transposed_convolution_backward(
     dilation: Sizes,
     output_padding: Sizes,
     groups: int,
-) -> Any:
-    """Return the gradients of input, weight and bias of `conv`; the prototype documents all other arguments."""
+) -> Gradients:
+    """Return the gradients of `conv`; the prototype documents all other arguments."""
     attributes = {"stride": stride, "padding": padding, "output_padding": output_padding}
     forward = partial(conv, **attributes, groups=groups, dilation=dilation)
     return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)

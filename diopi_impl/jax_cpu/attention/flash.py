@@ -1,4 +1,10 @@
-"""Flash attention of batched and of packed sequences, and its gradient."""
+"""Flash attention and its gradients, for batches of sequences of equal length and for packed sequences.
+
+The functions implement the prototypes of the same names, which document the arguments, their shapes and the formula.
+`gen` is the random generator of dropout. The core (`attend`) computes in the layout [batch, rows, heads, head size],
+and returns lse, the log-sum-exp of the scores, as [batch, rows, heads]. The prototypes have softmax_lse as
+[batch, heads, rows], so the functions swap its last two axes. Packed sequences are one batch entry of the core.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 def flash_attention(
     gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
 ):
-    """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
+    """Return attention and the log-sum-exp of the scores, for sequences of equal length."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     out, lse = attend(q, k, v, batched_visibility(q, k, alibi_slopes, gen), parameters)
     return out, lse.swapaxes(1, 2)
@@ -43,7 +49,8 @@ def flash_attention_backward(
     """Return the gradients of q, k and v for sequences of equal length."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = batched_visibility(q, k, alibi_slopes, gen)
-    check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
+    batch, rows, heads = q.shape[:3]
+    check_shapes((batch, heads, rows), softmax_lse=softmax_lse)
     return attend_backward(grad_output, q, k, v, attention_out, softmax_lse.swapaxes(1, 2), visibility, parameters)
 
 
@@ -63,7 +70,7 @@ def flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
-    """Return attention for packed sequences, and the logarithms of the softmax divisors."""
+    """Return attention and the log-sum-exp of the scores, for packed sequences."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
     out, lse = attend(q[None], k[None], v[None], visibility, parameters)
