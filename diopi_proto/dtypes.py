@@ -7,23 +7,55 @@ from collections.abc import Callable, Sequence
 from diopi_proto.types import Dtype, Number
 
 DtypeSet = tuple[Dtype, ...]
+"""Element types without repetition."""
 
 half: DtypeSet = (Dtype.float16, Dtype.bfloat16)
+"""Half-precision types."""
+
 floating: DtypeSet = (*half, Dtype.float32, Dtype.float64)
+"""Real floating-point types."""
+
 signed: DtypeSet = (Dtype.int8, Dtype.int16, Dtype.int32, Dtype.int64)
+"""Signed integer types."""
+
 integer: DtypeSet = (*signed, Dtype.uint8)
+"""Integer types that functions accept."""
+
 boolean: DtypeSet = (Dtype.bool,)
+"""Only bool."""
+
 integral: DtypeSet = (*integer, *boolean)
+"""Integer types and bool."""
+
 index: DtypeSet = (Dtype.int64, Dtype.int32)
+"""Types of indices, lengths and positions."""
+
 index32: DtypeSet = (Dtype.int32,)
+"""Only int32."""
+
 index64: DtypeSet = (Dtype.int64,)
+"""Only int64."""
+
 complexes: DtypeSet = (Dtype.complex64, Dtype.complex128)
+"""Complex types."""
+
 numeric: DtypeSet = (*floating, *integer)
+"""Real types except bool."""
+
 real: DtypeSet = (*floating, *integral)
+"""Real types, including bool."""
+
 all_dtypes: DtypeSet = (*real, *complexes)
+"""All types that functions accept."""
+
 single: DtypeSet = (Dtype.float32,)
+"""Only float32."""
+
 narrow: DtypeSet = (*half, Dtype.float32)
+"""Floating-point types of at most 32 bits."""
+
 wide: DtypeSet = (Dtype.float32, Dtype.float64)
+"""Floating-point types of at least 32 bits."""
 
 COMPONENT = {Dtype.complex32: Dtype.float16, Dtype.complex64: Dtype.float32, Dtype.complex128: Dtype.float64}
 """The dtype of the real and imaginary part, by complex dtype."""
@@ -180,8 +212,14 @@ def constant(dtype: Dtype) -> ResultRule:
 
 
 truth = constant(Dtype.bool)
+"""The rule that a result is always bool."""
+
 position = constant(Dtype.int64)
+"""The rule that a result is always int64."""
+
 position32 = constant(Dtype.int32)
+"""The rule that a result is always int32."""
+
 discrete_rules = (truth, position, position32)
 """The rules of results that are truth values or positions, and therefore exact in a tensor of any type."""
 

@@ -19,6 +19,7 @@ SERVICE_TABLE = "diopirt/services.h"
 """Path in that folder of the table of services, which runtimes include; it does not belong to the interface."""
 
 _LINE_LENGTH = 120
+"""Maximum length of a line of a header."""
 
 _SUBJECTS = {
     "diopirt.h": "The types of the interface, and what the runtime offers to an operator.",
@@ -30,14 +31,17 @@ _SUBJECTS = {
     "diopi_register.h": "How a vendor library registers its functions with the runtime.",
     "conform_test.h": "The well-known names a vendor library may export instead of registering its functions.",
 }
+"""The comment at the top of each header, by file name."""
 
 _INCLUDES = '#include "diopirt.h"\n'
+"""The include directive of headers that declare functions."""
 
 _STANDARD_INCLUDES = """\
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 """
+"""The include directives of `diopirt.h`."""
 
 _VERSION_MACROS = f"""\
 #define DIOPI_VERSION_MAJOR {VERSION[0]}
@@ -45,6 +49,7 @@ _VERSION_MACROS = f"""\
 #define DIOPI_VERSION_PATCH {VERSION[2]}
 #define DIOPI_VERSION (DIOPI_VERSION_MAJOR * 1000 + DIOPI_VERSION_MINOR * 100 + DIOPI_VERSION_PATCH)
 """
+"""The macros for the version of the interface."""
 
 _LINKAGE_MACROS = """\
 /* DIOPI_EXPORT: visible outside its library. DIOPI_WEAK: likewise, and a library may leave it undefined. */
@@ -56,6 +61,7 @@ _LINKAGE_MACROS = """\
 #define DIOPI_WEAK
 #endif
 """
+"""The macros for the visibility of functions."""
 
 _SIZE = """\
 typedef struct {
@@ -63,6 +69,7 @@ typedef struct {
     int64_t len;
 } diopiSize_t;
 """
+"""The C type of a list of integers."""
 
 _SCALAR = """\
 typedef struct {
@@ -73,6 +80,7 @@ typedef struct {
     };
 } diopiScalar_t;
 """
+"""The C type of a number with its element type."""
 
 _HANDLES = """\
 typedef struct diopiContext* diopiContextHandle_t;
@@ -83,6 +91,7 @@ typedef const struct diopiGenerator* diopiConstGeneratorHandle_t;
 typedef void* diopiStreamHandle_t;
 typedef int8_t diopiDeviceIndex_t;
 """
+"""The C types of handles."""
 
 
 def declaration(prototype: Prototype) -> str:

@@ -206,6 +206,7 @@ class Kind:
 
 
 _TENSOR, _CONST_TENSOR = "diopiTensorHandle_t", "diopiConstTensorHandle_t"
+"""The C types of tensor handles: writable and read-only."""
 
 KINDS: dict[Any, Kind] = {
     Context: Kind("diopiContextHandle_t", None, Role.context),
@@ -251,11 +252,19 @@ KINDS: dict[Any, Kind] = {
     Reduction: Kind("diopiReduction_t", None, Role.attribute),
     RoundMode: Kind("diopiRoundMode_t", None, Role.attribute),
 }
+"""The C types and the role of each annotation."""
 
 SINGLE_TENSORS = (In, MutableIn, Workspace, Out, InOut, NewOut)
+"""Annotations of one tensor; derived classes belong to them."""
+
 TENSOR_ARRAYS = (SparseIn, Ins, OptionalIns, Outs, InOuts, NewOuts)
+"""Annotations that implementations in Python receive as a list of tensors."""
+
 GENERATORS = (Generator, Generators)
+"""Annotations of random generators."""
+
 OUT_VALUES = (OutF64, OutI64, OutBool, InOutSize)
+"""Annotations of numbers that the call writes through a pointer."""
 
 BOXED = (NewOut, NewOuts, *OUT_VALUES)
 """Kinds for which callers in Python pass a box, or a list of boxes, that a successful call fills."""
@@ -383,26 +392,73 @@ def derive_in_place(parameters: Sequence[Parameter]) -> list[Parameter]:
 # Kinds with facts.
 
 Axis = Annotated[i64, facts.NamesAxis()]
+"""An axis."""
+
 ConstAxis = Annotated[const_i64, facts.NamesAxis()]
+"""An axis, declared `const`."""
+
 Axes = Annotated[Size, facts.NamesAxis()]
+"""A list of axes."""
+
 Index = Annotated[i64, facts.NamesIndex()]
+"""A position along an axis; negative numbers count from its end."""
+
 Extent = Annotated[i64, facts.AtLeast(0)]
+"""A size or count that is at least 0."""
+
 Extents = Annotated[Size, facts.AtLeast(0)]
+"""A list of sizes that are at least 0."""
+
 ConstExtents = Annotated[const_Size, facts.AtLeast(0)]
+"""A list of sizes that are at least 0, declared `const`."""
+
 PositiveExtent = Annotated[i64, facts.AtLeast(1)]
+"""A size or count that is at least 1."""
+
 PositiveExtents = Annotated[Size, facts.AtLeast(1)]
+"""A list of sizes that are at least 1."""
+
 NonNegative = Annotated[f64, facts.AtLeast(0)]
+"""A `double` that is at least 0."""
+
 PositiveCount = Annotated[Count, facts.AtLeast(1)]
+"""The number of entries in arrays, at least 1."""
+
 Mask = Annotated[In, facts.HoldsTruth()]
+"""An input of truth values."""
+
 MaskInOut = Annotated[InOut, facts.HoldsTruth()]
+"""Truth values that the call reads and updates."""
+
 MasksOrIndices = Annotated[OptionalIns, facts.HoldsTruth()]
+"""An array of masks and index tensors, whose entries may be NULL."""
+
 Sized = Annotated[In, facts.SizesFollow()]
+"""An input whose shape follows from the preceding arguments."""
+
 SizedInOut = Annotated[InOut, facts.SizesFollow()]
+"""A tensor that is updated in place; its shape follows from the preceding arguments."""
+
 Broadcast = Annotated[In, facts.SizesFollow(broadcast=True)]
+"""An input that broadcasts to a shape which the preceding arguments determine."""
+
 ChosenOut = Annotated[Out, facts.ShapeChosen()]
+"""A result whose shape the caller chooses."""
+
 ZerosInOut = Annotated[InOut, facts.HoldsZeros()]
+"""A result that contains zeros before the call."""
+
 HostIn = Annotated[In, facts.OnHost()]
+"""An input in host memory."""
+
 HostOut = Annotated[Out, facts.OnHost()]
+"""A result in host memory."""
+
 StoredIn = Annotated[In, facts.Stored()]
+"""An input that is written into a tensor of another element type, in which it must be representable."""
+
 StoredScalar = Annotated[Scalar, facts.Stored()]
+"""A number that is written into a tensor and must be representable in its element type."""
+
 ConvertedScalar = Annotated[Scalar, facts.Converted()]
+"""A number that is first converted to the element type of the first tensor."""

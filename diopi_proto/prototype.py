@@ -360,6 +360,7 @@ def _kind(value: Any) -> type[Number]:
 
 
 _registry: dict[str, Prototype] = {}
+"""All prototypes by name."""
 
 
 def register(prototype: Prototype) -> Prototype:

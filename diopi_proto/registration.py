@@ -66,7 +66,8 @@ class Service:
         return any(kind == "diopiStreamHandle_t*" for kind, _ in self.arguments)
 
 
-_COPY = "diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes"
+_COPY_PARAMETERS = "diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes"
+"""The C parameters of the functions that copy memory."""
 
 
 def _in_c(
@@ -150,7 +151,7 @@ class RuntimeFunctions:
         metadata=_in_c(
             "MemcpyH2DAsync",
             "int32_t",
-            _COPY,
+            _COPY_PARAMETERS,
             Error.NoRegisteredHost2DeviceMemoryCopyFunction,
             "device_memcpy_h2d_async",
             "host-to-device copy",
@@ -163,7 +164,7 @@ class RuntimeFunctions:
         metadata=_in_c(
             "MemcpyD2HAsync",
             "int32_t",
-            _COPY,
+            _COPY_PARAMETERS,
             Error.NoRegisteredDevice2HostMemoryCopyFunction,
             "device_memcpy_d2h_async",
             "device-to-host copy",
@@ -175,7 +176,7 @@ class RuntimeFunctions:
         metadata=_in_c(
             "MemcpyD2DAsync",
             "int32_t",
-            _COPY,
+            _COPY_PARAMETERS,
             Error.NoRegisteredDevice2DdeviceMemoryCopyFunction,
             "device_memcpy_d2d_async",
             "device-to-device copy",

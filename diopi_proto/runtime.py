@@ -22,6 +22,8 @@ from diopi_proto.parameters import (
     i64,
 )
 
+# Each of these annotations stands for the C type in quotes. "Out" means that the function writes the value.
+
 AddressOut = Annotated[object, "void**"]
 ConstAddressOut = Annotated[object, "const void**"]
 SizeOut = Annotated[object, "diopiSize_t*"]

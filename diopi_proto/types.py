@@ -112,6 +112,7 @@ C_ENUMERATORS: dict[type[IntEnum], tuple[tuple[str, int], ...]] = {
 """The enumerators of each C enum, in order: (C name, value)."""
 
 Number = bool | int | float
+"""A Python number that an attribute can be."""
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
 _NULL, _COUNT, _count_required = ffi.NULL, ffi.typeof("int64_t*"), lib.diopirt_context_required
+"""Names for objects of the C core that every call uses."""
 
 _open, _destroy, _synchronize = (
     lib.diopirt_context_open,
     lib.diopirt_context_destroy,
     lib.diopirt_context_synchronize,
 )
+"""Functions of the C core that create, release and wait for contexts."""
 
 _stream_lock = RLock()
 """Protects the first access to the stream of a context, because two threads may access it at the same time."""

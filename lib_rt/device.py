@@ -12,8 +12,10 @@ from lib_rt.library import address, call_for_output, check, ffi, lib, pointer, t
 from lib_rt.owner import Parent
 
 _COUNTS = ffi.typeof("int64_t[2]")
+"""The C type of two integers."""
 
-_NUMBER = {service.name: number for number, service in enumerate(SERVICES)}
+_SERVICE_NUMBER = {service.name: number for number, service in enumerate(SERVICES)}
+"""The number by which the C core identifies a service, by the name of the service."""
 
 
 class Device(Parent):
@@ -75,7 +77,7 @@ class Device(Parent):
     @property
     def pointers(self) -> dict[str, Any]:
         """The registered C functions by service name. Do not read this property while the device is in use."""
-        functions = {name: self._replace_service(name, None) for name in _NUMBER}
+        functions = {name: self._replace_service(name, None) for name in _SERVICE_NUMBER}
         for name, function in functions.items():
             self._replace_service(name, function)
         return {name: function for name, function in functions.items() if function}
@@ -126,11 +128,11 @@ class Device(Parent):
 
     def _replace_service(self, name: str, function: Any) -> Any:
         """Register `function` for the service `name` (None for no function), and return the previous function."""
-        if name not in _NUMBER:
-            raise KeyError(f"{name!r} is not a runtime service; the services are {', '.join(_NUMBER)}")
+        if name not in _SERVICE_NUMBER:
+            raise KeyError(f"{name!r} is not a runtime service; the services are {', '.join(_SERVICE_NUMBER)}")
         previous = ffi.new("diopirt_function_t*")
         new = ffi.cast("diopirt_function_t", function or 0)
-        check(lib.diopirt_device_exchange(self.handle, _NUMBER[name], new, previous))
+        check(lib.diopirt_device_exchange(self.handle, _SERVICE_NUMBER[name], new, previous))
         return previous[0]
 
     def _live_allocations(self) -> tuple[int, int]:
@@ -170,6 +172,7 @@ class OnDevice(Protocol):
 
 
 _registration_lock = threading.Lock()
+"""Protects the registration of a vendor, because two threads may register at the same time."""
 
 _NUMERIC = {"diopiStreamHandle_t*": "uintptr_t*", "uint64_t": "uint64_t", "int32_t": "int32_t", "void": "void"}
 """C types in the signatures of callbacks. Others are pointers, which are passed to Python as numbers."""
@@ -198,7 +201,7 @@ class _ErrorText(threading.local):
 
 def cast_to_service(name: str, function: Any) -> Any:
     """Return C function `function` with the signature of service `name`; callers in Python pass numbers to it."""
-    return ffi.cast(_numeric_signature(SERVICES[_NUMBER[name]]), function)
+    return ffi.cast(_numeric_signature(SERVICES[_SERVICE_NUMBER[name]]), function)
 
 
 def make_callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
@@ -270,6 +273,7 @@ def _wrap_last_error(function: Callable[[], str], errors: _ErrorText) -> Callabl
 
 
 _Wrapper = Callable[[Any, _ErrorText], Callable[..., Any]]
+"""Makes a Python function callable from C; stores the text of errors that it raises."""
 
 _WRAPPERS: dict[str, _Wrapper] = {
     "int32_t": _wrap_status,

@@ -13,8 +13,10 @@ from diopi_proto.dtypes import COMPONENT
 from diopi_proto.types import Dtype
 
 Array = npt.NDArray[Any]
+"""A NumPy array of any element type."""
 
 _COMPLEX32 = np.dtype([("real", np.float16), ("imag", np.float16)])
+"""The NumPy type that represents complex32."""
 
 NUMPY: dict[Dtype, np.dtype[Any]] = {
     **{dtype: np.dtype(dtype.name) for dtype in Dtype if hasattr(np, dtype.name)},
@@ -24,7 +26,8 @@ NUMPY: dict[Dtype, np.dtype[Any]] = {
 }
 """NumPy type by element type. NumPy does not have complex32; a pair of float16 represents it."""
 
-_DTYPE = {numpy_type: dtype for dtype, numpy_type in NUMPY.items() if dtype is not Dtype.tfloat32}
+_DTYPES = {numpy_type: dtype for dtype, numpy_type in NUMPY.items() if dtype is not Dtype.tfloat32}
+"""The element type by NumPy type."""
 
 _POISON_BITS = {
     Dtype.float16: 0x7D5A,
@@ -58,10 +61,10 @@ def from_numpy(numpy_type: np.dtype[Any]) -> Dtype:
         TypeError: The interface does not have the type.
     """
     try:
-        return _DTYPE[numpy_type]
+        return _DTYPES[numpy_type]
     except KeyError:
         raise TypeError(
-            f"arrays of {numpy_type} can't become tensors; the interface has {', '.join(map(str, _DTYPE))}"
+            f"arrays of {numpy_type} can't become tensors; the interface has {', '.join(map(str, _DTYPES))}"
         ) from None
 
 

@@ -12,6 +12,7 @@ from diopi_proto.dtypes import COMPONENT, is_complex, is_floating
 from diopi_proto.types import Dtype
 
 FloatArray = NDArray[np.float64]
+"""A NumPy array of float64."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ FORMATS = {
     Dtype.float32: Format(24, -126, 127),
     Dtype.float64: Format(53, -1022, 1023),
 }
+"""The floating-point format of each real type."""
 
 
 def is_inexact(dtype: Dtype) -> bool:

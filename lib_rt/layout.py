@@ -16,6 +16,7 @@ from lib_rt.dtypes import Array
 from lib_rt.library import ffi, pointer, size_pointer
 
 _LAYOUT = ffi.typeof("struct diopirt_layout*")
+"""The C type of a pointer to a layout."""
 
 
 @final

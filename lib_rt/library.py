@@ -25,7 +25,10 @@ from lib_rt.dtypes import Array
 from lib_rt.errors import CallError, GuardError, LibraryNotFoundError
 
 NAME = "libdiopirt.so"
+"""The file name of the C core."""
+
 _PACKAGE = Path(__file__).parent
+"""The folder of the package."""
 
 
 def _candidates() -> Iterator[Path]:
@@ -81,7 +84,10 @@ _COPY_LIMIT = 4096
 """Size in bytes up to which copying an array is faster than requesting its buffer."""
 
 _ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
+"""C types of addresses."""
+
 _NUMBERS, _NUMBER, _SIZE = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*"), ffi.typeof("diopiSize_t*")
+"""C types of integers and sizes."""
 
 
 def last_error() -> str:

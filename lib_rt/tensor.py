@@ -43,11 +43,13 @@ from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
 _DEVICE = types.Device.device
+"""The kind of memory that tensors are in by default."""
 
 _POISON = ffi.NULL
 """Initial contents of a storage that the C core poisons."""
 
 _open, _destroy = lib.diopirt_tensor_open, lib.diopirt_tensor_destroy
+"""Functions of the C core that create and release tensors."""
 
 
 class TensorContext(OnDevice, Protocol):

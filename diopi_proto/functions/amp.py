@@ -15,6 +15,7 @@ from diopi_proto.parameters import Context, Count, In, InOut, InOuts, f64, i32
 from diopi_proto.types import Dtype
 
 ScaleFactor = Annotated[f64, ExcludesNumbers(("zero", "negative"), "a scale is positive")]
+"""A positive factor of the loss scale."""
 
 
 @prototype(dtypes=floating, argument_dtypes={"found_inf": single, "inv_scale": single})

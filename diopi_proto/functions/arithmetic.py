@@ -45,9 +45,16 @@ AddFactor = Annotated[
     ExcludesNumbers(("float",), "torch.add rejects it for integers", (0, 1)),
     ExcludesNumbers(("bool",), "torch.add accepts it only for bool", (1, 2, 3)),
 ]
+"""The factor `alpha`: floating only for floating or complex results, bool only for bool results."""
+
 NO_BOOL = ExcludesNumbers(("bool",), "torch.sub rejects bool")
+"""A number that must not be bool."""
+
 NO_TWO_BOOLS = ExcludesNumbers(("bool",), "torch.remainder rejects two bools", (0,))
+"""A number that must not be bool if the tensor is bool."""
+
 NO_FLOAT = ExcludesNumbers(("fraction", "float"), "bitwise functions reject floating-point numbers")
+"""A number that must be an integer or bool."""
 
 
 @arithmetic(

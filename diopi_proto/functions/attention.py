@@ -72,51 +72,103 @@ from diopi_proto.parameters import (
 from diopi_proto.types import Dtype
 
 BroadcastMask = Annotated[In, HoldsTruth(), SizesFollow(broadcast=True)]
+"""A mask that broadcasts to a shape which the preceding arguments determine."""
+
 RotatedOut = Annotated[Out, MayAlias("x")]
+"""A result that may be the tensor of the argument `x`."""
+
 SizedMutableIn = Annotated[MutableIn, SizesFollow()]
+"""An input that the C interface declares writable; its shape follows from the preceding arguments."""
+
 Probability = Annotated[f32, AtLeast(0), AtMostOne()]
+"""A probability in [0, 1], a `float`."""
+
 WideProbability = Annotated[f64, AtLeast(0), AtMostOne()]
+"""A probability in [0, 1], a `double`."""
+
 HeadCount = Annotated[i32, AtLeast(1)]
+"""A number of heads, at least 1."""
+
 DropoutGenerator = Annotated[Generator, NeededWhere("p_dropout")]
+"""The generator of dropout; required unless `p_dropout` is 0."""
+
 WideDropoutGenerator = Annotated[Generator, NeededWhere("dropout_p")]
+"""The generator of dropout; required unless `dropout_p` is 0."""
+
 CausalMask = Annotated[In, HoldsTruth(), SizesFollow(), NeededWhere("is_causal")]
+"""A mask that is required if `is_causal` is true; its shape follows from the preceding arguments."""
+
 QueryStarts = Annotated[In, SequenceStarts("q")]
 KeyStarts = Annotated[Sized, SequenceStarts("k")]
 Layout = Literal["BSND", "BNSD", "BSH", "SBH"]
+"""The order of the axes: B batch, S sequence, N heads, D head size, H = N · D."""
 
-bits = (Dtype.uint8,)
+DROPOUT_MASK_DTYPES = (Dtype.uint8,)
+"""The element type of stored dropout masks."""
+
 int32 = (Dtype.int32,)
-flash_results = {"attention_out": same, "softmax_lse": constant(Dtype.float32)}
-multi_head_results = {"out": same, "softmax_lse": statistic, "debug_attn_mask": truth}
-customized_results = {
+"""The element type of cumulative lengths."""
+
+FLASH_RESULT_DTYPES = {"attention_out": same, "softmax_lse": constant(Dtype.float32)}
+"""The rules for the element types of the results of flash attention."""
+
+MULTI_HEAD_RESULT_DTYPES = {"out": same, "softmax_lse": statistic, "debug_attn_mask": truth}
+"""The rules for the element types of the results of multi-head attention."""
+
+CUSTOMIZED_RESULT_DTYPES = {
     "attention_out": same,
     "dropout_mask": constant(Dtype.uint8),
     "softmax_max": constant(Dtype.float32),
     "softmax_sum": constant(Dtype.float32),
     "softmax_out": constant(Dtype.float32),
 }
-customized_arguments = {
+"""The rules for the element types of the results of customized flash attention."""
+
+CUSTOMIZED_ARGUMENT_DTYPES = {
     "alibi_slopes": single,
     "attention_mask": truth_values,
-    "dropout_mask": bits,
+    "dropout_mask": DROPOUT_MASK_DTYPES,
     "softmax_max": single,
     "softmax_sum": single,
     "softmax_out": single,
 }
+"""The element types of the arguments of customized flash attention, as far as they differ from `q`."""
 
-NO_BIAS = Ignored(("bias",), "no gradient depends on it")
-NO_EPS = Ignored(("eps",), "inv_rms already includes it")
-BY_POSITION = Ignored(("mask",), "only positions determine the mask", {"fixed_triu_mask": True}, Read.form)
-NOTHING_DRAWN = Ignored(("gen",), "nothing is drawn", {"p_dropout": 0})
-NOTHING_DRAWN_WIDE = Ignored(("gen",), "nothing is drawn", {"dropout_p": 0})
-NO_LATER_KEYS = Ignored(("window_size_right",), "a causal call sees no later keys", {"is_causal": True})
-LONGEST = "the lengths determine what is read"
-OWN_RECORDS = Ignored(
+IGNORES_BIAS = Ignored(("bias",), "no gradient depends on it")
+"""No gradient depends on `bias`."""
+
+IGNORES_EPS = Ignored(("eps",), "inv_rms already includes it")
+"""No gradient depends on `eps`."""
+
+IGNORES_MASK_ELEMENTS = Ignored(("mask",), "only positions determine the mask", {"fixed_triu_mask": True}, Read.form)
+"""The elements of `mask` are ignored if `fixed_triu_mask` is true."""
+
+UNUSED_GENERATOR = Ignored(("gen",), "nothing is drawn", {"p_dropout": 0})
+"""`gen` is ignored if `p_dropout` is 0."""
+
+UNUSED_WIDE_GENERATOR = Ignored(("gen",), "nothing is drawn", {"dropout_p": 0})
+"""`gen` is ignored if `dropout_p` is 0."""
+
+IGNORES_RIGHT_WINDOW = Ignored(("window_size_right",), "a causal call sees no later keys", {"is_causal": True})
+"""`window_size_right` is ignored in causal calls."""
+
+DETERMINED_BY_LENGTHS = "the lengths determine what is read"
+"""The reason why maximum lengths do not affect the results."""
+
+IGNORES_SOFTMAX_RECORDS = Ignored(
     ("softmax_max", "softmax_sum", "softmax_out"), "they follow from the rest of the call", read=Read.value
 )
-NOT_SHOWN = Ignored(("return_debug_mask",), "the contents of the debug mask are unspecified", read=Read.value)
-BY_MASK = Ignored(("is_causal",), "the mask contains the triangle", {"is_causal": True}, Read.value)
+"""The saved statistics of the softmax do not change the gradients, because they follow from the other arguments."""
+
+IGNORES_DEBUG_FLAG = Ignored(("return_debug_mask",), "the contents of the debug mask are unspecified", read=Read.value)
+"""No specified result depends on `return_debug_mask`."""
+
+IGNORES_CAUSAL_FLAG = Ignored(("is_causal",), "the mask contains the triangle", {"is_causal": True}, Read.value)
+"""`is_causal` true does not affect the results, because the mask already hides the later keys."""
+
 LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
+"""The caller whose argument shapes `CallForm` describes."""
+
 ROTARY_BY_CALLERS = (
     CallForm(name="lmdeploy", caller=LMDEPLOY, shapes=dict.fromkeys(("cos", "sin"), (1, "T", 1, "dim"))),
     CallForm(
@@ -126,6 +178,8 @@ ROTARY_BY_CALLERS = (
         shapes={"query": ("B", "S", "Hq", "dim"), **dict.fromkeys(("cos", "sin"), ("B", "S", 1, "dim"))},
     ),
 )
+"""The shapes that LMDeploy passes to `diopiRotaryEmbeddingV2`."""
+
 MASKS_BY_CALLERS = (
     CallForm(
         name="lmdeploy",
@@ -139,9 +193,19 @@ MASKS_BY_CALLERS = (
         shapes={"q": ("B", "S", "N", "D"), "attention_mask": ("B", 1, "S", "S")},
     ),
 )
-FLASH = [NOTHING_DRAWN, NO_LATER_KEYS]
-FLASH_VARLEN = [*FLASH, Ignored(("max_seqlen_kv",), LONGEST, read=Read.value)]
-FLASH_VARLEN_BACKWARD = [*FLASH, Ignored(("max_seqlen_q", "max_seqlen_kv"), LONGEST, read=Read.value)]
+"""The shapes that LMDeploy passes to customized flash attention."""
+
+FLASH_IGNORED = [UNUSED_GENERATOR, IGNORES_RIGHT_WINDOW]
+"""The ignored arguments of flash attention for sequences of equal length."""
+
+FLASH_VARLEN_IGNORED = [*FLASH_IGNORED, Ignored(("max_seqlen_kv",), DETERMINED_BY_LENGTHS, read=Read.value)]
+"""The ignored arguments of flash attention for packed sequences."""
+
+FLASH_VARLEN_BACKWARD_IGNORED = [
+    *FLASH_IGNORED,
+    Ignored(("max_seqlen_q", "max_seqlen_kv"), DETERMINED_BY_LENGTHS, read=Read.value),
+]
+"""The ignored arguments of the gradients of flash attention for packed sequences."""
 
 
 @prototype(dtypes=floating)
@@ -208,7 +272,7 @@ def diopiRMSNorm(
 @prototype(
     dtypes=floating,
     result={"grad_input": same, "grad_weight": same_as_input(2), "grad_bias": same_as_input(2)},
-    ignored=[NO_BIAS, NO_EPS],
+    ignored=[IGNORES_BIAS, IGNORES_EPS],
 )
 def diopiRMSNormBackward(
     ctx: Context,
@@ -240,7 +304,7 @@ def diopiRMSNormBackward(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"mask": (*narrow, *truth_values)},
-    ignored=[BY_POSITION],
+    ignored=[IGNORES_MASK_ELEMENTS],
     backward="diopiScaledMaskedSoftmaxBackward",
 )
 def diopiScaledMaskedSoftmax(
@@ -258,7 +322,7 @@ def diopiScaledMaskedSoftmax(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"mask": (*narrow, *truth_values)}, ignored=[BY_POSITION])
+@prototype(dtypes=narrow, argument_dtypes={"mask": (*narrow, *truth_values)}, ignored=[IGNORES_MASK_ELEMENTS])
 def diopiScaledMaskedSoftmaxBackward(
     ctx: Context,
     grad_input: Out,
@@ -279,8 +343,8 @@ def diopiScaledMaskedSoftmaxBackward(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single},
-    result=flash_results,
-    ignored=FLASH,
+    result=FLASH_RESULT_DTYPES,
+    ignored=FLASH_IGNORED,
     backward="diopiFlashAttentionBackward",
     multiplies_matrices=True,
 )
@@ -309,7 +373,7 @@ def diopiFlashAttention(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single, "softmax_lse": single},
-    ignored=FLASH,
+    ignored=FLASH_IGNORED,
     multiplies_matrices=True,
 )
 def diopiFlashAttentionBackward(
@@ -342,8 +406,8 @@ def diopiFlashAttentionBackward(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single},
-    result=flash_results,
-    ignored=FLASH_VARLEN,
+    result=FLASH_RESULT_DTYPES,
+    ignored=FLASH_VARLEN_IGNORED,
     backward="diopiFlashAttentionVarLenBackward",
     multiplies_matrices=True,
 )
@@ -379,7 +443,7 @@ def diopiFlashAttentionVarLen(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single, "softmax_lse": single},
-    ignored=FLASH_VARLEN_BACKWARD,
+    ignored=FLASH_VARLEN_BACKWARD_IGNORED,
     multiplies_matrices=True,
 )
 def diopiFlashAttentionVarLenBackward(
@@ -415,8 +479,8 @@ def diopiFlashAttentionVarLenBackward(
 
 @prototype(
     dtypes=floating,
-    result=multi_head_results,
-    ignored=[NOTHING_DRAWN_WIDE, NOT_SHOWN],
+    result=MULTI_HEAD_RESULT_DTYPES,
+    ignored=[UNUSED_WIDE_GENERATOR, IGNORES_DEBUG_FLAG],
     backward="diopiMultiHeadAttentionBackward",
     multiplies_matrices=True,
 )
@@ -444,7 +508,7 @@ def diopiMultiHeadAttention(
     """
 
 
-@prototype(dtypes=floating, ignored=[NOTHING_DRAWN_WIDE], multiplies_matrices=True)
+@prototype(dtypes=floating, ignored=[UNUSED_WIDE_GENERATOR], multiplies_matrices=True)
 def diopiMultiHeadAttentionBackward(
     ctx: Context,
     grad_out: In,
@@ -472,8 +536,8 @@ def diopiMultiHeadAttentionBackward(
 @prototype(
     dtypes=floating,
     argument_dtypes={"cum_seq_q": index, "cum_seq_k": index},
-    result=multi_head_results,
-    ignored=[NOTHING_DRAWN_WIDE, NOT_SHOWN, Ignored(("max_k",), LONGEST, read=Read.value)],
+    result=MULTI_HEAD_RESULT_DTYPES,
+    ignored=[UNUSED_WIDE_GENERATOR, IGNORES_DEBUG_FLAG, Ignored(("max_k",), DETERMINED_BY_LENGTHS, read=Read.value)],
     backward="diopiMultiHeadAttentionVarLenBackward",
     multiplies_matrices=True,
 )
@@ -508,7 +572,7 @@ def diopiMultiHeadAttentionVarLen(
 @prototype(
     dtypes=floating,
     argument_dtypes={"cum_seq_q": index, "cum_seq_k": index},
-    ignored=[NOTHING_DRAWN_WIDE, Ignored(("max_q", "max_k"), LONGEST, read=Read.value)],
+    ignored=[UNUSED_WIDE_GENERATOR, Ignored(("max_q", "max_k"), DETERMINED_BY_LENGTHS, read=Read.value)],
     multiplies_matrices=True,
 )
 def diopiMultiHeadAttentionVarLenBackward(
@@ -542,8 +606,8 @@ def diopiMultiHeadAttentionVarLenBackward(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
-    result=customized_results,
-    ignored=[*FLASH, BY_MASK],
+    result=CUSTOMIZED_RESULT_DTYPES,
+    ignored=[*FLASH_IGNORED, IGNORES_CAUSAL_FLAG],
     call_forms=MASKS_BY_CALLERS,
     backward="diopiCustomizedFlashAttentionBackward",
     multiplies_matrices=True,
@@ -591,8 +655,8 @@ def diopiCustomizedFlashAttention(
 
 @prototype(
     dtypes=narrow,
-    argument_dtypes=customized_arguments,
-    ignored=[NO_LATER_KEYS, OWN_RECORDS, BY_MASK],
+    argument_dtypes=CUSTOMIZED_ARGUMENT_DTYPES,
+    ignored=[IGNORES_RIGHT_WINDOW, IGNORES_SOFTMAX_RECORDS, IGNORES_CAUSAL_FLAG],
     call_forms=MASKS_BY_CALLERS,
     multiplies_matrices=True,
 )
@@ -631,8 +695,8 @@ def diopiCustomizedFlashAttentionBackward(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
-    result=customized_results,
-    ignored=[*FLASH_VARLEN_BACKWARD, BY_MASK],
+    result=CUSTOMIZED_RESULT_DTYPES,
+    ignored=[*FLASH_VARLEN_BACKWARD_IGNORED, IGNORES_CAUSAL_FLAG],
     backward="diopiCustomizedFlashAttentionVarLenBackward",
     multiplies_matrices=True,
 )
@@ -672,8 +736,8 @@ def diopiCustomizedFlashAttentionVarLen(
 
 @prototype(
     dtypes=narrow,
-    argument_dtypes=customized_arguments,
-    ignored=[*FLASH_VARLEN_BACKWARD[1:], OWN_RECORDS, BY_MASK],
+    argument_dtypes=CUSTOMIZED_ARGUMENT_DTYPES,
+    ignored=[*FLASH_VARLEN_BACKWARD_IGNORED[1:], IGNORES_SOFTMAX_RECORDS, IGNORES_CAUSAL_FLAG],
     multiplies_matrices=True,
 )
 def diopiCustomizedFlashAttentionVarLenBackward(

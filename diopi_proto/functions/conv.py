@@ -18,8 +18,13 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtent, PositiveExtents, Size, Sized, i64
 from diopi_proto.ranks import prototype_per_rank
 
-BIAS_SIZES = Ignored(("bias_sizes",), "whether grad_bias is NULL determines whether it is computed", read=Read.value)
-OUTPUT_PADDING = Ignored(("output_padding",), "the sizes of grad_output determine it", read=Read.value)
+IGNORES_BIAS_SIZES = Ignored(
+    ("bias_sizes",), "whether grad_bias is NULL determines whether it is computed", read=Read.value
+)
+"""No result depends on `bias_sizes`."""
+
+IGNORES_OUTPUT_PADDING = Ignored(("output_padding",), "the sizes of grad_output determine it", read=Read.value)
+"""No gradient depends on `output_padding`."""
 
 
 @prototype_per_rank(
@@ -54,7 +59,7 @@ def diopiConvolution(
     "diopiConvolution2dBackward",
     "diopiConvolution3dBackward",
     dtypes=floating,
-    ignored=[BIAS_SIZES],
+    ignored=[IGNORES_BIAS_SIZES],
     multiplies_matrices=True,
 )
 def diopiConvolutionBackward(
@@ -115,7 +120,7 @@ def diopiConvTranspose(
     "diopiConvTranspose2dBackward",
     "diopiConvTranspose3dBackward",
     dtypes=floating,
-    ignored=[BIAS_SIZES, OUTPUT_PADDING],
+    ignored=[IGNORES_BIAS_SIZES, IGNORES_OUTPUT_PADDING],
     multiplies_matrices=True,
 )
 def diopiConvTransposeBackward(

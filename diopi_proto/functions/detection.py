@@ -12,9 +12,12 @@ from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, In, NewOut, Out, boolean, f64, i64
 
 Overlap = Annotated[f64, ExcludesNumbers(("negative",), "an overlap is never negative")]
+"""A threshold for the overlap of boxes (IoU), not negative."""
+
 SpatialScale = Annotated[
     f64, ExcludesNumbers(("zero", "negative"), "the ratio of the sizes of a feature map and an image")
 ]
+"""The size of a feature map divided by the size of its image, positive."""
 
 
 @prototype(dtypes=floating, result=position, guarantee="exact")

@@ -40,20 +40,30 @@ from diopi_proto.parameters import (
 from diopi_proto.types import Dtype
 
 MaxNorm = Annotated[f64, ExcludesNumbers(("negative",), "a norm is never negative")]
+"""The largest norm of a row, not negative."""
 
-BY_INDEX = {"index": index}
-BY_INDICES = {"indices": index}
-BY_INDICES_OR_MASKS = {"indices": (*index, Dtype.bool, Dtype.uint8)}
-BY_MASK = {"mask": truth_values}
-FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
+INDEX_DTYPES = {"index": index}
+"""The element types of `index`."""
+
+INDICES_DTYPES = {"indices": index}
+"""The element types of `indices`."""
+
+INDICES_OR_MASKS_DTYPES = {"indices": (*index, Dtype.bool, Dtype.uint8)}
+"""The element types of `indices` if they may also be masks."""
+
+MASK_DTYPES = {"mask": truth_values}
+"""The element type of `mask`."""
+
+IGNORES_INPUT_ELEMENTS = Ignored(("input",), "it has the shape of the result", read=Read.form)
+"""Only the shape and the element type of `input` are read."""
 
 
 def branches(inputs: Sequence[Dtype]) -> Dtype:
-    """The common type of all inputs but the first."""
+    """Return the common type of all inputs except the first, which is the condition."""
     return promote(*inputs[1:])
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDICES_OR_MASKS, guarantee="exact", backward="diopiIndexBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=INDICES_OR_MASKS_DTYPES, guarantee="exact", backward="diopiIndexBackward")
 def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
     """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are selected entirely.
 
@@ -67,7 +77,7 @@ def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nu
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_INDICES_OR_MASKS)
+@prototype(dtypes=floating, argument_dtypes=INDICES_OR_MASKS_DTYPES)
 def diopiIndexBackward(
     ctx: Context,
     grad_input: Out,
@@ -84,7 +94,9 @@ def diopiIndexBackward(
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDICES_OR_MASKS, has_unordered_sums=True, inplace="diopiIndexPutInp")
+@prototype(
+    dtypes=all_dtypes, argument_dtypes=INDICES_OR_MASKS_DTYPES, has_unordered_sums=True, inplace="diopiIndexPutInp"
+)
 def diopiIndexPut(
     ctx: Context,
     out: Out,
@@ -102,7 +114,7 @@ def diopiIndexPut(
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiIndexSelectBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, guarantee="exact", backward="diopiIndexSelectBackward")
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """The slices of input along axis dim that index names, in its order.
 
@@ -112,7 +124,7 @@ def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_INDEX)
+@prototype(dtypes=floating, argument_dtypes=INDEX_DTYPES)
 def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Extents, dim: Axis, index: In):
     """Gradient of `diopiIndexSelect`: zeros of shape input_sizes, where slice i of grad is added to slice index[i].
 
@@ -184,7 +196,7 @@ def diopiSliceScatter(
 
 @prototype(
     dtypes=all_dtypes,
-    argument_dtypes=BY_MASK,
+    argument_dtypes=MASK_DTYPES,
     guarantee="exact",
     inplace="diopiMaskedFillInp",
     scalar="diopiMaskedFillScalar",
@@ -199,7 +211,7 @@ def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: Stored
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_MASK, guarantee="exact")
+@prototype(dtypes=all_dtypes, argument_dtypes=MASK_DTYPES, guarantee="exact")
 def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In):
     """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
 
@@ -209,7 +221,7 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_MASK, guarantee="exact", backward="diopiMaskedSelectBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=MASK_DTYPES, guarantee="exact", backward="diopiMaskedSelectBackward")
 def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
     """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
 
@@ -217,7 +229,7 @@ def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_MASK, ignored=[FORM_OF_INPUT])
+@prototype(dtypes=floating, argument_dtypes=MASK_DTYPES, ignored=[IGNORES_INPUT_ELEMENTS])
 def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, mask: Mask):
     """Gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
 
@@ -228,7 +240,7 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
 
 @prototype(
     dtypes=all_dtypes,
-    argument_dtypes=BY_INDEX,
+    argument_dtypes=INDEX_DTYPES,
     guarantee="exact",
     inplace="diopiIndexFillInp",
     scalar="diopiIndexFillScalar",
@@ -244,7 +256,7 @@ def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, valu
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiGatherBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, guarantee="exact", backward="diopiGatherBackward")
 def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
 
@@ -254,7 +266,7 @@ def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, ignored=[FORM_OF_INPUT])
+@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, ignored=[IGNORES_INPUT_ELEMENTS])
 def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: Axis, index: In):
     """Gradient of `diopiGather`: zeros of input's shape, to which grad_output is added at the gathered positions.
 
@@ -262,7 +274,7 @@ def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: I
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, has_unordered_sums=True, inplace="diopiScatterInp")
+@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, has_unordered_sums=True, inplace="diopiScatterInp")
 def diopiScatter(
     ctx: Context, out: Out, input: In, dim: Axis, src: In, index: In, reduce: Literal["", "add", "multiply"]
 ):
@@ -277,7 +289,7 @@ def diopiScatter(
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, has_unordered_sums=True, inplace="diopiScatterInpScalar")
+@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, has_unordered_sums=True, inplace="diopiScatterInpScalar")
 def diopiScatterScalar(
     ctx: Context,
     out: Out,
@@ -305,7 +317,7 @@ def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
 
 @prototype(
     dtypes=floating,
-    argument_dtypes=BY_INDICES,
+    argument_dtypes=INDICES_DTYPES,
     guarantee="exact",
     ignored=[Ignored(("padding_idx", "scale_grad_byfreq", "sparse"), "only the gradient depends on them")],
     backward="diopiEmbeddingBackward",
@@ -326,7 +338,7 @@ def diopiEmbedding(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_INDICES, ignored=[Ignored(("sparse",), "the gradient is dense")])
+@prototype(dtypes=floating, argument_dtypes=INDICES_DTYPES, ignored=[Ignored(("sparse",), "the gradient is dense")])
 def diopiEmbeddingBackward(
     ctx: Context,
     out: Out,
@@ -345,7 +357,7 @@ def diopiEmbeddingBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_INDICES)
+@prototype(dtypes=floating, argument_dtypes=INDICES_DTYPES)
 def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: MaxNorm, norm_type: f64):
     """Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
 

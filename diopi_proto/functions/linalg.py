@@ -22,8 +22,12 @@ from diopi_proto.parameters import Context, In, NonNegative, Out, Scalar, boolea
 from diopi_proto.types import Dtype
 
 ForwardOrder = Annotated[f64, ExcludesNumbers(("negative",), "the forward function rejects it")]
+"""The order of the norm in the forward call, not negative."""
 
-BETA_0 = Ignored(("input",), "it is not multiplied by 0, so a NaN in it has no effect", {"beta": 0}, Read.form)
+IGNORES_INPUT_IF_BETA_IS_0 = Ignored(
+    ("input",), "it is not multiplied by 0, so a NaN in it has no effect", {"beta": 0}, Read.form
+)
+"""The elements of `input` are ignored if `beta` is 0."""
 
 
 @prototype(dtypes=(*numeric, *complexes), multiplies_matrices=True)
@@ -39,7 +43,12 @@ def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], inplace="diopiBaddbmmInp", multiplies_matrices=True)
+@prototype(
+    dtypes=(*numeric, *complexes),
+    ignored=[IGNORES_INPUT_IF_BETA_IS_0],
+    inplace="diopiBaddbmmInp",
+    multiplies_matrices=True,
+)
 def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta: f64, alpha: f64):
     """Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
 
@@ -48,7 +57,7 @@ def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], multiplies_matrices=True)
+@prototype(dtypes=(*numeric, *complexes), ignored=[IGNORES_INPUT_IF_BETA_IS_0], multiplies_matrices=True)
 def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scalar, alpha: Scalar):
     """Beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
 

@@ -39,14 +39,32 @@ from diopi_proto.parameters import (
 from diopi_proto.types import Dtype
 
 int32 = (Dtype.int32,)
+"""The element type of tables of blocks and of token counts."""
+
 SizedMask = Annotated[In, HoldsTruth(), SizesFollow()]
-LONGEST = Ignored(("max_input_len",), "the lengths determine it", read=Read.value)
-SAFE_SLOT = Ignored(("other_kv_index",), "it has no effect on the result", read=Read.value)
-MOST_IDS = Ignored(("p_max_len_in_batch",), "`p_cumsum_seq_len` determines it", read=Read.value)
-HINTS = Ignored(("comm_turn", "stream_mode"), "they are hints for the implementation", read=Read.value)
-ONE_RANK = Ignored(("group",), "the sum over a group of one rank is its own product", read=Read.value)
+"""A mask whose shape follows from the preceding arguments."""
+
+IGNORES_MAX_LENGTH = Ignored(("max_input_len",), "the lengths determine it", read=Read.value)
+"""No result depends on `max_input_len`."""
+
+IGNORES_OTHER_KV_INDEX = Ignored(("other_kv_index",), "it has no effect on the result", read=Read.value)
+"""No result depends on `other_kv_index`."""
+
+IGNORES_MAX_IDS = Ignored(("p_max_len_in_batch",), "`p_cumsum_seq_len` determines it", read=Read.value)
+"""No result depends on `p_max_len_in_batch`."""
+
+IGNORES_HINTS = Ignored(("comm_turn", "stream_mode"), "they are hints for the implementation", read=Read.value)
+"""No result depends on `comm_turn` and `stream_mode`."""
+
+IGNORES_GROUP_OF_ONE = Ignored(("group",), "the sum over a group of one rank is its own product", read=Read.value)
+"""No result depends on `group`, which contains one rank in the suite."""
+
 LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
+"""The caller whose argument shapes `CallForm` describes."""
+
 CACHE_OF_ONE_BLOCK = dict.fromkeys(("k", "v"), (1, "slots", "num_kv_heads·dim"))
+"""The shapes of `k` and `v` if a caller passes the cache as one block."""
+
 PAGED_BY_CALLERS = (
     CallForm(name="lmdeploy", caller=LMDEPLOY, shapes={"q": ("B", 1, "num_heads·dim"), **CACHE_OF_ONE_BLOCK}),
     CallForm(
@@ -57,6 +75,8 @@ PAGED_BY_CALLERS = (
         missing=("block_table",),
     ),
 )
+"""The shapes that LMDeploy passes to `diopiPagedAttention`."""
+
 PROMPTS_BY_CALLERS = (
     CallForm(
         name="lmdeploy",
@@ -68,7 +88,10 @@ PROMPTS_BY_CALLERS = (
         missing=("actual_seq_lengths",),
     ),
 )
-token_tables = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
+"""The shapes that LMDeploy passes to `diopiPromptFlashAttention`."""
+
+TOKEN_TABLE_DTYPES = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
+"""The element types of the tables that locate tokens."""
 
 
 @prototype(dtypes=real, argument_dtypes={"dest_loc": index}, guarantee="exact")
@@ -81,7 +104,7 @@ def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: Sized, dest_loc: Sized):
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=token_tables, multiplies_matrices=True)
+@prototype(dtypes=floating, argument_dtypes=TOKEN_TABLE_DTYPES, multiplies_matrices=True)
 def diopiTokenAttentionInference(
     ctx: Context,
     token_attention_out: InOut,
@@ -103,7 +126,9 @@ def diopiTokenAttentionInference(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=token_tables, ignored=[SAFE_SLOT], multiplies_matrices=True)
+@prototype(
+    dtypes=floating, argument_dtypes=TOKEN_TABLE_DTYPES, ignored=[IGNORES_OTHER_KV_INDEX], multiplies_matrices=True
+)
 def diopiTokenSoftmaxReduceVInference(
     ctx: Context,
     out: Out,
@@ -130,7 +155,7 @@ def diopiTokenSoftmaxReduceVInference(
 @prototype(
     dtypes=floating,
     argument_dtypes={"b_start_loc": index, "b_seq_len": index},
-    ignored=[LONGEST],
+    ignored=[IGNORES_MAX_LENGTH],
     multiplies_matrices=True,
 )
 def diopiContextAttentionInference(
@@ -221,7 +246,7 @@ def diopiPromptFlashAttention(
 @prototype(
     dtypes=floating,
     argument_dtypes={"p_token_ids": int32, "p_token_counts": int32, "p_cumsum_seq_len": int32},
-    ignored=[MOST_IDS],
+    ignored=[IGNORES_MAX_IDS],
 )
 def diopiApplyPenalty(
     ctx: Context,
@@ -268,7 +293,7 @@ def diopiApplyPenaltyV2(
     """
 
 
-@prototype(dtypes=floating, ignored=[HINTS, ONE_RANK], multiplies_matrices=True)
+@prototype(dtypes=floating, ignored=[IGNORES_HINTS, IGNORES_GROUP_OF_ONE], multiplies_matrices=True)
 def diopiMatmulAllReduce(
     ctx: Context,
     out: Out,

@@ -21,23 +21,46 @@ from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegativ
 from diopi_proto.types import Dtype, Reduction
 
 Focus = Annotated[f32, ExcludesNumbers(("negative",), "focal loss is defined for γ ≥ 0")]
+"""The exponent γ of a focal loss, not negative."""
 
-ANY_TARGET = {"target": real}
-ANY_WEIGHT = {"weight": real}
-ANY_WEIGHTS = {"weight": real, "pos_weight": numeric}
-CLASSES = {"target": (*index, Dtype.uint8)}
-CLASSES_OR_PROBABILITIES = {"target": (*index, Dtype.uint8, *floating)}
+TARGET_DTYPES = {"target": real}
+"""The element types of a `target` that the call converts."""
+
+WEIGHT_DTYPES = {"weight": real}
+"""The element types of a `weight` that the call converts."""
+
+WEIGHTS_DTYPES = {"weight": real, "pos_weight": numeric}
+"""The element types of `weight` and `pos_weight`."""
+
+CLASS_DTYPES = {"target": (*index, Dtype.uint8)}
+"""The element types of a `target` of class indices."""
+
+CLASS_OR_PROBABILITY_DTYPES = {"target": (*index, Dtype.uint8, *floating)}
+"""The element types of a `target` of class indices or class probabilities."""
+
 INT32_CLASSES = {"target": index32}
-FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
-NO_CLASSES = Ignored(("ignore_index",), "probabilities name no class", {"target": floating})
-LABELS = {"targets": index, "input_lengths": index, "target_lengths": index}
+"""The standard accepts int32 class indices, and PyTorch does not."""
+
+IGNORES_INPUT_ELEMENTS = Ignored(("input",), "it has the shape of the result", read=Read.form)
+"""Only the shape and the element type of `input` are read."""
+
+IGNORES_IGNORE_INDEX = Ignored(("ignore_index",), "probabilities name no class", {"target": floating})
+"""`ignore_index` is ignored if `target` contains probabilities."""
+
+LABEL_DTYPES = {"targets": index, "input_lengths": index, "target_lengths": index}
+"""The element types of labels and their lengths."""
 
 Blank = Annotated[i64, AtLeast(0), Below("log_probs", 2)]
+"""The class of the blank, less than the number of classes."""
+
 InputLengths = Annotated[In, SizesFollow(), LengthsWithin("log_probs", 0)]
+"""The lengths of the samples, at most the number of steps."""
+
 TargetLengths = Annotated[In, SizesFollow(), LengthsWithin("targets", -1)]
+"""The lengths of the targets, at most the size of the last axis of `targets`."""
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=promoted, backward="diopiMSELossBackward")
+@prototype(dtypes=floating, argument_dtypes=TARGET_DTYPES, result=promoted, backward="diopiMSELossBackward")
 def diopiMSELoss(ctx: Context, out: Out, input: In, target: Broadcast, reduction: Reduction):
     """Squared error (input − target)², element by element; target is broadcast to input's shape.
 
@@ -45,7 +68,7 @@ def diopiMSELoss(ctx: Context, out: Out, input: In, target: Broadcast, reduction
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=same_as_input(1))
+@prototype(dtypes=floating, argument_dtypes=TARGET_DTYPES, result=same_as_input(1))
 def diopiMSELossBackward(
     ctx: Context, grad_input: Out, grad_output: In, input: Broadcast, target: Broadcast, reduction: Reduction
 ):
@@ -55,7 +78,7 @@ def diopiMSELossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=promoted, backward="diopiSmoothL1LossBackward")
+@prototype(dtypes=floating, argument_dtypes=TARGET_DTYPES, result=promoted, backward="diopiSmoothL1LossBackward")
 def diopiSmoothL1Loss(ctx: Context, out: Out, input: In, target: Broadcast, reduction: Reduction, beta: NonNegative):
     """Smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
 
@@ -65,7 +88,7 @@ def diopiSmoothL1Loss(ctx: Context, out: Out, input: In, target: Broadcast, redu
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=same_as_input(1))
+@prototype(dtypes=floating, argument_dtypes=TARGET_DTYPES, result=same_as_input(1))
 def diopiSmoothL1LossBackward(
     ctx: Context,
     grad_input: Out,
@@ -81,7 +104,7 @@ def diopiSmoothL1LossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_WEIGHT, backward="diopiBCELossBackward")
+@prototype(dtypes=floating, argument_dtypes=WEIGHT_DTYPES, backward="diopiBCELossBackward")
 def diopiBCELoss(ctx: Context, out: Out, input: In, target: Sized, weight: Broadcast | None, reduction: Reduction):
     """Binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)), both logarithms at least −100.
 
@@ -91,7 +114,7 @@ def diopiBCELoss(ctx: Context, out: Out, input: In, target: Sized, weight: Broad
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_WEIGHT)
+@prototype(dtypes=floating, argument_dtypes=WEIGHT_DTYPES)
 def diopiBCELossBackward(
     ctx: Context,
     grad_input: Out,
@@ -107,7 +130,7 @@ def diopiBCELossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_WEIGHTS, backward="diopiBCEWithLogitsBackward")
+@prototype(dtypes=floating, argument_dtypes=WEIGHTS_DTYPES, backward="diopiBCEWithLogitsBackward")
 def diopiBCEWithLogits(
     ctx: Context,
     out: Out,
@@ -127,7 +150,7 @@ def diopiBCEWithLogits(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_WEIGHTS)
+@prototype(dtypes=floating, argument_dtypes=WEIGHTS_DTYPES)
 def diopiBCEWithLogitsBackward(
     ctx: Context,
     grad_input: Out,
@@ -179,9 +202,9 @@ def diopiSigmoidFocalLossBackward(
 
 @prototype(
     dtypes=floating,
-    argument_dtypes=CLASSES_OR_PROBABILITIES,
+    argument_dtypes=CLASS_OR_PROBABILITY_DTYPES,
     beyond_pytorch=INT32_CLASSES,
-    ignored=[NO_CLASSES],
+    ignored=[IGNORES_IGNORE_INDEX],
     backward="diopiCrossEntropyLossBackward",
 )
 def diopiCrossEntropyLoss(
@@ -211,7 +234,10 @@ def diopiCrossEntropyLoss(
 
 
 @prototype(
-    dtypes=floating, argument_dtypes=CLASSES_OR_PROBABILITIES, beyond_pytorch=INT32_CLASSES, ignored=[NO_CLASSES]
+    dtypes=floating,
+    argument_dtypes=CLASS_OR_PROBABILITY_DTYPES,
+    beyond_pytorch=INT32_CLASSES,
+    ignored=[IGNORES_IGNORE_INDEX],
 )
 def diopiCrossEntropyLossBackward(
     ctx: Context,
@@ -233,7 +259,7 @@ def diopiCrossEntropyLossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES, beyond_pytorch=INT32_CLASSES, backward="diopiNLLLossBackward")
+@prototype(dtypes=floating, argument_dtypes=CLASS_DTYPES, beyond_pytorch=INT32_CLASSES, backward="diopiNLLLossBackward")
 def diopiNLLLoss(
     ctx: Context, out: Out, input: In, target: Sized, weight: Sized | None, reduction: Reduction, ignore_index: i64
 ):
@@ -246,7 +272,9 @@ def diopiNLLLoss(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES, beyond_pytorch=INT32_CLASSES, ignored=[FORM_OF_INPUT])
+@prototype(
+    dtypes=floating, argument_dtypes=CLASS_DTYPES, beyond_pytorch=INT32_CLASSES, ignored=[IGNORES_INPUT_ELEMENTS]
+)
 def diopiNLLLossBackward(
     ctx: Context,
     grad_input: Out,
@@ -264,7 +292,9 @@ def diopiNLLLossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES, beyond_pytorch=INT32_CLASSES, backward="diopiNLLLossV2Backward")
+@prototype(
+    dtypes=floating, argument_dtypes=CLASS_DTYPES, beyond_pytorch=INT32_CLASSES, backward="diopiNLLLossV2Backward"
+)
 def diopiNLLLossV2(
     ctx: Context,
     out: Out,
@@ -285,10 +315,10 @@ def diopiNLLLossV2(
 
 @prototype(
     dtypes=floating,
-    argument_dtypes=CLASSES,
+    argument_dtypes=CLASS_DTYPES,
     beyond_pytorch=INT32_CLASSES,
     ignored=[
-        FORM_OF_INPUT,
+        IGNORES_INPUT_ELEMENTS,
         Ignored(("totalWeight",), "only a mean is divided by it", {"reduction": (Reduction.none, Reduction.sum)}),
     ],
 )
@@ -309,7 +339,7 @@ def diopiNLLLossV2Backward(
     """
 
 
-@prototype(dtypes=wide, argument_dtypes=LABELS, backward="diopiCTCLossBackward")
+@prototype(dtypes=wide, argument_dtypes=LABEL_DTYPES, backward="diopiCTCLossBackward")
 def diopiCTCLoss(
     ctx: Context,
     out: Out,
@@ -344,7 +374,7 @@ def diopiCTCLoss(
     """
 
 
-@prototype(dtypes=wide, argument_dtypes=LABELS)
+@prototype(dtypes=wide, argument_dtypes=LABEL_DTYPES)
 def diopiCTCLossBackward(
     ctx: Context,
     grad_input: Out,

@@ -23,13 +23,16 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NewOut, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.types import Dtype
 
-Mode = Annotated[i64, OneOf((0, 1))]
+OverlapMode = Annotated[i64, OneOf((0, 1))]
+"""The divisor of an overlap: 0 is the union of the boxes, 1 is the area of the first box."""
+
 Polygons = Annotated[In, SizesFollow(), Apart("points")]
+"""Polygons whose corners are none of `points`, because rounding decides on which side a corner lies."""
 
 
 @prototype(dtypes=floating)
 def diopiBboxOverlapsMmcv(
-    ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: Mode, offset: i64, aligned: boolean
+    ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: OverlapMode, offset: i64, aligned: boolean
 ):
     """Compute the intersection over union (mode 0) or over the first box's area (mode 1, "foreground") of boxes.
 
@@ -41,7 +44,7 @@ def diopiBboxOverlapsMmcv(
 
 
 @prototype(dtypes=wide)
-def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: Mode, aligned: boolean):
+def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: OverlapMode, aligned: boolean):
     """Compute the intersection over union (mode 0) or over the first box's area (mode 1) of rotated boxes.
 
     bboxes1: [N, 5]. bboxes2: [M, 5]. ious: [N, M] for all pairs, or [N] for pairs of equal rows if `aligned`, where N =
@@ -50,7 +53,7 @@ def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized,
 
 
 @prototype(dtypes=wide)
-def diopiBoxIouQuadriMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: Mode, aligned: boolean):
+def diopiBoxIouQuadriMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: OverlapMode, aligned: boolean):
     """Compute the intersection over union (mode 0) or over the first area (mode 1) of convex quadrilaterals.
 
     bboxes1: [N, 8]. bboxes2: [M, 8]. The rest is as in `diopiBoxIouRotatedMmcv`.

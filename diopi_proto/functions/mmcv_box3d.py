@@ -25,9 +25,11 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, InOut, Out, Sized, SizedInOut, f32, i64
 from diopi_proto.types import Dtype
 
-ZEROS = "zeros on entry"
+ZEROS_ON_ENTRY = "zeros on entry"
+"""The reason why the contents of a result before the call do not matter."""
 
 PoolMethod = Annotated[i64, OneOf((0, 1))]
+"""The kind of pooling, 0 or 1."""
 
 
 def _of_features(inputs: Sequence[Dtype]) -> Dtype:
@@ -83,7 +85,7 @@ def diopiPointsInBoxesPartMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxe
     dtypes=floating,
     argument_dtypes={"box_idx_of_points": index32},
     result=position32,
-    ignored=[Ignored(("box_idx_of_points",), ZEROS, read=Read.value)],
+    ignored=[Ignored(("box_idx_of_points",), ZEROS_ON_ENTRY, read=Read.value)],
 )
 def diopiPointsInBoxesAllMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxes: In, pts: Sized):
     """Find all boxes that contain each point.
@@ -97,7 +99,7 @@ def diopiPointsInBoxesAllMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxes
     dtypes=floating,
     argument_dtypes={"argmax": index32, "pts_idx_of_voxels": index32},
     result={"argmax": position32, "pts_idx_of_voxels": position32, "pooled_features": _of_features},
-    ignored=[Ignored(("argmax", "pts_idx_of_voxels", "pooled_features"), ZEROS, read=Read.value)],
+    ignored=[Ignored(("argmax", "pts_idx_of_voxels", "pooled_features"), ZEROS_ON_ENTRY, read=Read.value)],
     backward="diopiRoiawarePool3dBackwardMmcv",
 )
 def diopiRoiawarePool3dMmcv(
@@ -130,7 +132,7 @@ def diopiRoiawarePool3dMmcv(
     argument_dtypes={"pts_idx_of_voxels": index32, "argmax": index32},
     result=_of_features,
     ignored=[
-        Ignored(("grad_in",), ZEROS, read=Read.value),
+        Ignored(("grad_in",), ZEROS_ON_ENTRY, read=Read.value),
         Ignored(("pts_idx_of_voxels",), "argmax determines where the gradient goes", {"pool_method": 0}, Read.value),
         Ignored(("argmax",), "the gradient goes to all points of a voxel", {"pool_method": 1}, Read.value),
     ],
@@ -150,7 +152,7 @@ def diopiRoiawarePool3dBackwardMmcv(
     dtypes=floating,
     argument_dtypes={"pooled_empty_flag": index32},
     result={"pooled_features": _of_features, "pooled_empty_flag": position32},
-    ignored=[Ignored(("pooled_features", "pooled_empty_flag"), ZEROS, read=Read.value)],
+    ignored=[Ignored(("pooled_features", "pooled_empty_flag"), ZEROS_ON_ENTRY, read=Read.value)],
     guarantee="exact",
 )
 def diopiRoipointPool3dMmcv(

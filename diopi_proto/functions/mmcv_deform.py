@@ -47,15 +47,30 @@ from diopi_proto.parameters import (
 )
 
 ConstPositive = Annotated[const_i64, AtLeast(1)]
+"""A constant integer, at least 1."""
 
-STEP = Ignored(("im2col_step",), "it is the number of samples processed at a time", read=Read.value)
-COLUMNS = Ignored(("columns",), "it is scratch memory", read=Read.form)
-COLUMNS_AND_ONES = Ignored(("columns", "ones"), "they are scratch memory", read=Read.form)
-NO_BIAS = Ignored(("bias",), "nothing is added", {"with_bias": False})
-BIAS = Ignored(("bias",), "no gradient depends on the bias")
+IGNORES_IM2COL_STEP = Ignored(("im2col_step",), "it is the number of samples processed at a time", read=Read.value)
+"""No result depends on `im2col_step`."""
+
+IGNORES_COLUMNS = Ignored(("columns",), "it is scratch memory", read=Read.form)
+"""The elements of `columns` are not read."""
+
+IGNORES_COLUMNS_AND_ONES = Ignored(("columns", "ones"), "they are scratch memory", read=Read.form)
+"""The elements of `columns` and `ones` are not read."""
+
+IGNORES_BIAS_WITHOUT_FLAG = Ignored(("bias",), "nothing is added", {"with_bias": False})
+"""`bias` is ignored if `with_bias` is false."""
+
+IGNORES_BIAS = Ignored(("bias",), "no gradient depends on the bias")
+"""No gradient depends on `bias`."""
 
 
-@prototype(dtypes=floating, ignored=[STEP], backward="diopiDeformConvBackwardInputMmcv", multiplies_matrices=True)
+@prototype(
+    dtypes=floating,
+    ignored=[IGNORES_IM2COL_STEP],
+    backward="diopiDeformConvBackwardInputMmcv",
+    multiplies_matrices=True,
+)
 def diopiDeformConvMmcv(
     ctx: Context,
     output: Out,
@@ -85,7 +100,7 @@ def diopiDeformConvMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[STEP, COLUMNS], multiplies_matrices=True)
+@prototype(dtypes=floating, ignored=[IGNORES_IM2COL_STEP, IGNORES_COLUMNS], multiplies_matrices=True)
 def diopiDeformConvBackwardInputMmcv(
     ctx: Context,
     gradInput: Annotated[InOut, HoldsZeros(), HasShape(("B", "Ci", "H", "W"))],
@@ -116,7 +131,7 @@ def diopiDeformConvBackwardInputMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[STEP, COLUMNS_AND_ONES], multiplies_matrices=True)
+@prototype(dtypes=floating, ignored=[IGNORES_IM2COL_STEP, IGNORES_COLUMNS_AND_ONES], multiplies_matrices=True)
 def diopiDeformConvBackwardParametersMmcv(
     ctx: Context,
     gradOutput: Annotated[MutableIn, HasShape(("B", "Co", "Ho", "Wo"))],
@@ -146,7 +161,10 @@ def diopiDeformConvBackwardParametersMmcv(
 
 
 @prototype(
-    dtypes=floating, ignored=[NO_BIAS], backward="diopiModulatedDeformConvBackwardMmcv", multiplies_matrices=True
+    dtypes=floating,
+    ignored=[IGNORES_BIAS_WITHOUT_FLAG],
+    backward="diopiModulatedDeformConvBackwardMmcv",
+    multiplies_matrices=True,
 )
 def diopiModulatedDeformConvMmcv(
     ctx: Context,
@@ -178,7 +196,7 @@ def diopiModulatedDeformConvMmcv(
     """
 
 
-@prototype(dtypes=floating, ignored=[BIAS, COLUMNS_AND_ONES], multiplies_matrices=True)
+@prototype(dtypes=floating, ignored=[IGNORES_BIAS, IGNORES_COLUMNS_AND_ONES], multiplies_matrices=True)
 def diopiModulatedDeformConvBackwardMmcv(
     ctx: Context,
     grad_input: Annotated[InOut, HoldsZeros(), HasShape(("B", "Ci", "H", "W"))],
@@ -222,7 +240,7 @@ def diopiModulatedDeformConvBackwardMmcv(
 @prototype(
     dtypes=floating,
     argument_dtypes={"spatial_shapes": index64, "level_start_index": index64},
-    ignored=[STEP],
+    ignored=[IGNORES_IM2COL_STEP],
     backward="diopiMsDeformAttnBackwardMmcv",
 )
 def diopiMsDeformAttnMmcv(
@@ -247,7 +265,11 @@ def diopiMsDeformAttnMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"spatial_shapes": index64, "level_start_index": index64}, ignored=[STEP])
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"spatial_shapes": index64, "level_start_index": index64},
+    ignored=[IGNORES_IM2COL_STEP],
+)
 def diopiMsDeformAttnBackwardMmcv(
     ctx: Context,
     grad_value: Annotated[InOut, HoldsZeros(), HasShape(("B", "S", "M", "D"))],

@@ -17,7 +17,8 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NewOut, Out, Sized, SizedInOut, f32, i64
 from diopi_proto.types import Dtype
 
-float32 = constant(Dtype.float32)
+float32_result = constant(Dtype.float32)
+"""The rule that a result is always float32."""
 
 
 def _of_input(inputs: Sequence[Dtype]) -> Dtype:
@@ -25,12 +26,12 @@ def _of_input(inputs: Sequence[Dtype]) -> Dtype:
     return next((dtype for dtype in inputs if dtype is not Dtype.float32), Dtype.float32)
 
 
-@prototype(dtypes=narrow, result=float32)
+@prototype(dtypes=narrow, result=float32_result)
 def diopiSyncBnMeanMmcv(ctx: Context, mean: Out, input: In):
     """Compute the mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S)."""
 
 
-@prototype(dtypes=narrow, argument_dtypes={"mean": single}, result=float32)
+@prototype(dtypes=narrow, argument_dtypes={"mean": single}, result=float32_result)
 def diopiSyncBnVarMmcv(ctx: Context, var: Out, input: In, mean: Sized):
     """Compute the biased variance of each channel for a known mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S)."""
 
@@ -38,7 +39,13 @@ def diopiSyncBnVarMmcv(ctx: Context, var: Out, input: In, mean: Sized):
 @prototype(
     dtypes=narrow,
     argument_dtypes=dict.fromkeys(("running_mean", "running_var", "mean", "var", "weight", "bias"), single),
-    result={"running_mean": float32, "running_var": float32, "norm": float32, "std": float32, "output": _of_input},
+    result={
+        "running_mean": float32_result,
+        "running_var": float32_result,
+        "norm": float32_result,
+        "std": float32_result,
+        "output": _of_input,
+    },
     ignored=[Ignored(("running_mean", "running_var"), "momentum 1 replaces them", {"momentum": 1}, Read.value)],
     backward="diopiSyncBnBackwardDataMmcv",
 )
@@ -69,7 +76,7 @@ def diopiSyncBnOutputMmcv(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"norm": single}, result=float32)
+@prototype(dtypes=narrow, argument_dtypes={"norm": single}, result=float32_result)
 def diopiSyncBnBackwardParamMmcv(ctx: Context, grad_weight: Out, grad_bias: Out, grad_output: In, norm: Sized):
     """Compute the gradients with respect to weight and bias.
 
@@ -99,7 +106,10 @@ def diopiSyncBnBackwardDataMmcv(
 
 
 _NO_EFFECT_OF_REFER = "only the slope at the forward's result depends on it"
+"""The reason why `refer` does not affect some results."""
+
 _NO_SLOPE = "the linear function has no other slope below zero"
+"""The reason why `alpha` does not affect the linear function."""
 
 
 @prototype(

@@ -22,7 +22,8 @@ from diopi_proto.facts import HasShape, HoldsZeros
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, InOut, Out, PositiveExtent, Workspace, f32, i64
 
-AGGREGATE = Ignored(("aggregate",), "it is always the sum", read=Read.value)
+IGNORES_AGGREGATE = Ignored(("aggregate",), "it is always the sum", read=Read.value)
+"""No result depends on `aggregate`."""
 
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32}, result=position32)
@@ -314,7 +315,7 @@ def diopiStackGroupPointsBackwardMmcv(
 @prototype(
     dtypes=floating,
     argument_dtypes={"knn_idx": index64},
-    ignored=[AGGREGATE],
+    ignored=[IGNORES_AGGREGATE],
     backward="diopiAssignScoreWithkBackwardMmcv",
 )
 def diopiAssignScoreWithkMmcv(
@@ -344,7 +345,7 @@ def diopiAssignScoreWithkMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"knn_idx": index64}, ignored=[AGGREGATE])
+@prototype(dtypes=floating, argument_dtypes={"knn_idx": index64}, ignored=[IGNORES_AGGREGATE])
 def diopiAssignScoreWithkBackwardMmcv(
     ctx: Context,
     grad_points: Annotated[InOut, HoldsZeros(), HasShape(("B", "N", "M", "out_dim"))],

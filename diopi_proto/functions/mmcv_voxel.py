@@ -45,24 +45,37 @@ from diopi_proto.parameters import (
     i64,
 )
 
-PAIRS = {"indicePairs": index32, "indiceNum": index32}
-GRID = {"voxel_size": single, "coors_range": single}
+PAIR_DTYPES = {"indicePairs": index32, "indiceNum": index32}
+"""The element types of the tables of index pairs."""
+
+GRID_DTYPES = {"voxel_size": single, "coors_range": single}
+"""The element types of the size and the limits of the voxel grid."""
+
 SUM, MEAN, MAXIMUM = range(3)
-BY_PLACE = Ignored(
+"""The values of `reduce_type`."""
+
+IGNORES_FEATURE_ELEMENTS = Ignored(
     ("feats", "reduced_feats"), "only the gradient of a maximum compares them", {"reduce_type": (SUM, MEAN)}, Read.form
 )
-ANY_ORDER = Ignored(
+"""The elements of `feats` and `reduced_feats` are ignored in the gradients of a sum and a mean."""
+
+IGNORES_DETERMINISTIC = Ignored(
     ("deterministic",), "the deterministic order is also valid if it is false", {"deterministic": False}, Read.value
 )
-UNDIVIDED = Ignored(("reduce_count",), "only a mean is divided by it", {"reduce_type": (SUM, MAXIMUM)}, Read.form)
+"""The results for `deterministic` true are also valid if it is false."""
+
+IGNORES_COUNT_ELEMENTS = Ignored(
+    ("reduce_count",), "only a mean is divided by it", {"reduce_type": (SUM, MAXIMUM)}, Read.form
+)
+"""The elements of `reduce_count` are ignored in the gradients of a sum and a maximum."""
 
 
 @prototype(
     dtypes=floating,
-    argument_dtypes={"coors": index32, "num_points_per_voxel": index32, **GRID},
+    argument_dtypes={"coors": index32, "num_points_per_voxel": index32, **GRID_DTYPES},
     result={"voxels": same, "coors": position32, "num_points_per_voxel": position32, "voxel_num": position},
     guarantee="any_of",
-    ignored=[ANY_ORDER],
+    ignored=[IGNORES_DETERMINISTIC],
 )
 def diopiHardVoxelizeMmcv(
     ctx: Context,
@@ -91,7 +104,7 @@ def diopiHardVoxelizeMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"coors": index32, **GRID}, result=position32, guarantee="exact")
+@prototype(dtypes=floating, argument_dtypes={"coors": index32, **GRID_DTYPES}, result=position32, guarantee="exact")
 def diopiDynamicVoxelizeMmcv(
     ctx: Context,
     coors: Annotated[InOut, HoldsZeros(), HasShape(("N", 3))],
@@ -137,7 +150,9 @@ def diopiDynamicPointToVoxelMmcv(
 
 
 @prototype(
-    dtypes=floating, argument_dtypes={"coors_idx": index32, "reduce_count": index32}, ignored=[BY_PLACE, UNDIVIDED]
+    dtypes=floating,
+    argument_dtypes={"coors_idx": index32, "reduce_count": index32},
+    ignored=[IGNORES_FEATURE_ELEMENTS, IGNORES_COUNT_ELEMENTS],
 )
 def diopiDynamicPointToVoxelBackwardMmcv(
     ctx: Context,
@@ -160,7 +175,9 @@ def diopiDynamicPointToVoxelBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS, backward="diopiIndiceConvBackwardMmcv", multiplies_matrices=True)
+@prototype(
+    dtypes=floating, argument_dtypes=PAIR_DTYPES, backward="diopiIndiceConvBackwardMmcv", multiplies_matrices=True
+)
 def diopiIndiceConvMmcv(
     ctx: Context,
     out: NewOut,
@@ -180,7 +197,10 @@ def diopiIndiceConvMmcv(
 
 
 @prototype(
-    dtypes=floating, argument_dtypes=PAIRS, result={"inputGrad": same, "filtersGrad": same}, multiplies_matrices=True
+    dtypes=floating,
+    argument_dtypes=PAIR_DTYPES,
+    result={"inputGrad": same, "filtersGrad": same},
+    multiplies_matrices=True,
 )
 def diopiIndiceConvBackwardMmcv(
     ctx: Context,
@@ -201,7 +221,7 @@ def diopiIndiceConvBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS, multiplies_matrices=True)
+@prototype(dtypes=floating, argument_dtypes=PAIR_DTYPES, multiplies_matrices=True)
 def diopiFusedIndiceConvBatchnormMmcv(
     ctx: Context,
     out: NewOut,
@@ -220,7 +240,7 @@ def diopiFusedIndiceConvBatchnormMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS, guarantee="exact", backward="diopiIndiceMaxpoolBackwardMmcv")
+@prototype(dtypes=floating, argument_dtypes=PAIR_DTYPES, guarantee="exact", backward="diopiIndiceMaxpoolBackwardMmcv")
 def diopiIndiceMaxpoolMmcv(
     ctx: Context,
     out: NewOut,
@@ -235,7 +255,7 @@ def diopiIndiceMaxpoolMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS)
+@prototype(dtypes=floating, argument_dtypes=PAIR_DTYPES)
 def diopiIndiceMaxpoolBackwardMmcv(
     ctx: Context,
     out: NewOut,

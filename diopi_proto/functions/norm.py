@@ -41,30 +41,39 @@ from diopi_proto.parameters import (
 from diopi_proto.types import Dtype
 
 UnusedEpsilon = Annotated[f32, ExcludesNumbers(("zero", "negative"), "it does not affect the results")]
+"""A positive number that no result depends on."""
+
 Order = Annotated[Scalar, NormOrder(), ExcludesNumbers(("bool",), "torch._foreach_norm rejects it")]
+"""The order of a vector norm, not bool."""
 
 
-def of_weight(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of the third input, in the gradients of this family the weight."""
+def dtype_of_weight(inputs: Sequence[Dtype]) -> Dtype:
+    """Return the type of the third input, the weight of gradient functions; without one, that of the first input."""
     return inputs[2] if len(inputs) > 2 else inputs[0]
 
 
-def of_affine(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of the last of input, weight and bias: float32 statistics go with float32 parameters."""
+def dtype_of_parameters(inputs: Sequence[Dtype]) -> Dtype:
+    """Return the type of the last of the inputs: the bias, the weight or, if both are NULL, the input."""
     return inputs[-1]
 
 
-RUNNING = ("running_mean", "running_var")
-NO_GRADIENT_OF_BIAS = Ignored(("bias",), "no gradient depends on it")
-MOMENTUM_1 = "a momentum of 1 replaces them"
+RUNNING_STATISTICS = ("running_mean", "running_var")
+"""The names of the running statistics."""
 
-AFFINE_GRADIENTS = {"grad_input": same, "grad_weight": of_weight, "grad_bias": of_weight}
+IGNORES_BIAS = Ignored(("bias",), "no gradient depends on it")
+"""No gradient depends on `bias`."""
+
+REPLACED_BY_MOMENTUM_1 = "a momentum of 1 replaces them"
+"""The reason why old running statistics do not matter if the momentum is 1."""
+
+AFFINE_GRADIENT_DTYPES = {"grad_input": same, "grad_weight": dtype_of_weight, "grad_bias": dtype_of_weight}
+"""The rules for the element types of the gradients of a normalization layer."""
 
 
 @prototype(
     dtypes=floating,
     result={"out": same, "save_mean": statistic, "save_invstd": statistic},
-    ignored=[Ignored(RUNNING, MOMENTUM_1, {"training": True, "momentum": 1}, Read.value)],
+    ignored=[Ignored(RUNNING_STATISTICS, REPLACED_BY_MOMENTUM_1, {"training": True, "momentum": 1}, Read.value)],
     backward="diopiBatchNormBackward",
 )
 def diopiBatchNorm(
@@ -97,9 +106,9 @@ def diopiBatchNorm(
 
 @prototype(
     dtypes=floating,
-    result=AFFINE_GRADIENTS,
+    result=AFFINE_GRADIENT_DTYPES,
     ignored=[
-        Ignored((*RUNNING, "eps"), "the saved statistics are used", {"training": True}),
+        Ignored((*RUNNING_STATISTICS, "eps"), "the saved statistics are used", {"training": True}),
         Ignored(("save_mean", "save_invstd"), "the running statistics are used", {"training": False}),
     ],
 )
@@ -143,7 +152,7 @@ def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f6
     result=statistic,
     ignored=[
         Ignored(("input",), "the statistics contain all that is needed", read=Read.form),
-        Ignored(RUNNING, MOMENTUM_1, {"momentum": 1}, Read.value),
+        Ignored(RUNNING_STATISTICS, REPLACED_BY_MOMENTUM_1, {"momentum": 1}, Read.value),
     ],
 )
 def diopiBatchNormGatherStatsWithCounts(
@@ -271,7 +280,7 @@ def diopiLayerNorm(
     """
 
 
-@prototype(dtypes=floating, result=AFFINE_GRADIENTS, ignored=[NO_GRADIENT_OF_BIAS])
+@prototype(dtypes=floating, result=AFFINE_GRADIENT_DTYPES, ignored=[IGNORES_BIAS])
 def diopiLayerNormBackward(
     ctx: Context,
     grad_input: Out | None,
@@ -321,7 +330,7 @@ def diopiLayerNormGB(
     """
 
 
-@prototype(dtypes=floating, result=AFFINE_GRADIENTS, ignored=[NO_GRADIENT_OF_BIAS])
+@prototype(dtypes=floating, result=AFFINE_GRADIENT_DTYPES, ignored=[IGNORES_BIAS])
 def diopiLayerNormGBBackward(
     ctx: Context,
     grad_input: Out | None,
@@ -343,7 +352,7 @@ def diopiLayerNormGBBackward(
 
 @prototype(
     dtypes=floating,
-    result={"out": same, "save_mean": of_affine, "save_invstd": of_affine},
+    result={"out": same, "save_mean": dtype_of_parameters, "save_invstd": dtype_of_parameters},
     backward="diopiGroupNormBackward",
 )
 def diopiGroupNorm(
@@ -369,7 +378,7 @@ def diopiGroupNorm(
     """
 
 
-@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+@prototype(dtypes=floating, result=AFFINE_GRADIENT_DTYPES)
 def diopiGroupNormBackward(
     ctx: Context,
     grad_input: Out | None,
@@ -413,8 +422,8 @@ def diopiInstanceNorm(
 
 @prototype(
     dtypes=floating,
-    result={"grad_input": same, "grad_scale": of_weight, "grad_bias": of_weight},
-    ignored=[NO_GRADIENT_OF_BIAS],
+    result={"grad_input": same, "grad_scale": dtype_of_weight, "grad_bias": dtype_of_weight},
+    ignored=[IGNORES_BIAS],
 )
 def diopiInstanceNormBackward(
     ctx: Context,

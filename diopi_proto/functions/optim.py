@@ -28,12 +28,25 @@ from diopi_proto.parameters import (
 from diopi_proto.types import Dtype
 
 NOT_NEGATIVE = ExcludesNumbers(("negative",), "torch.optim rejects negative numbers")
+"""A number that must be at least 0."""
+
 BELOW_ONE = ExcludesNumbers(("negative", "whole"), "torch.optim accepts numbers from 0 up to, but not including, 1")
+"""A number that must be in [0, 1)."""
+
 NotNegative32 = Annotated[f32, NOT_NEGATIVE]
+"""A `float` that is at least 0."""
+
 NotNegative64 = Annotated[f64, NOT_NEGATIVE]
+"""A `double` that is at least 0."""
+
 Decay32 = Annotated[f32, BELOW_ONE]
+"""A `float` in [0, 1)."""
+
 Decay64 = Annotated[f64, BELOW_ONE]
+"""A `double` in [0, 1)."""
+
 MaxNorm = Annotated[f64, ExcludesNumbers(("negative",), "a norm is never negative")]
+"""The largest norm of the gradients, not negative."""
 
 
 @prototype(dtypes=floating)

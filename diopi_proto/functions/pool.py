@@ -39,12 +39,17 @@ from diopi_proto.ranks import prototype_per_rank
 WINDOWS = ("stride", "padding", "dilation", "ceil_mode")
 """Attributes of sliding windows, in addition to their size."""
 
-FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
-BY_POSITION = "`indices` determine where each gradient is added"
-OF_ANY_KIND = (
+IGNORES_INPUT_ELEMENTS = Ignored(("input",), "it has the shape of the result", read=Read.form)
+"""Only the shape and the element type of `input` are read."""
+
+DETERMINED_BY_INDICES = "`indices` determine where each gradient is added"
+"""The reason why the attributes of windows do not affect the gradient of maximum pooling."""
+
+IGNORED_BY_POOL = (
     Ignored(("ksize", "exclusive", *WINDOWS), "the sizes of the result determine the windows", {"adaptive": True}),
     Ignored(("exclusive",), "only a mean depends on it", {"mode": "max"}),
 )
+"""The arguments that `diopiPool` and its gradient ignore for some values of `adaptive` and `mode`."""
 
 
 @prototype_per_rank("diopiMaxPool1d", "diopiMaxPool2d", "diopiMaxPool3d", dtypes=floating, guarantee="exact")
@@ -96,7 +101,7 @@ def diopiMaxPoolWithIndices(
     dtypes=floating,
     argument_dtypes={"indices": index},
     beyond_pytorch={"indices": index32},
-    ignored=[FORM_OF_INPUT, Ignored(("kernel_size", *WINDOWS), BY_POSITION, read=Read.value)],
+    ignored=[IGNORES_INPUT_ELEMENTS, Ignored(("kernel_size", *WINDOWS), DETERMINED_BY_INDICES, read=Read.value)],
 )
 def diopiMaxPoolBackward(
     ctx: Context,
@@ -131,7 +136,7 @@ def diopiAvgPool1d(
     """Mean over sliding windows (dilation 1) of input (N, C, L). Source: torch.nn.functional.avg_pool1d."""
 
 
-@prototype(dtypes=floating, ignored=[FORM_OF_INPUT])
+@prototype(dtypes=floating, ignored=[IGNORES_INPUT_ELEMENTS])
 def diopiAvgPool1dBackward(
     ctx: Context,
     grad_input: Out,
@@ -166,7 +171,9 @@ def diopiAvgPool(
     """Mean over sliding windows (dilation 1) of input (N, C, {axes}). Source: torch.nn.functional.avg_pool{rank}d."""
 
 
-@prototype_per_rank("diopiAvgPool2dBackward", "diopiAvgPool3dBackward", dtypes=floating, ignored=[FORM_OF_INPUT])
+@prototype_per_rank(
+    "diopiAvgPool2dBackward", "diopiAvgPool3dBackward", dtypes=floating, ignored=[IGNORES_INPUT_ELEMENTS]
+)
 def diopiAvgPoolBackward(
     ctx: Context,
     grad_input: Out,
@@ -203,7 +210,7 @@ def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Extents
     "diopiAdaptiveAvgPool2dBackward",
     "diopiAdaptiveAvgPool3dBackward",
     dtypes=floating,
-    ignored=[FORM_OF_INPUT],
+    ignored=[IGNORES_INPUT_ELEMENTS],
 )
 def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Compute the gradient of `diopiAdaptiveAvgPool{rank}d`.
@@ -245,7 +252,7 @@ def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input:
     dtypes=floating,
     argument_dtypes={"indices": index},
     beyond_pytorch={"indices": index32},
-    ignored=[FORM_OF_INPUT],
+    ignored=[IGNORES_INPUT_ELEMENTS],
 )
 def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, indices: In):
     """Compute the gradient of `diopiAdaptiveMaxPool{rank}d`: grad_output is added to zeros at `indices`.
@@ -261,7 +268,7 @@ def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
     "diopiPool3d",
     dtypes=floating,
     ignored=[
-        *OF_ANY_KIND,
+        *IGNORED_BY_POOL,
         Ignored(("dilation",), "only maximum pooling dilates windows", {"mode": "avg"}),
         Ignored(("output_size",), "the other attributes determine the windows", {"adaptive": False}),
     ],
@@ -298,10 +305,10 @@ def diopiPool(
     argument_dtypes={"indices": index},
     beyond_pytorch={"indices": index32},
     ignored=[
-        FORM_OF_INPUT,
-        *OF_ANY_KIND,
+        IGNORES_INPUT_ELEMENTS,
+        *IGNORED_BY_POOL,
         Ignored(("dilation", "indices"), "only maximum pooling uses them", {"mode": "avg"}),
-        Ignored(("ksize", *WINDOWS), BY_POSITION, {"mode": "max"}, Read.value),
+        Ignored(("ksize", *WINDOWS), DETERMINED_BY_INDICES, {"mode": "max"}, Read.value),
     ],
 )
 def diopiPoolBackward(

@@ -16,12 +16,16 @@ from diopi_proto.parameters import Context, Generator, In, InOut, Out, boolean, 
 from diopi_proto.types import Dtype
 
 Probability = Annotated[f64, ExcludesNumbers(("negative",), "a probability is not negative")]
+"""A probability, not negative."""
+
 Deviation = Annotated[f64, ExcludesNumbers(("negative",), "torch.normal rejects it")]
+"""A standard deviation, not negative."""
 
-BYTE_MASK = {"mask": (Dtype.uint8,)}
+BYTE_MASK_DTYPES = {"mask": (Dtype.uint8,)}
+"""The standard accepts a uint8 `mask`, and PyTorch does not."""
 
 
-@prototype(dtypes=floating, result={"out": same, "mask": truth}, beyond_pytorch=BYTE_MASK, guarantee="random")
+@prototype(dtypes=floating, result={"out": same, "mask": truth}, beyond_pytorch=BYTE_MASK_DTYPES, guarantee="random")
 def diopiDropout(
     ctx: Context, out: Out, mask: Out | None, input: In, p: Probability, train: boolean, generator: Generator | None
 ):
@@ -35,7 +39,7 @@ def diopiDropout(
     """
 
 
-@prototype(dtypes=floating, result={"mask": truth}, beyond_pytorch=BYTE_MASK, guarantee="random")
+@prototype(dtypes=floating, result={"mask": truth}, beyond_pytorch=BYTE_MASK_DTYPES, guarantee="random")
 def diopiDropoutInp(
     ctx: Context, input: InOut, mask: Out | None, p: Probability, train: boolean, generator: Generator | None
 ):

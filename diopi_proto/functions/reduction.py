@@ -23,7 +23,8 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axes, Axis, Context, In, Out, Scalar, boolean
 from diopi_proto.types import Dtype
 
-KEEPDIM = Ignored(("keepdim",), "the shape of the result determines it", read=Read.value)
+IGNORES_KEEPDIM = Ignored(("keepdim",), "the shape of the result determines it", read=Read.value)
+"""No element of the result depends on `keepdim`."""
 
 
 @prototype(dtypes=(*floating, *complexes), selectable_dtypes=(*floating, *complexes))
@@ -110,7 +111,7 @@ def diopiProd(ctx: Context, out: Out, input: In, dim: Axis | None):
     """
 
 
-@prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[KEEPDIM])
+@prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[IGNORES_KEEPDIM])
 def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
     """Return the position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
 
@@ -119,7 +120,7 @@ def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: bo
     """
 
 
-@prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[KEEPDIM])
+@prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[IGNORES_KEEPDIM])
 def diopiArgmin(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
     """Return the position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
 

@@ -41,6 +41,7 @@ from diopi_proto.parameters import (
 from diopi_proto.types import MemoryFormat
 
 Step = Annotated[Scalar, StepBetween("start", "end"), ExcludesNumbers(("zero",), "a range with step 0 never ends")]
+"""The step of a range from `start` to `end`, not 0."""
 
 
 @prototype(dtypes=all_dtypes, result=promoted, guarantee="exact")

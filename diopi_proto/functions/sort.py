@@ -10,14 +10,15 @@ from diopi_proto.dtypes import complexes, floating, index, numeric, position, re
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axis, Context, Extent, Extents, In, NewOut, Out, boolean
 
-STABLE = "any order of equal elements is accepted"
+ANY_ORDER_IS_ACCEPTED = "any order of equal elements is accepted"
+"""The reason why stability does not affect whether a result is valid."""
 
 
 @prototype(
     dtypes=real,
     result={"values": same, "indices": position},
     guarantee="any_of",
-    ignored=[Ignored(("pStable",), STABLE, read=Read.value)],
+    ignored=[Ignored(("pStable",), ANY_ORDER_IS_ACCEPTED, read=Read.value)],
     backward="diopiSortBackward",
 )
 def diopiSort(
@@ -60,7 +61,12 @@ def diopiTopk(
     """
 
 
-@prototype(dtypes=real, result=position, guarantee="any_of", ignored=[Ignored(("stable",), STABLE, read=Read.value)])
+@prototype(
+    dtypes=real,
+    result=position,
+    guarantee="any_of",
+    ignored=[Ignored(("stable",), ANY_ORDER_IS_ACCEPTED, read=Read.value)],
+)
 def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: Axis | None, descending: boolean):
     """The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
 
