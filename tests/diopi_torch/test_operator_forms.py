@@ -28,6 +28,8 @@ _ERROR_IN_PYTHON = "an error of this type in C++ is a ValueError if PyTorch call
 
 _COMPOSED = "PyTorch composes the operator for devices and checks less than on the CPU"
 
+_OVERLAPPING = "the CPU updates running statistics whose elements overlap, the device rejects such a call"
+
 _CONTIGUOUS = "the CPU requires contiguous memory, the device does not"
 
 KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
@@ -36,9 +38,11 @@ KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("addr", "in_place_on_repeated"): _COMPOSED,
     ("addr", "output_within_input"): _COMPOSED,
     ("argsort", "expanded"): "the order of equal elements is not specified",
+    ("native_batch_norm", "expanded"): _OVERLAPPING,
     ("native_group_norm", "expanded"): _CONTIGUOUS,
     ("native_group_norm", "transposed"): _CONTIGUOUS,
     ("native_batch_norm", "zero_dimensional"): _ERROR_IN_PYTHON,
+    ("nn.functional.batch_norm", "expanded"): _OVERLAPPING,
     ("sort", "expanded"): "the order of equal elements is not specified",
 }
 """Operators that differ from the CPU, with the form and the reason."""
