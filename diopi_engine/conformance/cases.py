@@ -25,7 +25,7 @@ from diopi_engine.proto.hgrt import (
     DataType,
     DeviceAttribute,
     DevicePriority,
-    MemoryType,
+    MemFlags,
     Result,
 )
 
@@ -181,7 +181,7 @@ def invalid_bindings_are_rejected(bench: EngineBench) -> None:
 
 @case
 def tensors_can_be_bindings(bench: EngineBench) -> None:
-    client, info = bench.client, ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 2)
+    client, info = bench.client, ffi.new("hgHostTensorDesc*", (MemFlags.HOST, 0))
     x, y = make_batch(6)
     with bench.engine() as engine, bench.context(engine) as context:
         tensors = [client.tensor(x), client.tensor(y)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_engine.proto import headers, hgrt
 from diopi_engine.proto.declarations import Enumeration, FunctionDeclaration
-from diopi_engine.proto.hgrt import CoreAllocPolicy, MemoryType, Result
+from diopi_engine.proto.hgrt import CoreAllocPolicy, MemFlags, Result
 
 ffi = cffi.FFI()
 ffi.cdef(headers.cffi_declarations(hgrt.DECLARATIONS))
@@ -81,7 +81,7 @@ class EngineClient:
         ]
         self.call("hgExecutionContextExecute", context, batch, ffi.new("void*[]", pointers), descriptors)
 
-    def tensor(self, array: Any, location: MemoryType = MemoryType.HOST) -> Any:
+    def tensor(self, array: Any, location: MemFlags = MemFlags.HOST) -> Any:
         """Return the handle of a new tensor with the contents of an array."""
         memory = ffi.new("hgMemDesc*", {"location": location, "alignment": 0})
         tensor = self.get("hgTensorCreate", tensor_desc(array), memory, 0)

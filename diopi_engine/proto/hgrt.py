@@ -131,7 +131,7 @@ class CoreAllocPolicy(Enumeration):
     )
 
 
-class MemoryType(Enumeration):
+class MemFlags(Enumeration):
     """The kind of memory of a tensor or binding. The interface defines the numbers."""
 
     SYSTEM = 1, "System memory; a binding is an address."
@@ -148,7 +148,7 @@ ENUMS = (
     EnumDeclaration("hgExecuteMode", "HG_EXECUTE_", ExecuteMode),
     EnumDeclaration("hgBatchSizeFlags", "HG_BATCH_SIZE_", BatchSizeFlags),
     EnumDeclaration("hgCoreAllocPolicy", "HG_CORE_ALLOC_", CoreAllocPolicy),
-    EnumDeclaration("hgMemoryType", "HG_MEM_", MemoryType, is_project_defined=False),
+    EnumDeclaration("hgMemFlags", "HG_MEM_", MemFlags, is_project_defined=False),
 )
 
 _TYPES: tuple[Declaration, ...] = (
@@ -190,20 +190,21 @@ _TYPES: tuple[Declaration, ...] = (
         "hgMemDesc",
         "The memory of a tensor.",
         (
-            StructField("hgMemoryType location", "The kind of memory."),
+            StructField("hgMemFlags location", "The kind of memory; 0 if `flags` of hgTensorCreate states it."),
             StructField("size_t alignment", "A power of two that divides the address; 0 lets the runtime choose."),
         ),
     ),
     StructDeclaration(
         "hgHostTensorDesc",
-        "The memory of a binding during an execution.",
+        "The memory of all bindings during an execution.",
         (
             StructField(
-                "hgMemoryType location",
-                "HG_MEM_SYSTEM: the binding is an address; HG_MEM_HOST: it is a tensor's handle.",
+                "hgMemFlags location",
+                "HG_MEM_SYSTEM: each binding is an address; HG_MEM_HOST: each is the handle of a tensor.",
             ),
             StructField(
-                "size_t size", "The number of bytes at the address, which the call checks; 0: it does not check."
+                "size_t size",
+                "The number of bytes at every address; a binding that needs more is rejected. 0: no check.",
             ),
         ),
     ),
@@ -378,9 +379,9 @@ _CONTEXTS = (
         "hgExecutionContextExecute",
         "hgExecutionContext context, int batchSize, void** bindings, const hgHostTensorDesc* tensorInfo",
         "Execute the engine on a batch, and return when its outputs are written.\n\n"
-        "`bindings` has one entry per binding. `tensorInfo` describes their memory; NULL means system memory. A large\n"
-        "batch is split, and upload, computation and download of its parts overlap. Calls of several threads on one\n"
-        "context run one after the other. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.",
+        "`bindings` has one entry per binding. `tensorInfo` points to one description, which applies to all bindings;\n"
+        "NULL means system memory. A large batch is split, and upload, computation and download of its parts overlap.\n"
+        "Calls of several threads on one context run one after the other. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.",
     ),
 )
 
@@ -389,7 +390,8 @@ _TENSORS = (
         "hgTensorCreate",
         "const hgTensorDesc* desc, const hgMemDesc* memory, unsigned int flags, hgTensor* tensor",
         "Create a tensor on the current device. If `desc` is NULL, the tensor has no memory until hgTensorUpdateDesc\n"
-        "is called. `flags` must be 0.",
+        "is called. `flags` is an hgMemFlags, or 0 for the location in `memory`. If `flags` is not 0, `memory` may be\n"
+        "NULL or have the location 0; a location that differs from `flags` is rejected.",
     ),
     FunctionDeclaration(
         "hgTensorDestroy", "hgTensor tensor", "Destroy a tensor that is not mapped.", is_project_defined=True

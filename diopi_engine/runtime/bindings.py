@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_engine.engine import Array, numpy_type
 from diopi_engine.manifest import Binding
-from diopi_engine.proto.hgrt import MemoryType, Result
+from diopi_engine.proto.hgrt import MemFlags, Result
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import binding_shape
 from diopi_engine.runtime.ffi import ffi
@@ -31,7 +31,7 @@ def map_arrays(
         context: the execution context.
         batch: the batch size.
         bindings: `void**`, one entry per binding.
-        info: `const hgHostTensorDesc*`, one entry per binding, or NULL.
+        info: `const hgHostTensorDesc*`, one description of all bindings, or NULL.
 
     Returns:
         The inputs and the outputs.
@@ -39,7 +39,7 @@ def map_arrays(
     described = context.owner.engine.manifest.bindings
     arrays = [
         _binding_array(
-            handles, context, binding, batch, int(ffi.cast("uintptr_t", bindings[n])), info[n] if info else None
+            handles, context, binding, batch, int(ffi.cast("uintptr_t", bindings[n])), info[0] if info else None
         )
         for n, binding in enumerate(described)
     ]
@@ -56,10 +56,10 @@ def _binding_array(
         raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
     shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
     size = prod(shape) * dtype.itemsize
-    location = info.location if info is not None else MemoryType.SYSTEM
-    if location == MemoryType.HOST:
+    location = info.location if info is not None else MemFlags.SYSTEM
+    if location == MemFlags.HOST:
         memory = _tensor_bytes(handles.find(RuntimeTensor, address_or_handle), context, binding, batch)
-    elif location == MemoryType.SYSTEM:
+    elif location == MemFlags.SYSTEM:
         if info is not None and info.size and info.size < size:
             raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} has {info.size} bytes, expected {size}")
         memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address_or_handle), size)), np.uint8)

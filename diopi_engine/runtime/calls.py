@@ -23,7 +23,7 @@ from diopi_engine.proto.hgrt import (
     DevicePriority,
     ExecuteMode,
     Layout,
-    MemoryType,
+    MemFlags,
     Result,
 )
 from diopi_engine.runtime import cores
@@ -331,14 +331,13 @@ def hgExecutionContextExecute(context: ExecutionContext, batch: int, bindings: A
 
 @call
 def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
-    if not memory:
-        raise invalid_argument("memory is NULL")
-    if flags:
-        raise invalid_argument(f"flags are {flags:#x}, none are known")
-    location = MemoryType.find(memory.location)
-    if location is None or memory.alignment & (memory.alignment - 1):
-        raise invalid_argument(f"memory is at location {memory.location}, aligned to {memory.alignment}")
-    tensor = RuntimeTensor(current_device(), location, memory.alignment, lock_pages)
+    if not memory and not flags:
+        raise invalid_argument("memory is NULL and flags is 0, expected one of them to state the kind of memory")
+    described, alignment = (memory.location, memory.alignment) if memory else (0, 0)
+    location = MemFlags.find(flags or described)
+    if location is None or described not in (0, location) or alignment & (alignment - 1):
+        raise invalid_argument(f"memory is at location {described}, aligned to {alignment}, with flags {flags:#x}")
+    tensor = RuntimeTensor(current_device(), location, alignment, lock_pages)
     if desc:
         tensor.describe(*_description(desc))
     return HANDLES.enter(tensor)

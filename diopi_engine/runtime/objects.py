@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from diopi_engine.engine import Array, Engine, numpy_type
-from diopi_engine.proto.hgrt import DataType, MemoryType, Result
+from diopi_engine.proto.hgrt import DataType, MemFlags, Result
 from diopi_engine.runtime.allocation import Allocation
 from diopi_engine.runtime.devices import DeviceDescription
 from diopi_engine.runtime.errors import InterfaceError
@@ -69,7 +69,7 @@ class ExecutionContext:
 class RuntimeTensor:
     """A tensor in memory of the runtime, which is page-locked if the process is allowed to."""
 
-    def __init__(self, device: DeviceDescription, location: MemoryType, alignment: int, lock: Any) -> None:
+    def __init__(self, device: DeviceDescription, location: MemFlags, alignment: int, lock: Any) -> None:
         self.device = device
         self.location = location
         self.mapped = False
@@ -90,7 +90,7 @@ class RuntimeTensor:
         padded_size = -(-size // self._alignment) * self._alignment
         mapping: Any = mmap.mmap(-1, padded_size + self._alignment)
         memory = np.frombuffer(mapping, np.uint8)
-        if self.location is MemoryType.HOST:
+        if self.location is MemFlags.HOST:
             self._lock_pages(memory.ctypes.data, len(memory))
         start = -memory.ctypes.data % self._alignment
         return memory[start : start + padded_size]

@@ -122,7 +122,7 @@ typedef enum {
 typedef enum {
     HG_MEM_SYSTEM = 1, /**< System memory; a binding is an address. */
     HG_MEM_HOST = 2 /**< Page-locked host memory; a binding is the handle of a tensor. */
-} hgMemoryType;
+} hgMemFlags;
 
 /** The number of a device, starting at 0. */
 typedef int32_t hgDevice;
@@ -154,14 +154,14 @@ typedef struct hgTensorDesc {
 
 /** The memory of a tensor. */
 typedef struct hgMemDesc {
-    hgMemoryType location; /**< The kind of memory. */
+    hgMemFlags location; /**< The kind of memory; 0 if `flags` of hgTensorCreate states it. */
     size_t alignment; /**< A power of two that divides the address; 0 lets the runtime choose. */
 } hgMemDesc;
 
-/** The memory of a binding during an execution. */
+/** The memory of all bindings during an execution. */
 typedef struct hgHostTensorDesc {
-    hgMemoryType location; /**< HG_MEM_SYSTEM: the binding is an address; HG_MEM_HOST: it is a tensor's handle. */
-    size_t size; /**< The number of bytes at the address, which the call checks; 0: it does not check. */
+    hgMemFlags location; /**< HG_MEM_SYSTEM: each binding is an address; HG_MEM_HOST: each is the handle of a tensor. */
+    size_t size; /**< The number of bytes at every address; a binding that needs more is rejected. 0: no check. */
 } hgHostTensorDesc;
 
 /** The entry of a scheme for one engine. It is valid until the engine that returned the scheme is destroyed. */
@@ -285,16 +285,17 @@ HG_EXPORT hgResult hgExecutionContextDestroy(hgExecutionContext context);
 /**
  * Execute the engine on a batch, and return when its outputs are written.
  *
- * `bindings` has one entry per binding. `tensorInfo` describes their memory; NULL means system memory. A large
- * batch is split, and upload, computation and download of its parts overlap. Calls of several threads on one
- * context run one after the other. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.
+ * `bindings` has one entry per binding. `tensorInfo` points to one description, which applies to all bindings;
+ * NULL means system memory. A large batch is split, and upload, computation and download of its parts overlap.
+ * Calls of several threads on one context run one after the other. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.
  */
 HG_EXPORT hgResult hgExecutionContextExecute(hgExecutionContext context, int batchSize, void** bindings,
                                              const hgHostTensorDesc* tensorInfo);
 
 /**
  * Create a tensor on the current device. If `desc` is NULL, the tensor has no memory until hgTensorUpdateDesc
- * is called. `flags` must be 0.
+ * is called. `flags` is an hgMemFlags, or 0 for the location in `memory`. If `flags` is not 0, `memory` may be
+ * NULL or have the location 0; a location that differs from `flags` is rejected.
  */
 HG_EXPORT hgResult hgTensorCreate(const hgTensorDesc* desc, const hgMemDesc* memory, unsigned int flags,
                                   hgTensor* tensor);

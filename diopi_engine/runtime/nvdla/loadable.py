@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import struct
 
 from diopi_engine.container import find_archive_size
 from diopi_engine.errors import EngineFileError
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.errors import InterfaceError
+
+_LARGEST_ROOT_OFFSET = 1 << 16
+"""The largest offset of a root table with which bytes are recognized as a FlatBuffer; writers place it near the start.
+"""
 
 
 def read_loadable(address: int) -> bytes:
@@ -38,6 +43,28 @@ def read_loadable(address: int) -> bytes:
             return data
 
         try:
+            _reject_flatbuffer(read(0, 8))
             return read(0, find_archive_size(read))
         except EngineFileError as error:
             raise InterfaceError(Error.Error_InvalidFile, f"the loadable is damaged: {error}") from error
+
+
+def _reject_flatbuffer(start: bytes) -> None:
+    """Raise NvError_InvalidFile if the first 8 bytes are those of a FlatBuffer, the format of NVDLA's own compiler.
+
+    A FlatBuffer begins with the offset of its root table, a multiple of 4, and an identifier of four letters.
+
+    Args:
+        start: the first 8 bytes of a loadable.
+
+    Raises:
+        InterfaceError: NvError_InvalidFile, with a message that names the format and the identifier.
+    """
+    offset, identifier = struct.unpack("<I4s", start)
+    if 8 <= offset <= _LARGEST_ROOT_OFFSET and offset % 4 == 0 and identifier.isalnum():
+        name = identifier.decode("ascii")
+        raise InterfaceError(
+            Error.Error_InvalidFile,
+            f"the loadable is a FlatBuffer with the identifier {name!r}, the format of the NVDLA compiler's loadables "
+            "for the NVDLA hardware; expected an engine file: compile the network with diopi_engine",
+        )

@@ -20,12 +20,12 @@ from diopi_engine.proto.hgrt import (
     DeviceAttribute,
     DevicePriority,
     Layout,
-    MemoryType,
+    MemFlags,
     Result,
 )
 from diopi_engine.runtime.calls import HANDLES
 from diopi_engine.runtime.errors import InterfaceError
-from diopi_engine.runtime.objects import ExecutionContext
+from diopi_engine.runtime.objects import ExecutionContext, RuntimeTensor
 
 FREE, RETAINED = DeviceAttribute.FREE_CORE_COUNT, DeviceAttribute.RETAINED_CORE_MASK
 AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
@@ -190,26 +190,26 @@ def test_invalid_batch_sizes_are_rejected(client: EngineClient, context: Any) ->
 
 def test_invalid_bindings_are_rejected(client: EngineClient, context: Any) -> None:
     x, y, z = bindings_for_batch(4)
-    descriptors = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, array.nbytes) for array in (x, y, z)])
+    description = ffi.new("hgHostTensorDesc*", (MemFlags.SYSTEM, x.nbytes))
     with fails(Result.ERROR_BINDING, "bindings is NULL"):
         client.call("hgExecutionContextExecute", context, 4, ffi.NULL, ffi.NULL)
     with fails(Result.ERROR_BINDING, "binding y is NULL"):
         client.execute(context, 4, [x, ffi.NULL, z])
     with fails(Result.ERROR_BINDING, "bindings x and y overlap"):
         client.execute(context, 4, [x, x, z])
-    with fails(Result.ERROR_BINDING, "binding y has 16 bytes, expected 48"):
-        descriptors[1].size = 16
-        client.execute(context, 4, [x, y, z], descriptors)
+    with fails(Result.ERROR_BINDING, "binding x has 63 bytes, expected 64"):
+        description.size = 63
+        client.execute(context, 4, [x, y, z], description)
     with fails(Result.ERROR_INVALID_ARGUMENT, "location 7"):
-        descriptors[0].location = 7
-        client.execute(context, 4, [x, y, z], descriptors)
+        description.location = 7
+        client.execute(context, 4, [x, y, z], description)
 
 
 def test_page_locked_tensors_can_be_bindings(client: EngineClient, engine: Engine, context: Any) -> None:
     bindings = bindings_for_batch(6)
     tensors = [client.tensor(array) for array in bindings]
-    descriptors = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 3)
-    client.execute(context, 6, tensors, descriptors)
+    description = ffi.new("hgHostTensorDesc*", (MemFlags.HOST, 0))
+    client.execute(context, 6, tensors, description)
     for tensor, array in zip(tensors, bindings, strict=True):
         address = client.get("hgTensorMap", tensor)
         ffi.memmove(ffi.from_buffer(array, require_writable=True), address, array.nbytes)
@@ -218,15 +218,15 @@ def test_page_locked_tensors_can_be_bindings(client: EngineClient, engine: Engin
         client.call("hgTensorUnmap", tensor)
     assert_outputs_match(engine, bindings)
     with fails(Result.ERROR_BINDING, r"binding x is a tensor of float32\[6, 3\], expected float32\[6, 4\]"):
-        client.execute(context, 6, [tensors[1], tensors[0], tensors[2]], descriptors)
+        client.execute(context, 6, [tensors[1], tensors[0], tensors[2]], description)
     for tensor in tensors:
         client.call("hgTensorDestroy", tensor)
     with fails(Result.ERROR_INVALID_HANDLE):
-        client.execute(context, 6, tensors, descriptors)
+        client.execute(context, 6, tensors, description)
 
 
 def test_the_description_of_a_tensor_can_change(client: EngineClient) -> None:
-    memory = ffi.new("hgMemDesc*", {"location": MemoryType.SYSTEM, "alignment": 4096})
+    memory = ffi.new("hgMemDesc*", {"location": MemFlags.SYSTEM, "alignment": 4096})
     tensor = client.get("hgTensorCreate", ffi.NULL, memory, 0)
     with fails(Result.ERROR_INVALID_ARGUMENT, "no description yet"):
         client.get("hgTensorMap", tensor)
@@ -248,11 +248,24 @@ def test_the_description_of_a_tensor_can_change(client: EngineClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "alignment", "flags"), [(3, 0, 0), (MemoryType.HOST, 3, 0), (MemoryType.HOST, 0, 1)]
+    ("location", "alignment", "flags"), [(3, 0, 0), (0, 0, 0), (0, 0, 3), (MemFlags.HOST, 3, 0), (MemFlags.HOST, 0, 1)]
 )
 def test_invalid_tensor_options_are_rejected(client: EngineClient, location: int, alignment: int, flags: int) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT):
         client.get("hgTensorCreate", ffi.NULL, ffi.new("hgMemDesc*", (location, alignment)), flags)
+
+
+@pytest.mark.parametrize("memory", [ffi.NULL, ffi.new("hgMemDesc*"), ffi.new("hgMemDesc*", (MemFlags.HOST, 64))])
+def test_the_flags_of_a_tensor_state_its_memory(client: EngineClient, memory: Any) -> None:
+    tensor = client.get("hgTensorCreate", tensor_desc(np.zeros((2, 3), np.float32)), memory, MemFlags.HOST)
+    assert HANDLES.find(RuntimeTensor, int(ffi.cast("uintptr_t", tensor))).location is MemFlags.HOST
+    assert client.get("hgTensorGetSize", tensor) == 24
+    client.call("hgTensorDestroy", tensor)
+
+
+def test_no_memory_and_no_flags_are_rejected(client: EngineClient) -> None:
+    with fails(Result.ERROR_INVALID_ARGUMENT, "memory is NULL and flags is 0"):
+        client.get("hgTensorCreate", ffi.NULL, ffi.NULL, 0)
 
 
 def test_handles_of_destroyed_objects_are_rejected(client: EngineClient, engine: Engine) -> None:
@@ -287,9 +300,9 @@ def test_objects_of_another_device_are_rejected(
             call()
     second_engine = client.engine(engine.to_bytes())
     second_context = client.context(second_engine)
-    descriptors = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0), (MemoryType.SYSTEM, 0), (MemoryType.SYSTEM, 0)])
+    description = ffi.new("hgHostTensorDesc*", (MemFlags.HOST, 0))
     with fails(Result.ERROR_WRONG_DEVICE, "binding x is a tensor of device 0"):
-        client.execute(second_context, 1, [tensor, *bindings_for_batch(1)[1:]], descriptors)
+        client.execute(second_context, 1, [tensor, tensor, tensor], description)
     client.call("hgExecutionContextDestroy", second_context)
     client.call("hgEngineDestroy", second_engine)
     client.call("hgDeviceSetCurrent", 0)

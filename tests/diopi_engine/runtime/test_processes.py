@@ -67,6 +67,23 @@ def test_the_walkthrough_runs(
     ]
 
 
+def test_a_program_with_one_description_of_host_tensors_runs(
+    library: Path, locks: Path, engine: Engine, tmp_path: Path
+) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler here")
+    program, file = tmp_path / "host_tensors", tmp_path / "layer.engine"
+    engine.save(file)
+    source = Path(__file__).with_name("host_tensors.c")
+    linked = [str(library), f"-Wl,-rpath,{library.parent}"]
+    options = ["-std=c11", *WARNINGS, f"-I{headers.INCLUDE_DIR}", f"-I{SOURCES}"]
+    subprocess.run(["cc", *options, str(source), *linked, "-o", str(program)], check=True)
+    done = subprocess.run([program, file], env=environment(locks), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    y, _ = engine(np.ones((3, 4), np.float32))
+    assert done.stdout.splitlines() == [f"system: {y.sum():g}", f"host: {y.sum():g}"]
+
+
 def test_start_of_python_changes_no_setting_of_the_process(library: Path, locks: Path, tmp_path: Path) -> None:
     program = build_host_process(tmp_path)
     assert changed_settings(program, library, "hgRuntimeGetVersion") == []

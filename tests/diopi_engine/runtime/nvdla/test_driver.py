@@ -184,6 +184,15 @@ def test_a_loadable_with_sizes_beyond_memory_is_rejected(engine: Engine) -> None
     assert raised.value.result is Error.Error_InvalidFile
 
 
+def test_a_loadable_of_the_nvdla_compiler_is_named_and_rejected() -> None:
+    flatbuffer: Any = ffi.from_buffer(bytearray(b"\x14\0\0\0NVDA" + bytes(64)))
+    with pytest.raises(
+        InterfaceError, match=r"is a FlatBuffer with the identifier 'NVDA'.*expected an engine"
+    ) as raised:
+        read_loadable(int(ffi.cast("uintptr_t", flatbuffer)))
+    assert raised.value.result is Error.Error_InvalidFile
+
+
 def test_a_loadable_at_the_end_of_memory_is_read(engine: Engine) -> None:
     data = engine.to_bytes()
     pages = -(-len(data) // mmap.PAGESIZE)
