@@ -2,20 +2,25 @@
 
 `python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 31337 2718` prints how many diagnoses are
 correct, wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are
-those that depend on the size, and the cases are those of level large.
+those that depend on the size, and the cases are those of level large. `--records FOLDER` stores the records of the
+cases, so that the same sample can be diagnosed again in seconds after a change of the catalogue or of the grouping.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import final
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
+from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
@@ -41,6 +46,22 @@ UNDIAGNOSED = "none"
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class MutantRun:
+    """The cases of a function, run on one of its mutants.
+
+    Attributes:
+        function, mutant, kind: the mutated function, the name of the mutant and its kind.
+        records: the records of all cases, at least one of which failed.
+    """
+
+    function: str
+    mutant: str
+    kind: str
+    records: tuple[CaseRecord, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class DiagnosedMutant:
     """A mutant with the diagnosis of its failures.
 
@@ -59,7 +80,9 @@ class DiagnosedMutant:
     causes: Sequence[Cause]
 
 
-def diagnose_mutants(function: str, limit: int, seed: int, level: str = "smoke") -> list[DiagnosedMutant]:
+def diagnose_mutants(
+    function: str, limit: int, seed: int, level: str = "smoke", folder: Path | None = None
+) -> list[DiagnosedMutant]:
     """Run a sample of a function's mutants against its cases of a level and diagnose the failures.
 
     Args:
@@ -67,31 +90,60 @@ def diagnose_mutants(function: str, limit: int, seed: int, level: str = "smoke")
         limit: the number of mutants to draw.
         seed: the seed of the sample.
         level: the name of the level. A level with generated inputs has only the mutants that depend on the size.
+        folder: where the records of the cases are stored. If it has those of this sample, no mutant runs.
 
     Returns:
         The drawn mutants that fail at least one case. Mutants that change no result are not drawn.
+    """
+    if folder is None:
+        return [_diagnose(run) for run in run_mutants(function, limit, seed, level)]
+    file = folder / f"{level}-{seed}-{limit}-{function}.json"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps([to_json(run) for run in run_mutants(function, limit, seed, level)]), "utf-8")
+    return [_diagnose(from_json(MutantRun, run)) for run in json.loads(file.read_text("utf-8"))]
+
+
+def run_mutants(function: str, limit: int, seed: int, level: str) -> list[MutantRun]:
+    """Run a sample of a function's mutants against its cases of a level.
+
+    Args:
+        function: the name of the function.
+        limit: the number of mutants to draw.
+        seed: the seed of the sample.
+        level: the name of the level.
+
+    Returns:
+        The drawn mutants that fail at least one case, with the records of all cases.
     """
     prototype = lookup(function)
     cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_giant]
     mutants = list(size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases))
     random.Random(f"{seed} {function}").shuffle(mutants)
-    found = (_diagnose_mutant(function, mutant, cases) for mutant in mutants)
-    return [diagnosed for _, diagnosed in zip(range(limit), filter(None, found), strict=False)]
+    runs = (
+        MutantRun(
+            function=function,
+            mutant=mutant.name,
+            kind=mutant.kind or mutant.name,
+            records=tuple(run_cases_on_mutant(mutant, cases)),
+        )
+        for mutant in mutants
+    )
+    failed = (run for run in runs if any(record.verdict in UNSUCCESSFUL for record in run.records))
+    return list(islice(failed, limit))
 
 
-def _diagnose_mutant(function: str, mutant: Mutant, cases: Sequence[BaselineCase]) -> DiagnosedMutant | None:
-    """Return the diagnosis of a mutant; None if no case fails."""
-    _, causes = assign_groups(list(run_cases_on_mutant(mutant, cases)))
-    if not causes:
-        return None
-    kind, main = mutant.kind or mutant.name, causes[0]
+def _diagnose(run: MutantRun) -> DiagnosedMutant:
+    """Return the diagnosis of the first cause of a mutant's failures."""
+    _, causes = assign_groups(run.records)
+    main = causes[0]
     kinds = {entry.id: entry.mutants for entry in catalogue()}
     return DiagnosedMutant(
-        function=function,
-        mutant=mutant.name,
-        kind=kind,
+        function=run.function,
+        mutant=run.mutant,
+        kind=run.kind,
         diagnosis=main.diagnosis or UNDIAGNOSED,
-        is_correct=kind in kinds[main.diagnosis] if main.diagnosis else None,
+        is_correct=run.kind in kinds[main.diagnosis] if main.diagnosis else None,
         causes=causes,
     )
 
@@ -164,13 +216,19 @@ def main() -> None:
         "--seed", type=int, nargs="+", default=[random.randrange(10**6)], help="seeds of the samples, one sample each"
     )
     parser.add_argument("--level", choices=["smoke", "full", "large"], default="smoke", help="level of the cases")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        metavar="FOLDER",
+        help="store the records of the cases in this folder; read them if it has them, which is fast",
+    )
     options = parser.parse_args()
     names = sorted(functions_with_cases("large" if options.level == "large" else "full"))
     diagnosed = [
         found
         for seed in options.seed
         for name in random.Random(seed).sample(names, options.functions)
-        for found in diagnose_mutants(name, options.mutants, seed, options.level)
+        for found in diagnose_mutants(name, options.mutants, seed, options.level, options.records)
     ]
     print(f"seeds {', '.join(map(str, options.seed))}")
     print(render_matrix(diagnosed))
