@@ -185,7 +185,8 @@ def _trend_lines(series: Series) -> Iterator[str]:
     yield f"{series.vendor}, level {series.level}, numerics {series.numerics}: {pluralize(len(series.runs), 'run')}"
     for trend in trends.cause_trends(series)[:MAX_LISTED]:
         numbers = " → ".join(map(str, trend.cases[-5:]))
-        yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} cases: {trend.cause.sentence}"
+        noun = "case" if trend.cases[-1] == 1 else "cases"
+        yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} {noun}: {trend.cause.sentence}"
     for drift in trends.accuracy_drifts(series)[:MAX_LISTED]:
         yield f"  less accurate: {drift.function}: {drift.before:.3g} → {drift.after:.3g} of its budget, {drift.case}"
     for flaky in trends.rank_flaky_cases(series)[:MAX_LISTED]:

@@ -241,7 +241,7 @@ def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Pat
     selected = affected.functions if affected.ids is None else {name.partition("[")[0] for name in affected.ids}
     if selected:
         listed = ", ".join(sorted(selected)[:MAX_LISTED]) + (", …" if len(selected) > MAX_LISTED else "")
-        text = f"affected by {affected.reason}: {pluralize(len(selected), 'function')}: {listed}"
+        text = f"{pluralize(len(selected), 'function')} to run ({affected.reason}): {listed}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     return replace(options, selection=replace(options.selection, affected=affected))
 

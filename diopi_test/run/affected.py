@@ -50,7 +50,7 @@ class AffectedCases:
         options: the command-line options that select them, with their values.
         functions: the affected functions; None for all functions.
         ids: the IDs of the affected cases; None for all cases of `functions`.
-        reason: why these cases are affected, for people.
+        reason: why these cases are affected, as a clause for people.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -67,7 +67,9 @@ class AffectedCases:
                 changed |= sources.functions_that_depend_on(module)
         options = tuple(("--affected-by", name) for name in names)
         functions = dependent_functions(changed)
-        return cls(options=options, functions=functions, ids=None, reason=f"a change of {', '.join(names)}")
+        return cls(
+            options=options, functions=functions, ids=None, reason=f"a change of {', '.join(names)} can affect them"
+        )
 
     @classmethod
     def since(cls, log: LogContent, version: VendorVersion) -> Self:
@@ -100,12 +102,15 @@ def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[s
     if log.vendor.digest != version.library:
         return None, "the vendor's library differs from that of the log"
     if version.library:
-        return frozenset(), "the vendor's library is that of the log"
+        return frozenset(), "the vendor's library is identical to that of the log"
     if not log.sources.modules or not version.sources.modules:
         return None, "the sources of the vendor, or those in the log, are unknown"
     changed = version.sources.functions_that_differ(log.sources)
     functions = dependent_functions(changed) | ({RUNTIME} if changed else set())
-    return functions, "changes of the vendor's sources since the log"
+    return (
+        functions,
+        "the vendor's sources differ from those of the log" if functions else "the vendor's sources have not changed",
+    )
 
 
 def dependent_functions(changed: Iterable[str]) -> frozenset[str]:

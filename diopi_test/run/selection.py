@@ -211,7 +211,7 @@ class Selection:
         if self.failed is not None and not self.failed.ids:
             return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
         if self.affected is not None and self.affected.ids is not None and not self.affected.ids:
-            return f"nothing is left to repeat: no case can be affected by {self.affected.reason}"
+            return f"nothing is left to repeat, and every case has a verdict: {self.affected.reason}"
         requested = self.describe()
         return (
             f"no case matches {requested}.{self.suggest_similar(functions, cases)}"

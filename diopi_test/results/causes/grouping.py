@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from diopi_test.cases.case import CaseClass
@@ -48,7 +48,9 @@ class CaseGroup:
     Attributes:
         signature: what the cases have in common.
         findings: the main findings of the cases.
-        passed: the number of passed cases of the functions that fail.
+        passed: the number of passed cases of the functions that fail. Calls that must be rejected don't count, because
+            they run no kernel.
+        relations: how many failed cases of these functions have each relation, including cases with other signatures.
         numeric_types: the element types of all cases of these functions that have wrong numbers or rounding errors,
             including cases with other signatures.
     """
@@ -56,6 +58,7 @@ class CaseGroup:
     signature: Signature
     findings: Sequence[Finding]
     passed: int = 0
+    relations: Mapping[str, int] = field(default_factory=dict)
     numeric_types: frozenset[str] = frozenset()
 
 
@@ -68,16 +71,13 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
     Returns:
         The groups. Every failed case belongs to exactly one group.
     """
-    failed: dict[str, list[Finding]] = defaultdict(list)
-    passed: dict[str, list[CaseRecord]] = defaultdict(list)
-    for record in records:
-        if record.verdict in UNSUCCESSFUL:
-            failed[record.function].append(find_main_finding(record))
-        elif record.verdict is Verdict.passed:
-            passed[record.function].append(record)
+    failed, passed = _findings_and_passed(records)
     groups: dict[Signature, list[Finding]] = defaultdict(list)
+    relations: dict[str, Counter[str]] = {}
     for function, findings in failed.items():
-        for signature, finding in _signatures(_merge_vague(_mark_narrow(findings, passed[function])), passed[function]):
+        merged = _merge_vague(_mark_narrow(findings, passed[function]))
+        relations[function] = Counter(finding.relation for finding in merged)
+        for signature, finding in _signatures(merged, passed[function]):
             groups[signature].append(finding)
     numeric_types = {
         function: {finding.record.dtype for finding in findings if is_numeric(finding)}
@@ -87,12 +87,29 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
         CaseGroup(
             signature=signature,
             findings=findings,
-            passed=sum(len(passed[function]) for function in functions),
+            passed=sum(
+                record.class_ is not CaseClass.negative for function in functions for record in passed[function]
+            ),
+            relations=sum((relations[function] for function in functions), Counter()),
             numeric_types=frozenset().union(*(numeric_types[function] for function in functions)),
         )
         for signature, findings in groups.items()
         for functions in [{finding.record.function for finding in findings}]
     ]
+
+
+def _findings_and_passed(
+    records: Sequence[CaseRecord],
+) -> tuple[Mapping[str, list[Finding]], Mapping[str, list[CaseRecord]]]:
+    """Return the main findings of the failed cases and the records of the passed ones, by function."""
+    failed: dict[str, list[Finding]] = defaultdict(list)
+    passed: dict[str, list[CaseRecord]] = defaultdict(list)
+    for record in records:
+        if record.verdict in UNSUCCESSFUL:
+            failed[record.function].append(find_main_finding(record))
+        elif record.verdict is Verdict.passed:
+            passed[record.function].append(record)
+    return failed, passed
 
 
 # Findings that say little
@@ -173,11 +190,11 @@ def is_numeric(finding: Finding) -> bool:
     return finding.symptom in _OF_NUMBERS and not finding.state
 
 
-def _elect(findings: Sequence[Finding], field: str) -> str:
+def _elect(findings: Sequence[Finding], name: str) -> str:
     """Return the most frequent relation or pattern of findings with enough elements, or else of all findings."""
     large = [finding for finding in findings if finding.size >= INFORMATIVE_SIZE] or findings
-    counts = Counter(getattr(finding, field) for finding in large)
-    return str(max(counts, key=lambda name: (counts[name], name)))
+    counts: Counter[str] = Counter(getattr(finding, name) for finding in large)
+    return max(counts, key=lambda value: (counts[value], value))
 
 
 # Signatures

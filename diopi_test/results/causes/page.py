@@ -1,4 +1,4 @@
-"""The documentation page of the diagnoses: python -m diopi_test.results.causes.page docs/diagnoses.md."""
+"""The list of diagnoses in the documentation: python -m diopi_test.results.causes.page docs/diagnoses.md."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from pathlib import Path
 
 from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
 
-HEAD = """\
-# Diagnoses
-
-This page is for people who look for the defect behind [a cause](causes.md). Afterwards you know what a diagnosis of the
-report means, and where to look for the defect. The page lists all diagnoses.
-
-A diagnosis is the most probable defect for typical symptoms, not a proof. The report shows the first diagnosis of the
-catalogue whose conditions hold for the cases of a cause. The catalogue is the file
-`diopi_test/results/causes/diagnoses.toml`. Generate this page with
-`python -m diopi_test.results.causes.page docs/diagnoses.md`.
-"""
+MARKER = "<!-- The rest of this page is generated: python -m diopi_test.results.causes.page docs/diagnoses.md -->\n"
+"""The line of the page after which the diagnoses are listed."""
 
 
-def render_page() -> str:
-    """Return the page."""
-    return "\n".join([HEAD, *(line for diagnosis in catalogue() for line in _section(diagnosis))])
+def update_page(page: str) -> str:
+    """Return the page with the diagnoses of the catalogue after the marker.
+
+    Args:
+        page: the present text of the page.
+
+    Raises:
+        ValueError: if the page has no marker.
+    """
+    head, marker, _ = page.partition(MARKER)
+    if not marker:
+        raise ValueError(f"the page has no line {MARKER!r}, after which the diagnoses are listed")
+    return "\n".join([head + marker, *(line for diagnosis in catalogue() for line in _section(diagnosis))])
 
 
 def _section(diagnosis: Diagnosis) -> Iterator[str]:
@@ -38,4 +39,5 @@ def _section(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(render_page(), "utf-8")
+    file = Path(sys.argv[1])
+    file.write_text(update_page(file.read_text("utf-8")), "utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
-from diopi_test.results.causes.page import render_page
+from diopi_test.results.causes.page import update_page
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
 from diopi_test.results.causes.traits import FLOATING_TYPE, TRAITS
 
@@ -16,7 +16,13 @@ PAGE = Path(__file__).parents[4] / "docs" / "diagnoses.md"
 
 def test_the_page_is_generated_from_the_catalogue() -> None:
     command = "python -m diopi_test.results.causes.page docs/diagnoses.md"
-    assert PAGE.read_text("utf-8") == render_page(), f"run {command}"
+    page = PAGE.read_text("utf-8")
+    assert page == update_page(page), f"run {command}"
+
+
+def test_a_page_without_the_marker_is_rejected() -> None:
+    with pytest.raises(ValueError, match="has no line"):
+        update_page("# Diagnoses\n")
 
 
 def test_every_diagnosis_has_its_own_id() -> None:
