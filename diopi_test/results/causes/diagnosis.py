@@ -40,6 +40,7 @@ class Conditions:
             an empty field, and the trait `floating_type` for any floating-point type.
         not_trait: the traits that the signature must not have.
         dtype: the alternatives for the element type of most cases.
+        not_result_type: the element types that the incorrect tensors of most cases must not have.
         case_class: the alternatives for the class of most cases.
         family: the alternatives for the family of the function of most cases.
         not_family: the families that the function must not belong to in most cases.
@@ -83,6 +84,7 @@ class Conditions:
     trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    not_result_type: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     case_class: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -165,6 +167,7 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
     functions = [finding.record.function.lower() for finding in findings] if when.function else []
     return (
         _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
+        and not (when.not_result_type and _holds_for_most([{f.result_type} for f in findings], when.not_result_type))
         and _holds_for_most([{finding.record.class_} for finding in findings], when.case_class)
         and _holds_for_most(families, when.family)
         and not (when.not_family and _holds_for_most(families, when.not_family))

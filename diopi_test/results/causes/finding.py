@@ -41,6 +41,7 @@ class Finding:
         symptom, relation, pattern, state, detail: as in `Signature`.
         traits: the traits of the case.
         deviation: how the first incorrect tensor differs; None if that is not known.
+        result_type: the element type of the first incorrect tensor; empty if it is not known.
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
         call_size: the number of elements of the largest tensor of the call; 0 if it is not known.
         correct_bits: of rounding errors, the number of correct leading bits; None if it is not known.
@@ -61,6 +62,7 @@ class Finding:
     detail: str = ""
     traits: frozenset[str] = frozenset()
     deviation: Deviation | None = None
+    result_type: str = ""
     size: int = 0
     call_size: int = 0
     correct_bits: float | None = None
@@ -118,6 +120,7 @@ def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) 
         state=state or (_STATE_OF_CALL.get(first.call, "") if symptom not in _STATED_SYMPTOMS else ""),
         traits=traits_of_case(record, deviation),
         deviation=deviation,
+        result_type=_element_type(first),
         size=max(difference.total for difference in check.differences),
         call_size=largest_size(first.arguments),
         wrong_count=first.wrong_count,
@@ -222,9 +225,14 @@ def _number_in_patterns(difference: Difference, expression: re.Pattern[str]) -> 
     return max((int(match[1]) for match in matches if match), default=0)
 
 
+def _element_type(difference: Difference) -> str:
+    """Return the element type of an incorrect tensor; empty if it is not known."""
+    return difference.arguments.get(difference.tensor, "").partition(" ")[0]
+
+
 def _is_saturated(difference: Difference) -> bool:
     """Return whether the worst element is the largest or smallest finite number of its floating-point type."""
-    dtype = difference.arguments.get(difference.tensor, "").partition(" ")[0]
+    dtype = _element_type(difference)
     if dtype not in LARGEST:
         return False
     try:

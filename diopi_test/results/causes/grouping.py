@@ -90,7 +90,7 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
             passed=sum(
                 record.class_ is not CaseClass.negative for function in functions for record in passed[function]
             ),
-            relations=sum((relations[function] for function in functions), Counter()),
+            relations=Counter(relation for function in functions for relation in relations[function].elements()),
             numeric_types=frozenset().union(*(numeric_types[function] for function in functions)),
         )
         for signature, findings in groups.items()
