@@ -54,7 +54,6 @@ class Conditions:
         max_share: the greatest such share.
         min_relation_share: the least number of failed cases with this relation relative to all cases of these
             functions, including failed cases with other causes.
-        min_types: the least number of element types of the failed cases.
         min_size: the least number of elements of the largest incorrect tensor.
         min_correct_bits, max_correct_bits: the least and the greatest number of correct leading bits of most cases. An
             unknown number counts as 0.
@@ -97,7 +96,6 @@ class Conditions:
     min_share: float = field(default=0.0, metadata=_OPTIONAL)
     max_share: float = field(default=1.0, metadata=_OPTIONAL)
     min_relation_share: float = field(default=0.0, metadata=_OPTIONAL)
-    min_types: int = field(default=1, metadata=_OPTIONAL)
     min_size: int = field(default=0, metadata=_OPTIONAL)
     min_correct_bits: float = field(default=0.0, metadata=_OPTIONAL)
     max_correct_bits: float = field(default=math.inf, metadata=_OPTIONAL)
@@ -184,7 +182,6 @@ def _are_enough(when: Conditions, group: CaseGroup) -> bool:
     return (
         len(findings) >= when.min_cases
         and len({base_function(finding.record.function) for finding in findings}) >= when.min_functions
-        and len({finding.record.dtype for finding in findings}) >= when.min_types
         and when.min_share * total <= len(findings) <= when.max_share * total
         and with_relation >= when.min_relation_share * (failed + group.passed)
         and max(finding.size for finding in findings) >= when.min_size
