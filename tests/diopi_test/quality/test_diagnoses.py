@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from diopi_test.quality import diagnoses
 from diopi_test.quality.diagnoses import diagnose_mutants, render_matrix
 from diopi_test.quality.mutation.matrix import generate_mutants
 from diopi_test.results.causes.diagnosis import catalogue
@@ -18,6 +23,14 @@ def test_the_matrix_lists_every_kind_of_mutant() -> None:
     lines = render_matrix(diagnosed).splitlines()
     assert lines[0].startswith("5 mutants: ")
     assert {line.partition(":")[0] for line in lines[1:]} == {mutant.kind for mutant in diagnosed}
+
+
+def test_stored_records_have_the_same_diagnoses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second measurement reads the records of the first one and runs no mutant."""
+    measured = diagnose_mutants("diopiNeg", 4, seed=3, folder=tmp_path / "records")
+    monkeypatch.delattr(diagnoses, "run_mutants")
+    assert diagnose_mutants("diopiNeg", 4, seed=3, folder=tmp_path / "records") == measured
+    assert len(measured) == 4
 
 
 def test_the_catalogue_names_kinds_of_mutants_that_exist() -> None:

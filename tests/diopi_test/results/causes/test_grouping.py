@@ -140,6 +140,27 @@ def test_wrong_numbers_in_special_data_have_no_diagnosis() -> None:
     assert cause.diagnosis == ""
 
 
+@pytest.mark.parametrize(
+    ("dtype", "failures", "negative", "diagnosis"),
+    [("float32", 6, 0, "only-zeros"), ("float32", 5, 0, ""), ("float32", 6, 9, "only-zeros"), ("bool", 6, 0, "")],
+)
+def test_zeros_are_a_result_that_is_not_computed_if_most_cases_have_them(
+    dtype: str, failures: int, negative: int, diagnosis: str
+) -> None:
+    """Passed negative tests do not count, because they run no kernel; a wrong truth value is often 0 by chance."""
+    arguments = {"out": f"{dtype} (100,), strides (1,)"}
+    failed = [
+        wrong_values(f"diopiEq[float32-{n}]", {"wrong_value": 50}, relation=ValueRelation.zero, arguments=arguments)
+        for n in range(failures)
+    ]
+    correct = passed(*(f"diopiEq[float32-passed-{n}]" for n in range(10 - failures)))
+    rejected = [
+        replace(record, class_=CaseClass.negative) for record in passed(*(f"diopiEq[bad-{n}]" for n in range(negative)))
+    ]
+    (cause,) = causes_of(*failed, *correct, *rejected)
+    assert cause.diagnosis.replace("another-computation", "") == diagnosis
+
+
 def test_unwritten_tails_have_one_cause() -> None:
     tail = Pattern(PatternKind.tail, "the last 4 of 100")
     (cause,) = causes_of(
