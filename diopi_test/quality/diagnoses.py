@@ -21,6 +21,7 @@ from typing import final
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.baseline.files import write_atomically
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
@@ -99,8 +100,8 @@ def diagnose_mutants(
         return [_diagnose(run) for run in run_mutants(function, limit, seed, level)]
     file = folder / f"{level}-{seed}-{limit}-{function}.json"
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps([to_json(run) for run in run_mutants(function, limit, seed, level)]), "utf-8")
+        runs = [to_json(run) for run in run_mutants(function, limit, seed, level)]
+        write_atomically(file, json.dumps(runs).encode())
     return [_diagnose(from_json(MutantRun, run)) for run in json.loads(file.read_text("utf-8"))]
 
 
