@@ -1,4 +1,4 @@
-"""Operators that receive lazily conjugated or negated tensors compute with the represented elements."""
+"""Operators on lazily conjugated or negated tensors use the conjugated or negated values, not the stored ones."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch_devices import Altered
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-import diopi_torch  # noqa: E402  # behind the check for PyTorch
-from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # behind the check, too
-from diopi_torch import operators  # noqa: E402  # behind the check, too
-from diopi_torch.conjugation import receives_lazy_bits  # noqa: E402  # behind the check, too
-from diopi_torch.operators import kernels  # noqa: E402  # behind the check, too
+import diopi_torch  # noqa: E402  # imported after importorskip
+from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # imported after importorskip
+from diopi_torch import operators  # noqa: E402  # imported after importorskip
+from diopi_torch.conjugation import receives_lazy_bits  # noqa: E402  # imported after importorskip
+from diopi_torch.operators import kernels  # noqa: E402  # imported after importorskip
 
-SHAPES: Mapping[str, tuple[tuple[int, ...], ...]] = {
+PRODUCT_SHAPES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "mm": ((3, 4), (4, 5)),
     "bmm": ((2, 3, 4), (2, 4, 5)),
     "addmm": ((3, 5), (3, 4), (4, 5)),
     "baddbmm": ((2, 3, 5), (2, 3, 4), (2, 4, 5)),
 }
-"""The shapes of the arguments of the products among the operators that receive lazy bits."""
+"""Argument shapes of the matrix products that handle lazy tensors themselves."""
 
-COMPOSED: Mapping[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+COMPOSED_OR_FALLBACK: Mapping[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     "mv": (torch.mv, ((3, 4), (4,))),
     "dot": (torch.dot, ((4,), (4,))),
     "vdot": (torch.vdot, ((4,), (4,))),
@@ -40,31 +40,32 @@ COMPOSED: Mapping[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] =
 }
 """Operators that PyTorch composes or that fall back to the CPU, with the shapes of their arguments."""
 
-CALLS = {name: (getattr(torch, name), shapes) for name, shapes in SHAPES.items()} | COMPOSED
+CALLS = {name: (getattr(torch, name), shapes) for name, shapes in PRODUCT_SHAPES.items()} | COMPOSED_OR_FALLBACK
 
-LAZY: Mapping[str, Callable[[Any], Any]] = {
+FORMS: Mapping[str, Callable[[Any], Any]] = {
     "plain": lambda x: x,
     "conjugated": lambda x: x.conj_physical().conj(),
     "negated": lambda x: torch._neg_view(-x),
     "both": lambda x: torch._neg_view(-x.conj_physical().conj()),
 }
-"""Functions that return a tensor with the same elements in another form, by the name of the form."""
+"""Functions that return a tensor with the same elements, stored in the named form."""
 
 
 @pytest.fixture
 def fast_device(activate_vendor: Callable[[Any], Any]) -> None:
-    """Use a device whose vendor compiles nothing."""
+    """Use `torch_cpu` as the vendor of the device: unlike `jax_cpu` it compiles nothing, so that the tests are fast."""
     activate_vendor(torch_cpu)
 
 
 def complex_numbers(*shape: int) -> Any:
+    """Return normally distributed complex numbers. The seed is the number of axes."""
     return torch.randn(shape, dtype=torch.complex64, generator=torch.Generator().manual_seed(len(shape)))
 
 
 def result_and_gradients(function: Callable[..., Any], inputs: list[Any], forms: tuple[str, ...], device: str) -> Any:
-    """Return the result of a function and its gradients for lazily conjugated inputs."""
+    """Return the result for inputs in these forms, and the gradients of the sum of its squared magnitudes."""
     leaves = [x.to(device).requires_grad_() for x in inputs]
-    result = function(*[LAZY[form](leaf) for form, leaf in zip(forms, leaves, strict=True)])
+    result = function(*[FORMS[form](leaf) for form, leaf in zip(forms, leaves, strict=True)])
     result.abs().square().sum().backward()
     return [tensor.cpu() for tensor in (result.detach(), *(leaf.grad for leaf in leaves))]
 
@@ -72,7 +73,7 @@ def result_and_gradients(function: Callable[..., Any], inputs: list[Any], forms:
 def combinations() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each function with each combination of lazy forms of its inputs."""
     for name, (_, shapes) in CALLS.items():
-        for forms in product(LAZY, repeat=len(shapes)):
+        for forms in product(FORMS, repeat=len(shapes)):
             yield name, forms
 
 
@@ -86,35 +87,35 @@ def test_results_and_gradients_are_those_of_the_cpu(name: str, forms: tuple[str,
 
 
 @pytest.mark.usefixtures("fast_device")
-@pytest.mark.parametrize("form", list(LAZY))
-@pytest.mark.parametrize("name", list(SHAPES))
-def test_output_arguments_may_be_lazy(name: str, form: str) -> None:
+@pytest.mark.parametrize("form", list(FORMS))
+@pytest.mark.parametrize("name", list(PRODUCT_SHAPES))
+def test_output_arguments_and_tensors_updated_in_place_may_be_lazy(name: str, form: str) -> None:
     function, shapes = CALLS[name]
     inputs = [complex_numbers(*shape) for shape in shapes]
     expected = function(*inputs)
-    out = LAZY[form](torch.zeros_like(expected).to("diopi"))
+    out = FORMS[form](torch.zeros_like(expected).to("diopi"))
     assert function(*[x.to("diopi") for x in inputs], out=out) is out
     torch.testing.assert_close(out.cpu(), expected, rtol=1e-4, atol=1e-4)
     if hasattr(torch.Tensor, f"{name}_"):
-        written = LAZY[form](inputs[0].to("diopi"))
+        written = FORMS[form](inputs[0].to("diopi"))
         assert getattr(written, f"{name}_")(*[x.to("diopi") for x in inputs[1:]]) is written
         torch.testing.assert_close(written.cpu(), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_every_operator_that_receives_lazy_bits_is_tried() -> None:
+def test_every_operator_that_handles_lazy_tensors_has_shapes_here() -> None:
     receiving = {kernel.row.operator for kernel in kernels().values() if receives_lazy_bits(kernel.operator)}
-    only_shapes_or_linear = {"full_like", "neg"}
-    assert receiving - only_shapes_or_linear == set(SHAPES)
+    exempt = {"full_like", "neg"}  # the first one uses only the shape, the second one is linear
+    assert receiving - exempt == set(PRODUCT_SHAPES)
 
 
-def test_the_reference_vendor_multiplies_conjugates(vendor: Altered) -> None:
+def test_a_product_with_a_lazy_conjugate_needs_no_fallback(vendor: Altered) -> None:
     z = complex_numbers(3, 3)
     x = z.to("diopi")
     torch.testing.assert_close((x @ x.mH).cpu(), z @ z.mH)
     assert diopi_torch.fallbacks() == {}
 
 
-def test_autocompare_compares_what_the_program_meant(vendor: Altered, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_autocompare_detects_a_dropped_conjugation(vendor: Altered, monkeypatch: pytest.MonkeyPatch) -> None:
     x = complex_numbers(3, 3).to("diopi")
     with diopi_torch.autocompare("mm", quiet=True) as comparison:
         x @ x.mH

@@ -1,4 +1,4 @@
-"""The options that select cases: a command line gives a selection, whose words give the same selection again."""
+"""Options that select cases: a selection that is printed as options and parsed again is the same selection."""
 
 import json
 import shlex
@@ -19,8 +19,8 @@ from diopi_test.run.selection import FailedCases, Selection, Shard
 ParsedOptions = dict[str, Any]
 
 
-def parsed(*words: object) -> tuple[Result, ParsedOptions]:
-    """Return what a command with all options for selection and checks makes of these words."""
+def parse_options(*arguments: object) -> tuple[Result, ParsedOptions]:
+    """Invoke a command with all options for selection and checks; return its result and the parsed options."""
     options_seen: ParsedOptions = {}
 
     @click.command()
@@ -32,7 +32,7 @@ def parsed(*words: object) -> tuple[Result, ParsedOptions]:
     def command(selection: Selection, **options: Any) -> None:
         options_seen.update(options, selection=selection)
 
-    return CliRunner().invoke(command, [str(word) for word in words]), options_seen
+    return CliRunner().invoke(command, [str(argument) for argument in arguments]), options_seen
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def report(tmp_path: Path) -> Path:
     return path
 
 
-def everything(report: Path) -> Selection:
+def selection_with_every_option(report: Path) -> Selection:
     """Return a selection that uses every option."""
     return Selection(
         functions=("diopiSin", "no-diopiCos"),
@@ -58,32 +58,33 @@ def everything(report: Path) -> Selection:
     )
 
 
-def test_the_default_selection_is_empty() -> None:
-    done, options_seen = parsed()
-    assert done.exit_code == 0, done.output
+def test_every_case_is_selected_and_checked_without_options() -> None:
+    result, options_seen = parse_options()
+    assert result.exit_code == 0, result.output
     assert options_seen["selection"] == Selection()
     options = {"checks": (), "max_failures": None, "only_list": False, "nhwc": False, "int32_indices": False}
     assert {name: options_seen[name] for name in options} == options
 
 
-def test_the_words_of_a_selection_parse_to_the_same_selection(report: Path) -> None:
-    selection = everything(report)
-    done, options_seen = parsed(*selection.words())
-    assert done.exit_code == 0, done.output
+def test_a_selection_printed_as_options_is_parsed_to_the_same_selection(report: Path) -> None:
+    selection = selection_with_every_option(report)
+    result, options_seen = parse_options(*selection.words())
+    assert result.exit_code == 0, result.output
     assert options_seen["selection"] == selection
 
 
 def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
+    """The command begins with "diopi-test run". `only_list` is no option of runs, and the command names no workers."""
     options = RunOptions(
         vendor="any vendor",
-        selection=everything(report),
+        selection=selection_with_every_option(report),
         checks=("values", "no-form"),
         max_failures=4,
         nhwc=True,
         int32_indices=True,
     )
-    done, options_seen = parsed(*shlex.split(options.command())[2:])
-    assert done.exit_code == 0, done.output
+    result, options_seen = parse_options(*shlex.split(options.command())[2:])
+    assert result.exit_code == 0, result.output
     assert (
         RunOptions(**{name: value for name, value in options_seen.items() if name != "only_list"} | {"workers": 1})
         == options
@@ -91,31 +92,34 @@ def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
 
 
 def test_the_command_of_a_case_checks_it_as_the_run_does(report: Path) -> None:
-    options = RunOptions(vendor="any", selection=everything(report), checks=("values",), max_failures=4, nhwc=True)
-    done, options_seen = parsed(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
-    assert done.exit_code == 0, done.output
+    """The command keeps the seed, which decides the inputs, and drops the limit of failures, as there is one case."""
+    options = RunOptions(
+        vendor="any", selection=selection_with_every_option(report), checks=("values",), max_failures=4, nhwc=True
+    )
+    result, options_seen = parse_options(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
+    assert result.exit_code == 0, result.output
     assert options_seen["selection"] == Selection(cases=("diopiCos[int8-a]",), seed=7)
     assert (options_seen["checks"], options_seen["nhwc"], options_seen["max_failures"]) == (("values",), True, None)
 
 
 def test_former_name_of_a_check_is_deprecated() -> None:
-    done, options_seen = parsed("--check", "no-meaning", "--check", "no-values")
-    assert done.exit_code == 0, done.output
+    result, options_seen = parse_options("--check", "no-meaning", "--check", "no-values")
+    assert result.exit_code == 0, result.output
     assert options_seen["checks"] == ("no-validity", "no-values")
-    (line,) = done.stderr.splitlines()
+    (line,) = result.stderr.splitlines()
     assert "no-meaning" in line and "no-validity" in line
 
 
 def test_former_path_of_the_stub_vendor_is_deprecated() -> None:
-    done, options_seen = parsed("--vendor", "diopi_test.quality.echo:vendor")
-    assert done.exit_code == 0, done.output
+    result, options_seen = parse_options("--vendor", "diopi_test.quality.echo:vendor")
+    assert result.exit_code == 0, result.output
     assert options_seen["vendor"] == "diopi_test.quality.stub_vendor:vendor"
-    (line,) = done.stderr.splitlines()
+    (line,) = result.stderr.splitlines()
     assert "diopi_test.quality.echo:vendor" in line and "diopi_test.quality.stub_vendor:vendor" in line
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["--function", "diopiSn"], "Did you mean 'diopiSin'"),
         (["--family", "no-cnv"], "Did you mean 'conv'"),
@@ -129,20 +133,20 @@ def test_former_path_of_the_stub_vendor_is_deprecated() -> None:
         (["-k", "sin and and cos"], "    sin and and cos\n            ^\n"),
     ],
 )
-def test_a_command_rejects_an_invalid_selection(words: list[str], message: str) -> None:
-    done, _ = parsed(*words)
-    assert done.exit_code == 2
-    assert message in done.output
+def test_an_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:
+    result, _ = parse_options(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
-def test_a_command_has_the_options_it_names() -> None:
+def test_selection_options_adds_only_the_named_options() -> None:
     @click.command()
     @selection_options("families", "shard")
     def command(selection: Selection) -> None:
         click.echo(selection.describe())
 
-    done = CliRunner().invoke(command, ["--family", "conv", "--shard", "1/2"])
-    assert done.output == "--family 'conv' --shard '1/2'\n"
+    result = CliRunner().invoke(command, ["--family", "conv", "--shard", "1/2"])
+    assert result.output == "--family 'conv' --shard '1/2'\n"
     assert CliRunner().invoke(command, ["-k", "sin"]).exit_code == 2
 
 
@@ -153,9 +157,9 @@ def test_list_cases_prints_ids_and_their_number(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "diopiSin[a]\n1 case\n"
 
 
-def test_a_torch_setup_becomes_a_part_of_the_vendor() -> None:
-    done, options_seen = parsed("--vendor", "torch:cuda:0", "--torch-setup", "kernels:enable")
-    assert done.exit_code == 0 and options_seen["vendor"] == "torch:cuda:0+kernels:enable"
+def test_a_torch_setup_is_appended_to_the_name_of_the_vendor() -> None:
+    result, options_seen = parse_options("--vendor", "torch:cuda:0", "--torch-setup", "kernels:enable")
+    assert result.exit_code == 0 and options_seen["vendor"] == "torch:cuda:0+kernels:enable"
 
 
 @pytest.mark.parametrize(
@@ -167,6 +171,6 @@ def test_a_torch_setup_becomes_a_part_of_the_vendor() -> None:
         ("torch:cpu", ":enable", "--torch-setup is ':enable', expected MODULE:FUNCTION"),
     ],
 )
-def test_a_torch_setup_that_can_not_be_called_is_a_usage_error(vendor: str, setup: str, message: str) -> None:
-    done, _ = parsed("--vendor", vendor, "--torch-setup", setup)
-    assert done.exit_code == 2 and message in done.output
+def test_an_invalid_torch_setup_is_a_usage_error(vendor: str, setup: str, message: str) -> None:
+    result, _ = parse_options("--vendor", vendor, "--torch-setup", setup)
+    assert result.exit_code == 2 and message in result.output
