@@ -13,17 +13,18 @@ from faulty import FaultyVendor
 
 from lib_rt import Device
 
-WAYS = {
-    "exit": lambda: raising(SystemExit(0)),
-    "interrupt": lambda: raising(KeyboardInterrupt()),
+IMPORT_FAULTS = {
+    "exit": lambda: raise_error(SystemExit(0)),
+    "interrupt": lambda: raise_error(KeyboardInterrupt()),
     "skip": lambda: pytest.skip("not today", allow_module_level=True),
     "pytest_exit": lambda: pytest.exit("enough", returncode=0),
     "end": lambda: os._exit(0),
     "hang": lambda: hang(),
 }
+"""Faults of a module that is imported, by the name in LEAVING_WAY."""
 
 
-def raising(error: BaseException) -> None:
+def raise_error(error: BaseException) -> None:
     """Raise an error; usable in expressions."""
     raise error
 
@@ -40,13 +41,13 @@ def hang() -> None:
     time.sleep(600)
 
 
-def slow(arguments: dict[str, Any]) -> None:
+def take_time(arguments: dict[str, Any]) -> None:
     """Record the process, then take 0.3 seconds."""
     record_process()
     time.sleep(0.3)
 
 
-def work() -> None:
+def use_processor() -> None:
     """Use two seconds of CPU."""
     end = time.process_time() + 2
     while time.process_time() < end:
@@ -65,8 +66,13 @@ class OpeningVendor(FaultyVendor):
         return super().open_device()
 
 
-def is_to_leave() -> bool:
-    """Return whether this import raises: every import does, or all except the first one of all processes."""
+def is_import_faulty() -> bool:
+    """Return whether this import executes a fault, as LEAVING_WHERE specifies.
+
+    Returns:
+        `first`: True for every import. `later`: True for all imports except the first one of all processes. Without
+        the variable: False.
+    """
     match os.environ.get("LEAVING_WHERE"):
         case "first":
             return True
@@ -78,8 +84,8 @@ def is_to_leave() -> bool:
     return False
 
 
-if is_to_leave():
-    WAYS[os.environ["LEAVING_WAY"]]()
+if is_import_faulty():
+    IMPORT_FAULTS[os.environ["LEAVING_WAY"]]()
 
-slowly = FaultyVendor("slowly", slow)
-opening_busily, opening_never = OpeningVendor("busily", work), OpeningVendor("never", hang)
+slowly = FaultyVendor("slowly", take_time)
+opening_busily, opening_never = OpeningVendor("busily", use_processor), OpeningVendor("never", hang)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from leaving import WAYS, raising
+from leaving import IMPORT_FAULTS, raise_error
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
@@ -29,14 +29,14 @@ from diopi_test.quality.stub_vendor import StubVendor
 from diopi_test.run.isolation.messages import MAGIC
 from lib_rt import Context, Device
 
-LONG = 120
-"""Seconds longer than any test waits, after which the process ends in any case."""
+HANG_SECONDS = 120
+"""How long a hanging process sleeps, in seconds: longer than any test waits."""
 
-MUCH = 4096
-"""More mebibytes than any test's limit allows."""
+EXCESSIVE_MIB = 4096
+"""An amount of memory in MiB that exceeds the limit of every test."""
 
-LONG_MESSAGE = 20 * 2**20
-"""The number of bytes of a long text."""
+LONG_TEXT_BYTES = 20 * 2**20
+"""The length in bytes of the text of an error that is too long."""
 
 
 class NotEvenAnError(BaseException):
@@ -52,15 +52,15 @@ class UntellableError(Exception):
     __repr__ = __str__
 
 
-def hold_the_lock() -> None:
+def hold_interpreter_lock() -> None:
     """Sleep in C with Python's global lock held, so that no other thread of this process runs."""
-    ctypes.PyDLL(None).sleep(LONG)
+    ctypes.PyDLL(None).sleep(HANG_SECONDS)
 
 
-def be_deaf() -> None:
+def block_all_signals() -> None:
     """Hang so that only SIGKILL ends the process."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    hold_the_lock()
+    hold_interpreter_lock()
 
 
 def recurse() -> None:
@@ -68,37 +68,37 @@ def recurse() -> None:
     recurse()
 
 
-def take_memory() -> None:
+def exceed_memory_limit() -> None:
     """Allocate more memory than the limit allows."""
-    blocks = [bytearray(b"1") * 2**20 for _ in range(MUCH)]
+    blocks = [bytearray(b"1") * 2**20 for _ in range(EXCESSIVE_MIB)]
     raise RuntimeError(f"there is no limit: {len(blocks)} MiB")
 
 
 def leave_thread() -> None:
     """Start a thread that does not end."""
-    threading.Thread(target=time.sleep, args=(LONG,)).start()
+    threading.Thread(target=time.sleep, args=(HANG_SECONDS,)).start()
 
 
 def leave_child() -> None:
     """Fork a process that does not end."""
     if os.fork() == 0:
-        time.sleep(LONG)
+        time.sleep(HANG_SECONDS)
         os._exit(0)
 
 
-def heed_no_signals() -> None:
+def ignore_end_signals() -> None:
     """Ignore the signals that end a process."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
 
 
-def raise_later() -> None:
+def raise_from_alarm() -> None:
     """Set an alarm whose handler raises an exception in whatever code runs at that time."""
-    signal.signal(signal.SIGALRM, lambda *_: raising(KeyboardInterrupt("late")))
+    signal.signal(signal.SIGALRM, lambda *_: raise_error(KeyboardInterrupt("late")))
     signal.setitimer(signal.ITIMER_REAL, 0.02)
 
 
-def say_bytes() -> None:
+def print_invalid_text() -> None:
     """Write bytes that are not valid text to both output streams."""
     for stream in (1, 2):
         os.write(stream, b"\xff\xfe\x00\x1b[2J\xed\xa0\x80" * 1000)
@@ -113,14 +113,14 @@ def close_streams() -> None:
             os.close(descriptor)
 
 
-def write_to_strange_files() -> None:
+def write_to_all_descriptors() -> None:
     """Write to all file descriptors. A reader that expects a length at the beginning waits for a mebibyte."""
     for descriptor in range(3, 1024):
         with suppress(OSError):  # not open, or not for writing
             os.write(descriptor, b"\x00\x10\x00\x00not mine")
 
 
-def write_a_bit() -> None:
+def write_start_of_message() -> None:
     """Write to all file descriptors bytes that look like the beginning of a message."""
     for descriptor in range(3, 1024):
         with suppress(OSError):
@@ -138,46 +138,46 @@ def raise_floating_errors() -> None:
 
 
 FAULTS: dict[str, Callable[[], object]] = {
-    **WAYS,  # exit, interrupt, skip, pytest_exit, end, hang
+    **IMPORT_FAULTS,  # exit, interrupt, skip, pytest_exit, end, hang
     "exit7": lambda: sys.exit(7),
     "exit_text": lambda: sys.exit("no driver here"),
-    "generator_exit": lambda: raising(GeneratorExit()),
-    "stop_iteration": lambda: raising(StopIteration()),
-    "cancelled": lambda: raising(asyncio.CancelledError()),
-    "base": lambda: raising(NotEvenAnError("not even an error")),
-    "error": lambda: raising(RuntimeError("the queue is full")),
-    "untellable": lambda: raising(UntellableError()),
-    "surrogates": lambda: raising(RuntimeError("no text: \udcff\ud800")),
-    "long": lambda: raising(RuntimeError("y" * LONG_MESSAGE)),
-    "controls": lambda: raising(RuntimeError("\x1b[2J\x1b]0;title\x07 [bold]markup[/bold]\r\n[/] \x7f the end")),
+    "generator_exit": lambda: raise_error(GeneratorExit()),
+    "stop_iteration": lambda: raise_error(StopIteration()),
+    "cancelled": lambda: raise_error(asyncio.CancelledError()),
+    "base": lambda: raise_error(NotEvenAnError("not even an error")),
+    "error": lambda: raise_error(RuntimeError("the queue is full")),
+    "untellable": lambda: raise_error(UntellableError()),
+    "surrogates": lambda: raise_error(RuntimeError("no text: \udcff\ud800")),
+    "long": lambda: raise_error(RuntimeError("y" * LONG_TEXT_BYTES)),
+    "controls": lambda: raise_error(RuntimeError("\x1b[2J\x1b]0;title\x07 [bold]markup[/bold]\r\n[/] \x7f the end")),
     "xfail": lambda: pytest.xfail("not today"),
     "fail": lambda: pytest.fail("not today"),
-    "memory_error": lambda: raising(MemoryError()),
-    "memory": take_memory,
+    "memory_error": lambda: raise_error(MemoryError()),
+    "memory": exceed_memory_limit,
     "recursion": recurse,
     "end7": lambda: os._exit(7),
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "terminate": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "abort": os.abort,
-    "lock": hold_the_lock,
-    "deaf": be_deaf,
+    "lock": hold_interpreter_lock,
+    "deaf": block_all_signals,
     "fork": os.fork,
     "child": leave_child,
     "thread": leave_thread,
-    "atexit": lambda: atexit.register(time.sleep, LONG),
+    "atexit": lambda: atexit.register(time.sleep, HANG_SECONDS),
     "chdir": lambda: os.chdir("/"),
-    "ignore": heed_no_signals,
-    "alarm": raise_later,
+    "ignore": ignore_end_signals,
+    "alarm": raise_from_alarm,
     "errstate": raise_floating_errors,
     "warnings": warn_with_errors,
-    "bytes": say_bytes,
+    "bytes": print_invalid_text,
     "close": close_streams,
-    "stray": write_to_strange_files,
-    "stray_beginning": write_a_bit,
+    "stray": write_to_all_descriptors,
+    "stray_beginning": write_start_of_message,
 }
 
 
-def go_wrong(place: str, is_special: bool = True) -> None:
+def execute_fault(place: str, is_special: bool = True) -> None:
     """Execute the fault that the environment specifies for `place`."""
     entries = (entry.split("=") for entry in os.environ.get("DIOPI_TEST_FAULT", "").split(",") if entry)
     fault = dict(entries).get(place, "")
@@ -191,13 +191,13 @@ class UnrulyVendor(StubVendor):
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         code = super().call(name, context, *arguments)
         if code is Error.Success:
-            go_wrong(name, self.case is not None and "float32-special" in self.case.id)
+            execute_fault(name, self.case is not None and "float32-special" in self.case.id)
         return code
 
     def open_device(self) -> Device:
-        go_wrong("device")
+        execute_fault("device")
         return super().open_device()
 
 
-go_wrong("import")
+execute_fault("import")
 vendor = UnrulyVendor("unruly", "1", HostRuntime().functions(), host_addressable=True)
