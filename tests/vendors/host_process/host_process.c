@@ -60,6 +60,7 @@ int main(int count, char** arguments) {
     *(void**)&function = dlsym(library, arguments[2]);
     if (function == NULL) return fprintf(stderr, "%s\n", dlerror()), 5;
 
+    signal(SIGINT, SIG_DFL); /* shells let the programs that they start in the background ignore it */
     signal(SIGUSR1, ignore_signal);
     signal(SIGCHLD, SIG_IGN);
     fesetround(FE_UPWARD);
