@@ -102,12 +102,15 @@ def test_gen_data_names_a_folder_that_is_not_writable(tmp_path: Path) -> None:
 
 def test_mutation_test_writes_its_results(tmp_path: Path) -> None:
     files = {name: tmp_path / name for name in ("json", "markdown", "choose")}
+    files["choose"].write_text('{"diopiSoftmax": ["float32-rows"]}')
     options = [word for name, path in files.items() for word in (f"--{name}", path)]
     done = invoke("mutation-test", "-k", "diopiCopyInp", "-n", 1, *options)
     assert done.exit_code == 0, done.output
     assert [record["function"] for record in json.loads(files["json"].read_text())["functions"]] == ["diopiCopyInp"]
     assert files["markdown"].read_text().startswith("# Mutation testing")
-    assert "diopiSoftmax" in json.loads(files["choose"].read_text()), "those of other functions stay"
+    selection = json.loads(files["choose"].read_text())
+    assert selection["diopiSoftmax"] == ["float32-rows"], "the selection of other functions in the file stays"
+    assert selection["diopiCopyInp"]
 
 
 def test_former_name_of_mutation_test_is_deprecated() -> None:
