@@ -141,9 +141,10 @@ def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], 
 
 def _count_bytes(case: BaselineCase) -> int:
     """Return the size in bytes of the arguments and the expected results of a case."""
-    tensors = [tensor for value in case.arguments.values() for tensor in tensors_in(value)]
+    arrays = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
     results = [entry for value in case.expected.values() for entry in expected_arrays(value)]
-    return sum(tensor.values.nbytes for tensor in tensors) + sum(entry.values.nbytes for entry in results)
+    # a result that a negative case passes as NULL has no array
+    return sum(array.nbytes for array in (*arrays, *(entry.values for entry in results if entry is not None)))
 
 
 def _uses_float64(case: BaselineCase) -> bool:
