@@ -26,7 +26,7 @@ CALLS = 16
 SHARE = 8
 """At least one of this number of calls is valid. For most functions, more than half of the calls are."""
 
-MANY_CALLS = 48
+MANY_CALLS = 96
 """The number of calls of functions whose first calls have too few valid ones or vary too little."""
 
 
