@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from host_process import build_host_process, changed_settings, is_ended_by_interrupt
 from sampling import sampled
-from toolchain import VENDORS, build
+from toolchain import VENDORS, build, require_shared_python
 
 from diopi_impl import Box, Vendor, VendorError, find_vendor
 from diopi_impl.base import TEXT_QUERIES
@@ -62,8 +62,7 @@ def programs(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 def build_framework(program: Path, language: str, library: Path, *flags: str) -> Path:
     """Build the framework as a program that is linked with the exported library, or skip the test."""
-    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        pytest.skip("this Python has no shared library, without which no program can run it")
+    require_shared_python()
     linked = (f"-L{library.parent}", "-ldiopi_impl", f"-Wl,-rpath,{library.parent}")
     return build(program, language, [VENDORS / "framework" / "framework.c"], *linked, *flags)
 

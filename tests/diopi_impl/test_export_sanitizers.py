@@ -1,12 +1,11 @@
 """The C code of an exported library, and a framework that calls it, under the compiler's sanitizers."""
 
-import sysconfig
 from pathlib import Path
 
 import pytest
 import sanitizers
 from sanitizers import ADDRESS, THREAD
-from toolchain import VENDORS, WARNINGS, build
+from toolchain import VENDORS, WARNINGS, build, require_shared_python
 
 from diopi_impl.export import export
 
@@ -15,8 +14,7 @@ pytestmark = pytest.mark.sanitizers
 
 def framework(folder: Path, vendor: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Build the framework in C and the library of `vendor` with `flags`; return the linked program."""
-    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        pytest.skip("the program needs a shared library of Python, which this Python does not have")
+    require_shared_python()
     sanitizers.require(flags)
     monkeypatch.setenv("CC", " ".join(("cc", *flags, *WARNINGS)))
     library = export(vendor, folder / "exported")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import llama
 import numpy as np
 import pytest
 from sampling import sampled
-from toolchain import VENDORS, build
+from toolchain import VENDORS, build, require_shared_python
 
 from diopi_impl import BaseVendor, Box, find_vendor
 from diopi_impl.jax_cpu.random import derive_key
@@ -232,8 +231,7 @@ def test_exported_library_generates_the_expected_tokens(way: str, expected: Arra
 
 
 def test_c_framework_generates_the_expected_tokens(way: str, expected: Array, exported: Path, tmp_path: Path) -> None:
-    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        pytest.skip("this Python has no shared library, without which no program can run it")
+    require_shared_python()
     linked = (f"-L{exported.parent}", "-ldiopi_impl", f"-Wl,-rpath,{exported.parent}")
     program = build(tmp_path / "llama", "c", [VENDORS / "framework" / "llama.c"], *linked)
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

@@ -3,11 +3,9 @@
 import os
 import signal
 import subprocess
-import sysconfig
 from pathlib import Path
 
-import pytest
-from toolchain import VENDORS, build
+from toolchain import VENDORS, build, require_shared_python
 
 STATUS_WITHOUT_INTERRUPT = 3
 """The exit status that the program chooses after the comparison."""
@@ -15,8 +13,7 @@ STATUS_WITHOUT_INTERRUPT = 3
 
 def build_host_process(folder: Path) -> Path:
     """Build the program in `folder`; skip the test if this Python has no shared library that a program can load."""
-    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        pytest.skip("this Python has no shared library, without which no program can run it")
+    require_shared_python()
     source = VENDORS / "host_process" / "host_process.c"
     return build(folder / "host_process", "c", [source], "-ldl")
 

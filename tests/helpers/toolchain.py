@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,12 @@ VENDORS = Path(__file__).parent.parent / "vendors"
 WARNINGS = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 
 _COMPILERS = {"c": ("cc", "-std=c11", "-xc"), "c++": ("c++", "-std=c++17", "-xc++")}
+
+
+def require_shared_python() -> None:
+    """Skip the test if this Python has no shared library, which a program in C needs to start Python."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("this Python has no shared library, without which no program can run it")
 
 
 def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> Path:
