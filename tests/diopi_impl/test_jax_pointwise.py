@@ -1,4 +1,4 @@
-"""The errors of jax_cpu's elementary functions: the vendor that declares nothing must not contradict IEEE arithmetic."""
+"""The errors of the elementary functions of jax_cpu, which must not contradict IEEE arithmetic."""
 
 import jax
 import numpy as np
