@@ -171,7 +171,8 @@ def _run_lines(data: RunData) -> Iterator[str]:
     counts = ", ".join(f"{number:,} {verdict.replace('_', ' ')}" for verdict, number in data.verdicts.items())
     yield f"  {counts or 'no cases'} in {entry.seconds:.1f} s, exit status {entry.exit_status}"
     for cause in list(data.causes.values())[:MAX_LISTED]:
-        yield f"  {cause.cause}: {cause.severity}: {cause.sentence} ({pluralize(cause.cases, 'case')})"
+        waived = f", {cause.waived:,} waived" if cause.waived else ""
+        yield f"  {cause.cause}: {cause.severity}: {cause.sentence} ({pluralize(cause.cases, 'case')}{waived})"
     closest = sorted((f for f in data.functions.values() if f.ratio), key=lambda f: -(f.ratio or 0))
     for function in closest[:MAX_LISTED]:
         yield f"  {function.ratio:.3g} of the budget: {function.ratio_case}"
@@ -186,7 +187,8 @@ def _trend_lines(series: Series) -> Iterator[str]:
     for trend in trends.cause_trends(series)[:MAX_LISTED]:
         numbers = " → ".join(map(str, trend.cases[-5:]))
         noun = "case" if trend.cases[-1] == 1 else "cases"
-        yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} {noun}: {trend.cause.sentence}"
+        waived = f", {trend.waived[-1]:,} waived" if trend.waived[-1] else ""
+        yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} {noun}{waived}: {trend.cause.sentence}"
     for drift in trends.accuracy_drifts(series)[:MAX_LISTED]:
         yield f"  less accurate: {drift.function}: {drift.before:.3g} → {drift.after:.3g} of its budget, {drift.case}"
     for flaky in trends.rank_flaky_cases(series)[:MAX_LISTED]:

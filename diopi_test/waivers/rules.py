@@ -318,6 +318,20 @@ def _covers(waiver: Waiver, record: CaseRecord) -> bool:
     return record.verdict == _allowed(waiver) or 0 < BADNESS.get(record.verdict, 0) < BADNESS[_allowed(waiver)]
 
 
+def remove_waiver(record: CaseRecord) -> CaseRecord:
+    """Return the record of a case as it was before a waiver was applied; the record itself if it is not waived.
+
+    Args:
+        record: the record of a case in a report.
+    """
+    verdict = record.waived_verdict
+    if verdict is None:
+        return record
+    found = re.search(rf"\((?:\w+ → )?{verdict}: (?P<message>.*)\)\Z", record.message, re.S)
+    message = found["message"] if found else record.message
+    return replace(record, verdict=verdict, message=message, waived_verdict=None)
+
+
 def _change(waiver: Waiver, verdict: Verdict) -> str:
     """Describe the allowed verdict and, if it differs, the actual verdict."""
     allowed = _allowed(waiver)

@@ -42,9 +42,9 @@ def report_of_day(day: int, records: Sequence[CaseRecord], *, device: str = "chi
     return replace(report_of(records, vendor), origin=origin, baseline=BaselineInfo("smoke", "0" * 64))
 
 
-def cause(name: str, cases: int) -> CauseEntry:
-    """Return a cause with this number of cases."""
-    return CauseEntry(cause=name, severity="major", sentence=f"{name} is lost", cases=cases, functions=1)
+def cause(name: str, cases: int, waived: int = 0) -> CauseEntry:
+    """Return a cause with these numbers of failed and waived cases."""
+    return CauseEntry(cause=name, severity="major", sentence=f"{name} is lost", cases=cases, functions=1, waived=waived)
 
 
 def add_runs(path: Path) -> None:

@@ -6,13 +6,17 @@ import hashlib
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.results.causes.grouping import group_cases
+from diopi_test.results.causes.provisional import provisional_cause
+from diopi_test.results.causes.severity import worst
 from diopi_test.results.records import CaseRecord, Report, RunOrigin
+from diopi_test.waivers.rules import remove_waiver
 
 
 @final
@@ -87,13 +91,19 @@ class FunctionEntry:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CauseEntry:
-    """A cause of failures in a run; the fields are columns of the table `causes`."""
+    """A cause of failures in a run; the fields are columns of the table `causes`.
+
+    Attributes:
+        cases, functions: the number of failed cases without a waiver, and of their functions.
+        waived: the number of waived cases.
+    """
 
     cause: str
     severity: str
     sentence: str
     cases: int
     functions: int
+    waived: int = 0
 
 
 def run_entry(report: Report, origin: RunOrigin) -> RunEntry:
@@ -182,17 +192,44 @@ def _function_entry(name: str, cases: Sequence[CaseRecord], report: Report) -> F
 
 
 def cause_entries(report: Report) -> Sequence[CauseEntry]:
-    """Return the entries of the causes of a run."""
-    return [
+    """Return the entries of the causes of a run, including causes of which every case is waived."""
+    waived: dict[str, list[CaseRecord]] = defaultdict(list)
+    for case in report.cases:
+        if case.verdict is Verdict.waived and case.cause:
+            waived[case.cause].append(case)
+    failing = [
         CauseEntry(
             cause=cause.id,
             severity=cause.severity.value,
             sentence=cause.sentence,
             cases=cause.cases,
             functions=len(cause.functions),
+            waived=len(waived.pop(cause.id, ())),
         )
         for cause in report.causes
     ]
+    return [*failing, *_waived_cause_entries(report, waived)]
+
+
+def _waived_cause_entries(report: Report, waived: Mapping[str, Sequence[CaseRecord]]) -> Iterator[CauseEntry]:
+    """Yield the entries of causes of which every case is waived.
+
+    Args:
+        report: The report of the run. It doesn't describe these causes.
+        waived: The cases of each of these causes, by the ID of the cause.
+    """
+    groups = group_cases([remove_waiver(case) for case in report.cases]) if waived else ()
+    sentences = {group.signature.id: group.signature.sentence for group in groups}
+    for cause, cases in waived.items():
+        severity = worst(case.severity for case in cases if case.severity is not None)
+        yield CauseEntry(
+            cause=cause,
+            severity=severity.value if severity else "",
+            sentence=sentences.get(cause) or provisional_cause(remove_waiver(cases[0])).text,
+            cases=0,
+            functions=0,
+            waived=len(cases),
+        )
 
 
 def _digest(content: object) -> str:

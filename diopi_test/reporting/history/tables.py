@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x44694F50
 """The application ID in the header of the file, which marks it as a history: "DiOP" in ASCII."""
 
-VERSION = 2
+VERSION = 3
 """The version of the tables, in `user_version` of the file. It increases with every change of the tables."""
 
 TABLES = """
@@ -73,6 +73,7 @@ CREATE TABLE causes (
     sentence TEXT NOT NULL,
     cases INTEGER NOT NULL,
     functions INTEGER NOT NULL,
+    waived INTEGER NOT NULL,
     PRIMARY KEY (run, cause)
 );
 """

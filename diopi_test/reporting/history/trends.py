@@ -32,6 +32,11 @@ class RunData:
         """Return the number of unsuccessful cases, whether they count or not."""
         return sum(number for verdict, number in self.verdicts.items() if verdict in UNSUCCESSFUL)
 
+    @property
+    def failing_causes(self) -> int:
+        """Return the number of causes with cases that are not waived."""
+        return sum(cause.cases > 0 for cause in self.causes.values())
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -52,18 +57,25 @@ class Series:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CauseTrend:
-    """The number of cases of a cause in each run."""
+    """The number of cases of a cause in each run.
+
+    Attributes:
+        cause: the entry of the latest run that has the cause.
+        cases: the number of failed cases without a waiver in each run.
+        waived: the number of waived cases in each run.
+    """
 
     cause: CauseEntry
     cases: Sequence[int]
+    waived: Sequence[int]
 
     @property
     def state(self) -> str:
-        """Return `new`, `gone` or `present`, from the last two runs."""
-        before, after = self.cases[-2] if len(self.cases) > 1 else 0, self.cases[-1]
-        if after:
-            return "present" if before or len(self.cases) == 1 else "new"
-        return "gone"
+        """Return `new`, `present`, `waived` or `gone`, from the last two runs."""
+        if self.cases[-1]:
+            is_new = len(self.cases) > 1 and not self.cases[-2] and not self.waived[-2]
+            return "new" if is_new else "present"
+        return "waived" if self.waived[-1] else "gone"
 
 
 @final
@@ -162,15 +174,24 @@ def _run_data(history: History, number: int, entry: RunEntry) -> RunData:
 
 
 def cause_trends(series: Series) -> Sequence[CauseTrend]:
-    """Return the causes of all runs: those with most cases in the latest run first."""
+    """Return the causes of all runs: those with most cases in the latest run first, then those with most waived cases.
+
+    Args:
+        series: The runs.
+    """
     latest: dict[str, CauseEntry] = {}
     for run in series.runs:
         latest.update(run.causes)
     trends = [
-        CauseTrend(cause=cause, cases=[run.causes[name].cases if name in run.causes else 0 for run in series.runs])
+        CauseTrend(
+            cause=cause,
+            cases=[entry.cases if entry else 0 for entry in entries],
+            waived=[entry.waived if entry else 0 for entry in entries],
+        )
         for name, cause in latest.items()
+        for entries in [[run.causes.get(name) for run in series.runs]]
     ]
-    return sorted(trends, key=lambda trend: (-trend.cases[-1], -max(trend.cases), trend.cause.cause))
+    return sorted(trends, key=lambda trend: (-trend.cases[-1], -trend.waived[-1], -max(trend.cases), trend.cause.cause))
 
 
 def accuracy_drifts(series: Series) -> Sequence[AccuracyDrift]:

@@ -84,14 +84,15 @@ def _causes(series: Series, texts: Texts) -> Content:
     trends = cause_trends(series)
     if not trends:
         return tag("p", texts("no-causes"))
-    line = Line(name=texts("cause-count"), values=[len(run.causes) for run in series.runs])
-    columns = [texts(key) for key in ("cause", "severity", "state", "latest", "trend")]
+    line = Line(name=texts("cause-count"), values=[run.failing_causes for run in series.runs])
+    columns = [texts(key) for key in ("cause", "severity", "state", "latest", "waived", "trend")]
     rows = [
         (
             _data(f"{trend.cause.cause}: {trend.cause.sentence}"),
             _data(trend.cause.severity),
             tag("span", texts(f"state-{trend.state}")),
             str(trend.cases[-1]),
+            str(trend.waived[-1]),
             sparkline(trend.cases, trend.cause.cause),
         )
         for trend in trends[:MAX_ROWS]

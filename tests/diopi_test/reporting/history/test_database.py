@@ -133,6 +133,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_the_page_describes_every_table_and_column(tmp_path: Path) -> None:
     page = Path(__file__).parents[4].joinpath("docs", "history.md").read_text("utf-8")
+    assert f"`user_version` is {VERSION}" in page
     with sqlite3.connect(tmp_path / "tables") as connection:
         connection.executescript(TABLES)
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from case_records import case_record
-from histories import add_runs, report_of_day
+from histories import add_runs, cause, report_of_day
 
 from diopi_impl import find_numerics
 from diopi_test.reporting.history.database import History
@@ -47,6 +47,20 @@ def test_causes_are_new_present_or_gone_over_time(series: Series) -> None:
 def test_a_cause_that_the_latest_run_does_not_have_is_gone(series: Series) -> None:
     earlier = replace(series, runs=[series.runs[3], series.runs[0]])
     assert {trend.cause.cause: trend.state for trend in cause_trends(earlier)} == {"c1": "present", "c2": "gone"}
+
+
+def test_a_cause_is_waived_and_not_gone_if_only_waived_cases_have_it(tmp_path: Path) -> None:
+    with History.opened(tmp_path / "h", create=True) as history:
+        for day, found in ((1, cause("c1", 4)), (2, cause("c1", 3, waived=1)), (3, cause("c1", 0, waived=4))):
+            report = report_of_day(day, [])
+            assert report.origin is not None
+            history.add(report, report.origin, [found])
+    (series,) = read(tmp_path / "h")
+    (trend,) = cause_trends(series)
+    assert (trend.state, list(trend.cases), list(trend.waived)) == ("waived", [4, 3, 0], [0, 1, 4])
+    assert [run.failing_causes for run in series.runs] == [1, 1, 0]
+    (without_waiver,) = cause_trends(replace(series, runs=[series.runs[2], series.runs[0]]))
+    assert without_waiver.state == "present"
 
 
 def test_accuracy_drift_compares_the_latest_run_with_the_median(series: Series) -> None:
