@@ -103,7 +103,7 @@ def main(cases: int, failing: float, output: Path | None) -> None:
         start = perf_counter()
         page.write_text(html.render_report(report), "utf-8")
         print(f"page of {page.stat().st_size / 1e6:.1f} MB, made in {perf_counter() - start:.1f} s")
-        if missing := browsers.missing():
+        if missing := browsers.missing_requirement():
             sys.exit(missing)
         for step, milliseconds in measure_in_browser(page.absolute()):
             print(f"{step}: {milliseconds:.0f} ms")

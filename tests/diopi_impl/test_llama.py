@@ -48,7 +48,7 @@ def way(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def expected(way: str) -> Array:
     """Return the tokens that the reference implementation decodes."""
-    return llama.decoded(drawn_by_jax_cpu, way)
+    return llama.decode(drawn_by_jax_cpu, way)
 
 
 class Engine:

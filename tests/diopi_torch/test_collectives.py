@@ -17,7 +17,7 @@ PROGRAM = Path(two_ranks.__file__)
 FATAL_TRIAL = "a_rank_that_dies"
 """The last trial, in which the second process ends itself."""
 
-REMOTE_TRIALS = [f"{name} apart" for name in two_ranks.ON_MEMORY_APART]
+REMOTE_TRIALS = [f"{name} with remote memory" for name in two_ranks.TRIALS_WITH_REMOTE_MEMORY]
 """The trials that are repeated on a device whose memory the host can't address."""
 
 

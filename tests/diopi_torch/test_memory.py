@@ -62,11 +62,11 @@ def test_the_cache_is_emptied_before_memory_runs_out(
 ) -> None:
     allocator.give_back(allocator.allocate(3000, stream=0))
     block = allocator.allocate(2048, stream=0)
-    assert (len(waits), runtime.left, allocator.reserved) == (1, 2048, MemoryUsage(2048, 3072))
+    assert (len(waits), runtime.available, allocator.reserved) == (1, 2048, MemoryUsage(2048, 3072))
     with pytest.raises(DeviceMemoryError, match=r"2,560 bytes.*2,048.*2048 bytes"):
         allocator.allocate(2560, stream=0)
     allocator.give_back(block)
     allocator.empty_cache()
-    assert (runtime.left, allocator.allocated.current, allocator.reserved.current) == (4096, 0, 0)
+    assert (runtime.available, allocator.allocated.current, allocator.reserved.current) == (4096, 0, 0)
     allocator.allocated.reset_peak()
     assert allocator.allocated == MemoryUsage(0, 0)

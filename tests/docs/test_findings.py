@@ -139,7 +139,7 @@ EXAMPLES: Mapping[str, Example] = {
         "that allocates a result with one row too many", "diopiNonzero", "float32-matrix", corrupted(one_row_more)
     ),
     "written": Example(
-        "that leaves out the last element", "diopiSqrt", "float32-matrix", corrupted(faulty.unwritten_tail)
+        "that leaves out the last element", "diopiSqrt", "float32-matrix", corrupted(faulty.restore_last_element)
     ),
     "values": Example(
         "that is off by 0.1 % in every other column", "diopiAdd", "float32-row", corrupted(scaled_columns)
@@ -156,11 +156,16 @@ EXAMPLES: Mapping[str, Example] = {
         "float32-sample",
         with_raw(diopiUniformInp=seedless),
     ),
-    "inputs": Example("that writes to its input", "diopiSqrt", "float32-matrix", corrupted(faulty.input_written)),
+    "inputs": Example("that writes to its input", "diopiSqrt", "float32-matrix", corrupted(faulty.flip_bit_of_input)),
     "gaps": Example(
-        "that writes where a strided result has a gap", "diopiSqrt", "float32-strided", corrupted(faulty.gap_written)
+        "that writes where a strided result has a gap",
+        "diopiSqrt",
+        "float32-strided",
+        corrupted(faulty.flip_bit_in_gap),
     ),
-    "guards": Example("that writes a byte too many", "diopiSqrt", "float32-matrix", corrupted(faulty.byte_after)),
+    "guards": Example(
+        "that writes a byte too many", "diopiSqrt", "float32-matrix", corrupted(faulty.flip_bit_after_storage)
+    ),
     "repeat": Example(
         "whose second call returns slightly different values",
         "diopiSqrt",

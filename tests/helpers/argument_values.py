@@ -1,4 +1,8 @@
-"""Distinct values for the arguments of every function, which show whether each argument arrives where it belongs."""
+"""Distinct values for the arguments of every function.
+
+Tests of the marshalling between Python and C (`diopi_impl/test_marshalling.py`) pass these values through a compiled
+library. A value that arrives at another parameter than its own is noticed, because no two are equal.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from diopi_proto.types import Dtype
 from lib_rt import Context, Generator, Tensor
 
 OPERATORS = [name for name, prototype in prototypes().items() if prototype.returns == "diopiError_t"]
+"""All functions that return an error code, which excludes those that only return a text."""
 
 ARRAY_LENGTH = 3
 """The length of every array of tensors and generators; see `ARRAY_LENGTH` in argument_recorder.h."""
@@ -28,10 +33,16 @@ SCALARS = (
     types.Scalar(Dtype.uint8, 200),
     types.Scalar(Dtype.float64, -1e300),
 )
+"""Values for scalar parameters, of several element types."""
 
 
 class ArgumentValues:
-    """Values for the arguments of calls in a context."""
+    """Values for the arguments of calls in a context.
+
+    Attributes:
+        tensors: a tensor for each position of a parameter, of shape (position + 1, 2) and filled with the position.
+        generators: random generators with distinct seeds and offsets.
+    """
 
     def __init__(self, context: Context) -> None:
         self.tensors = [
@@ -47,6 +58,7 @@ class ArgumentValues:
         ]
 
     def _value(self, prototype: Prototype, parameter: Parameter, number: int) -> Any:
+        """Return the value for a parameter; `number` is the position of the parameter after the context."""
         kind = parameter.annotation
         if kind is kinds.NewOuts:
             return [Box() for _ in prototype.result]
@@ -54,7 +66,7 @@ class ArgumentValues:
             return Box(-100 - number)
         if kind is kinds.NewOut or kind in kinds.OUT_VALUES:
             return Box()
-        if parameter.is_tensor or kind is kinds.SparseIn:  # one handle in the call
+        if parameter.is_tensor or kind is kinds.SparseIn:  # a sparse tensor is also passed as a single handle
             return self.tensors[number]
         if parameter.is_tensor_array:
             entries = self.tensors[number : number + ARRAY_LENGTH]
@@ -64,6 +76,7 @@ class ArgumentValues:
         return self._attribute(kind, number)
 
     def _attribute(self, kind: Any, number: int) -> Any:
+        """Return the value for a parameter of this kind that is neither a tensor nor a result."""
         if issubclass(kind, kinds.Scalar):
             return SCALARS[number % len(SCALARS)]
         if issubclass(kind, kinds.Size):

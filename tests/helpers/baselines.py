@@ -1,4 +1,7 @@
-"""Generate levels of a few functions as `gen-data` does, but in this process."""
+"""Generate baselines of a few functions as `diopi-test gen-data` does, but in the process of the tests.
+
+A level is a folder with one file of cases per function and a manifest, which lists the cases.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,15 +29,15 @@ def map_in_this_process(work: Callable[[Item], Result], items: Sequence[Item]) -
 
 
 def enter(folder: Path, *functions: str) -> None:
-    """Update the entries of the files of `functions` in the manifest of `folder`."""
+    """Write the entries of the files of `functions` to the manifest of the level in `folder`."""
     manifest = ManifestWriter(folder, folder.name, list_cases)
     for function in functions:
         manifest.add_file(function)
     manifest.save()
 
 
-def petabyte(path: Path) -> None:
-    """Create a sparse file of 1 PiB, or of 8 TiB or 1 GiB if the file system has a lower limit."""
+def create_huge_file(path: Path) -> None:
+    """Create a sparse file that claims 1 PiB, or 8 TiB or 1 GiB if the file system allows no more."""
     with path.open("wb") as file:
         for exponent in (50, 43, 30):  # a file system may have a limit below 1 PiB
             try:

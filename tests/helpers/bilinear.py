@@ -1,4 +1,4 @@
-"""Bilinear samples computed one at a time, as the standard defines them."""
+"""Bilinear interpolation of a plane at a single point, in plain Python, to compare the vectorized references with."""
 
 from math import floor
 from typing import Any
@@ -9,7 +9,10 @@ Array = np.ndarray[Any, Any]
 
 
 def bordered(plane: Array, y: float, x: float) -> float:
-    """Sample as function B of `mmcv_roi`: the border's value up to one element outside, 0 beyond."""
+    """Return the value at (y, x) as function B of the reference module `mmcv_roi` defines it.
+
+    Up to one element outside of the plane, the value is that of the border. Beyond, it is 0.
+    """
     height, width = plane.shape
     if not (-1 <= y <= height and -1 <= x <= width):
         return 0.0
@@ -22,7 +25,10 @@ def bordered(plane: Array, y: float, x: float) -> float:
 
 
 def zero_padded(plane: Array, y: float, x: float) -> float:
-    """Sample as function Z of `mmcv_deform`: the plane is surrounded by zeros."""
+    """Return the value at (y, x) as function Z of the reference module `mmcv_deform` defines it.
+
+    The plane is surrounded by zeros.
+    """
     padded = np.pad(plane, 2)
     height, width = plane.shape
     if not (-1 < y < height and -1 < x < width):

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by Selenium, if both are installed."""
+"""Open HTML reports in a headless Chromium, driven by Selenium, for tests and measurements of the pages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 BINARIES = ("chromium", "chromium-browser", "google-chrome")
+"""The names of the program, of which the first one that is installed is used."""
 
 FLAGS = (
     "--headless",
-    "--no-sandbox",  # it opens nothing but pages of these tests
+    "--no-sandbox",  # the browser opens only pages of these tests
     "--disable-gpu",
     "--disable-quic",
     "--disable-background-networking",
@@ -27,8 +28,8 @@ FLAGS = (
 )
 
 
-def missing() -> str:
-    """Return what the browser needs but is not installed; empty if nothing is missing."""
+def missing_requirement() -> str:
+    """Return a sentence about what is not installed but needed; empty if nothing is missing."""
     if find_spec("selenium") is None:
         return "Selenium is not installed: pip install '.[test]'"
     if not any(map(shutil.which, BINARIES)) or not shutil.which("chromedriver"):
@@ -38,7 +39,11 @@ def missing() -> str:
 
 @contextmanager
 def browser(size: tuple[int, int] = (1200, 900)) -> Iterator[Any]:
-    """Start a browser in English with a new profile."""
+    """Start a browser in English with a new profile and yield its driver; quit the browser afterwards.
+
+    Args:
+        size: the width and height of the window in pixels.
+    """
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
@@ -56,19 +61,25 @@ def browser(size: tuple[int, int] = (1200, 900)) -> Iterator[Any]:
 
 
 def open_page(driver: Any, file: Path, view: str = "") -> None:
-    """Open a page from a file at one of its views, and wait until it is displayed."""
-    driver.get("about:blank")  # or it would not be loaded anew for another view
+    """Open a page from a file and wait until it is loaded.
+
+    Args:
+        driver: the driver of the browser.
+        file: the HTML file.
+        view: the fragment of the URL that selects a part of the page, with its `#`.
+    """
+    driver.get("about:blank")  # a change of only the fragment would not load the page again
     driver.get(f"{file.as_uri()}{view}")
 
 
 def resize(driver: Any, width: int, height: int, *, scale: float = 1) -> None:
-    """Set the size of the page in CSS pixels. A window of the browser can't be narrower than 500 pixels."""
+    """Emulate a screen of this size in CSS pixels, because a real window can't be narrower than 500 pixels."""
     metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 def screenshot(driver: Any, name: str) -> None:
-    """Save a picture of the whole page in the folder of the variable DIOPI_SCREENSHOTS, if it is set."""
+    """Save a picture of the whole page as NAME.png in the folder that DIOPI_SCREENSHOTS names, if it is set."""
     folder = os.environ.get("DIOPI_SCREENSHOTS")
     if not folder:
         return

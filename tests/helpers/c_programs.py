@@ -1,4 +1,4 @@
-"""Build and run the programs of `examples/engine_c` with a library."""
+"""Build the C programs of `examples/engine_c` for tests of `diopi_engine`, and describe the environment to run them."""
 
 import os
 import shutil
@@ -16,7 +16,13 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def build_program(name: str, library: Path, folder: Path) -> Path:
-    """Build a program and return its path; skip the test if there is no C compiler."""
+    """Build a program and return its path; skip the test if there is no C compiler.
+
+    Args:
+        name: the name of the C file without its suffix.
+        library: the engine library that the program is linked with.
+        folder: the folder of the program.
+    """
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")
     program = folder / name
@@ -27,6 +33,10 @@ def build_program(name: str, library: Path, folder: Path) -> Path:
 
 
 def environment(locks: Path) -> dict[str, str]:
-    """Return an environment in which a program's embedded Python finds the modules of this process."""
+    """Return an environment in which a program's embedded Python finds the modules of this process.
+
+    Args:
+        locks: the folder in which the engine creates its lock files.
+    """
     paths = os.pathsep.join(path for path in sys.path if path)
     return {**os.environ, "PYTHONPATH": paths, "DIOPI_ENGINE_LOCKS": str(locks)}

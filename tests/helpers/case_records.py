@@ -1,4 +1,4 @@
-"""Create records of cases and reports of them, as a run would."""
+"""Create the records of cases, and the report of a run with these records, without running anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from diopi_test.run.recorder import LogContent
 
 
 def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: CheckResult) -> CaseRecord:
-    """Return the record of a case. The label begins with the element type."""
+    """Return the record of a case of class `basic`.
+
+    Args:
+        case_id: the ID of the form `function[label]`; the label begins with the element type.
+        verdict: the verdict.
+        message: the message of the verdict.
+        checks: the results of the checks.
+    """
     function, _, label = case_id.removesuffix("]").partition("[")
     dtype = label.partition("-")[0]
     return CaseRecord(
@@ -36,7 +43,13 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
 
 
 def report_of(records: Sequence[CaseRecord], vendor: str = "small", numerics: Numerics = IEEE) -> Report:
-    """Return the report of a run of these cases, whose results were evaluated for this arithmetic."""
+    """Return the report of a complete run of these cases.
+
+    Args:
+        records: the records of the cases.
+        vendor: the name of the vendor.
+        numerics: the arithmetic for which the results were evaluated.
+    """
     entries = [
         LogRecord("run", to_json(RunOptions(vendor=vendor).header(""))),
         LogRecord("vendor", to_json(VendorInfo(name=vendor, version="1.0"))),

@@ -1,4 +1,8 @@
-"""Vendors with wrong results that try to get them accepted: each interferes with the suite's evaluation."""
+"""Vendors with wrong results that try to have them accepted by interfering with the suite's evaluation.
+
+`run/isolation/test_separation.py` runs each of them as `cheating:vendor_NAME` and asserts that no case passes: the
+evaluation takes place in another process than the vendor.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +30,23 @@ from diopi_test.run.isolation.messages import frame
 Array = np.ndarray[Any, Any]
 
 
+# Each of the following functions is a way to interfere. The vendor calls it with the wrong result, an array that the
+# function may change in place.
+
+
 def do_nothing(result: Array) -> None:
-    """Return a wrong result without any interference."""
+    """Leave the wrong result as it is, without any interference."""
 
 
 def replace_numpy(result: Array) -> None:
-    """Replace the functions with which arrays are compared."""
+    """Replace the functions of NumPy that compare arrays by functions that find no differences."""
     np.abs = np.absolute = lambda array, **_: np.zeros_like(array, dtype=np.float64)  # type: ignore[assignment, misc] - the vendor cheats
     np.array_equal = np.allclose = lambda *_, **__: True  # type: ignore[assignment] - the vendor cheats
     np.isclose = lambda first, *_, **__: np.ones(np.shape(first), bool)  # type: ignore[assignment] - the vendor cheats
 
 
 def replace_checks(result: Array) -> None:
-    """Replace the checks by a check that always passes."""
+    """Replace the checks of the suite by a check that always passes."""
 
     def accept(*_: object) -> CheckResult:
         return CheckResult(check="values", passed=True)
@@ -50,7 +58,7 @@ def replace_checks(result: Array) -> None:
 
 
 def find_expected() -> Iterator[Expected]:
-    """Yield the expected results that exist in this process."""
+    """Yield the objects with expected results that exist in this process."""
     return (entry for entry in gc.get_objects() if isinstance(entry, Expected))
 
 
@@ -71,7 +79,7 @@ def overwrite_expected(result: Array) -> None:
 
 
 class _File:
-    """A file descriptor with the method of a socket that an exchange uses."""
+    """A file descriptor with the one method of a socket that `Exchange` calls, for sending to any descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -81,17 +89,22 @@ class _File:
 
 
 OUTCOME = {"outcome": {"verdict": "passed", "message": "", "check_results": []}, "seconds": 0.0, "output": 0}
+"""The message with which an evaluator tells the runner that a case passed."""
 
 
 def forge_outcomes(result: Array) -> None:
-    """Write the message of a passed case to all files."""
+    """Write the message of a passed case to all open file descriptors, one of which may lead to the runner."""
     for descriptor in range(3, 256):
         with suppress(OSError):
             os.write(descriptor, frame(OUTCOME))
 
 
 def forge_replies(result: Array) -> None:
-    """Write a reply without results to all files, in the form that the suite uses."""
+    """Write the reply of a call without result tensors to all open file descriptors.
+
+    The reply has the form in which a worker sends the results of a call to the evaluator, so that an evaluator that
+    believed it would find nothing wrong.
+    """
     record = {"tensors": [], "values": {}, "missing": [], "damage": [], "generators": []}
     reply = {
         "record": record,
@@ -107,13 +120,13 @@ def forge_replies(result: Array) -> None:
             Exchange(_File(descriptor)).send(json.loads(json.dumps(reply)))  # type: ignore[arg-type] - any file descriptor
 
 
-def leave(result: Array) -> None:
-    """End the process with success."""
+def exit_with_success(result: Array) -> None:
+    """End the process of the vendor with exit status 0."""
     os._exit(0)
 
 
 def make_vendor(interfere: Callable[[Array], None]) -> Vendor:
-    """Return a vendor whose square root is wrong, and that then interferes with the evaluation."""
+    """Return a vendor whose square root is always 3 and then calls `interfere` with this result."""
 
     def square_root(input: Array) -> Array:
         result = np.full_like(input, 3)
@@ -135,9 +148,10 @@ WAYS: dict[str, Callable[[Array], None]] = {
         overwrite_expected,
         forge_outcomes,
         forge_replies,
-        leave,
+        exit_with_success,
     )
 }
+"""The ways to interfere, by name."""
 
 for name, way in WAYS.items():
     globals()[f"vendor_{name}"] = make_vendor(way)

@@ -1,4 +1,8 @@
-"""A vendor whose claims are wrong in both directions: too many and too few."""
+"""A vendor whose claims do not match what it supports.
+
+A claim is a statement of a vendor about the element types and layouts that a function supports. The report of a run
+lists where the claims and the results differ.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,10 @@ from lib_rt import Context
 
 
 class ClaimingVendor(StubVendor):
-    """A correct vendor that declares square roots in float16 but does not support them."""
+    """A vendor that returns the expected results, but does not support square roots in float16.
+
+    It claims such square roots, which is too much. It also supports more layouts of diopiNeg than it claims.
+    """
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         if self.case is not None and self.case.dtype is Dtype.float16 and name == "diopiSqrt":

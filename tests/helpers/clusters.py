@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine: a scheduler, and workers that are not restarted when they die."""
+"""Start a Dask cluster on this machine: a scheduler, and workers that are not restarted when they die."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ HELPERS = Path(__file__).parent
 T = TypeVar("T")
 
 WORKER = ("dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard")
+"""The command of a worker; without its nanny process, nothing restarts a worker."""
+
 DEVICE = ("--resources", "device=1")
+"""Options of a worker that states that it has one device, as runs of the suite require."""
 
 
 @dataclass
 class LocalCluster:
-    """The address of the scheduler, and the processes of the workers."""
+    """A running cluster.
+
+    Attributes:
+        address: the address of the scheduler.
+        workers: the processes of the workers.
+    """
 
     address: str
     workers: list[subprocess.Popen[bytes]]
@@ -55,10 +63,10 @@ def local_cluster(
 
     try:
         start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        address = until(lambda: address_in(folder / "0.log"))
+        address = wait_until(lambda: address_in(folder / "0.log"))
         started = [start(*WORKER, *words, "--host", "127.0.0.1", address) for _ in range(workers)]
         for number in range(1, workers + 1):
-            until(lambda number=number: "Registered to:" in (folder / f"{number}.log").read_text())
+            wait_until(lambda number=number: "Registered to:" in (folder / f"{number}.log").read_text())
         yield LocalCluster(address, started)
     finally:
         for process in reversed(processes):
@@ -72,13 +80,13 @@ def local_cluster(
 
 
 def address_in(log: Path) -> str:
-    """Return the address that a scheduler has written; empty if it has not written one yet."""
+    """Return the address that a scheduler has written to its log; empty if the log has none yet."""
     found = [line for line in log.read_text().splitlines() if "Scheduler at:" in line]
     return found[0].split()[-1] if found else ""
 
 
-def until(condition: Callable[[], T], seconds: float = 120) -> T:
-    """Wait until `condition` returns a true value, and return the value; AssertionError after some seconds."""
+def wait_until(condition: Callable[[], T], seconds: float = 120) -> T:
+    """Wait until `condition` returns a true value, and return the value; raise AssertionError after `seconds`."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, "this takes too long"

@@ -1,4 +1,4 @@
-"""Command lines of a shell and of `diopi-test`, parsed without running them."""
+"""Parse command lines of a shell and of `diopi-test` without running them, for tests of the documentation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from diopi_test.cli import main
 
 FILE = re.compile(r"[\w./]+\.(json|jsonl|toml|py|zip)|[\w./]*id_ed25519|key|signers|trusted_keys|LOG|BEFORE|AFTER")
 
-CONTENT = {".json": '{"cases": []}'}
-"""The content of files that options read during parsing, by suffix."""
+"""Matches words of documented commands that name a file, which must exist when the command line is parsed."""
 
+CONTENT = {".json": '{"cases": []}'}
+"""The content of files by suffix, for options that read a file during parsing. Other files are empty."""
 
 _SEPARATORS = {"&&", "||", "|", ";", "&"}
+"""The operators of a shell between two commands."""
 
 
 def simple_commands(line: str) -> Iterator[list[str]]:
@@ -35,7 +37,10 @@ def simple_commands(line: str) -> Iterator[list[str]]:
 
 
 def parse(words: str) -> None:
-    """Parse the words after `diopi-test`, with files in the working directory; raise click.UsageError if invalid."""
+    """Parse the words after `diopi-test` and raise click.UsageError if they are invalid.
+
+    The files that the words name are created in the working directory.
+    """
     command, *options = shlex.split(words)
     for word in filter(FILE.fullmatch, options):
         Path(word).parent.mkdir(parents=True, exist_ok=True)

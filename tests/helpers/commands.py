@@ -12,7 +12,14 @@ from diopi_test.cli import main
 
 
 def run_here(*arguments: object, **environment: str) -> CompletedProcess[str]:
-    """Run a command line in this process; raise exceptions that the command does not report itself."""
+    """Run `diopi-test` with these arguments and environment variables in this process.
+
+    Returns:
+        The exit status and the output, as if the command had run in a process of its own.
+
+    Raises:
+        Exception: An exception that the command does not report as a message.
+    """
     words = list(map(str, arguments))
     folder = os.getcwd()
     try:

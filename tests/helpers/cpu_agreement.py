@@ -1,4 +1,7 @@
-"""Compare what a program does on the device of PyTorch with what it does on the CPU."""
+"""Compare the results of PyTorch programs on the device `diopi` with those on the CPU.
+
+A program is a function that receives the name of a device and returns a tensor or another value.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ import torch
 
 
 def outcome(program: Callable[[str], Any], device: str) -> Any:
-    """Return the tensor or value that a program returns on a device, with its tensors on the CPU, or its exception."""
+    """Run a program on a device with a fixed seed, and return its result or the exception that it raises.
+
+    A result that is a tensor is copied to the CPU.
+    """
     torch.manual_seed(0)
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -30,5 +36,5 @@ def assert_agrees_with_cpu(program: Callable[[str], Any]) -> None:
 
 
 def ascending(*shape: int, device: str) -> Any:
-    """Return a tensor on a device with the numbers 1, 2, 3 and so on."""
+    """Return a float32 tensor of this shape on a device, with the numbers 1, 2, 3 and so on."""
     return torch.arange(1.0, 1 + torch.Size(shape).numel()).view(shape).to(device)

@@ -1,4 +1,9 @@
-"""Correct implementations of random functions, and the outcome of a case with other implementations."""
+"""Correct NumPy implementations of the random functions, for tests of the checks of random results.
+
+The tests run a case on a vendor with one of these implementations, which must pass, or with a variant that has a
+defect, which must fail. `generator` is the state of the random generator as an array of its seed and its offset. `out`
+describes the result tensors.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,15 +26,16 @@ Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
 SAMPLE = "float32-sample"
+"""The label of the case that draws many numbers, so that their distribution can be tested."""
 
 
 def rng(state: Array) -> Generator:
-    """Return a generator that the seed and the offset determine."""
+    """Return a NumPy generator that the seed and the offset in `state` determine."""
     return Generator(Philox(key=state))
 
 
 def dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
-    """Implement dropout with a mask of the kept elements."""
+    """Set elements to 0 with probability `p` and scale the others; return the result and the mask of the others."""
     if not train:
         return input, None
     mask = rng(generator).random(out[1].shape if out[1] else input.shape) >= p
@@ -37,11 +43,13 @@ def dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) 
 
 
 def random(from_: int, to: int | None, generator: Array, *, out: Any) -> Any:
+    """Return integers from `from_` to `to` - 1, or to the largest number of the element type without `to`."""
     last = np.iinfo(to_numpy(out.dtype)).max if to is None else to - 1
     return rng(generator).integers(from_, last, out.shape, endpoint=True)
 
 
 def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """Return numbers from `from_` up to, but not including, `to`, even after rounding to the element type."""
     numbers = rng(generator).uniform(from_, to, out.shape).astype(to_numpy(out.dtype))
     return np.minimum(numbers, np.nextafter(numbers.dtype.type(to), numbers.dtype.type(from_)))
 
@@ -65,11 +73,11 @@ def randperm(n: int, generator: Array) -> Array:
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
     drawer = rng(generator)
 
-    def row(probabilities: Array) -> Any:
+    def draw_from(probabilities: Array) -> Any:
         weights = probabilities.astype(np.float64)
         return drawer.choice(len(weights), num_samples, replacement, weights / weights.sum())
 
-    return np.apply_along_axis(row, -1, input)
+    return np.apply_along_axis(draw_from, -1, input)
 
 
 CORRECT: dict[str, Function] = {
@@ -86,10 +94,21 @@ CORRECT: dict[str, Function] = {
     "diopiRandperm": randperm,
     "diopiMultinomial": multinomial,
 }
+"""The correct implementations by function."""
 
 
 def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter | None = None) -> Outcome:
-    """Return the outcome of a case on a vendor whose implementation is `function`."""
+    """Run one case of a function on a vendor that implements only this function.
+
+    Args:
+        name: the name of the function.
+        function: the implementation.
+        label: the label of the case.
+        adapter: converts between the call and the implementation; by default it passes the state of the generator.
+
+    Returns:
+        The verdict of the case with the results of its checks.
+    """
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
     vendor.implements(name, adapt=adapter or pass_generator_state(apply_directly))(function)
     (case,) = (case for case in select_cases(name, "full") if case.label == label)

@@ -1,4 +1,8 @@
-"""Vendors with one defect each: they take the expected results and corrupt something."""
+"""Vendors with one defect each, with which tests show that the checks of the suite detect the defect.
+
+A faulty vendor knows the expected results of the case that runs. It writes them, and then a *corruption* changes the
+result, an input or the memory around them, returns an error code, or disturbs the process.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,15 @@ from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context, Tensor
 
 Corruption = Callable[[dict[str, Any]], Any]
-"""Corrupts a call whose results are correct; receives the arguments by name."""
+"""Corrupts a call whose correct results are already written.
+
+It receives the arguments of the call by parameter name. It may return an error code, which the call then returns; None
+stands for success.
+"""
 
 
 class FaultyVendor(StubVendor):
-    """A vendor that writes the expected results and then corrupts something."""
+    """A vendor that writes the expected results of each call and then applies a corruption to the call."""
 
     def __init__(self, name: str, corrupt: Corruption) -> None:
         super().__init__(name, "1", HostRuntime().functions(), host_addressable=True)
@@ -37,20 +45,20 @@ class FaultyVendor(StubVendor):
 
 
 def _result(arguments: dict[str, Any]) -> Tensor:
-    """Return the result tensor of the call."""
+    """Return the tensor that the call writes: `out`, or `input` if the function works in place."""
     out = arguments.get("out", arguments.get("input"))
     assert isinstance(out, Tensor)
     return out
 
 
-def _poke(address: int) -> None:
-    """Flip a bit of the byte at an address."""
+def _flip_lowest_bit(address: int) -> None:
+    """Flip the lowest bit of the byte at an address."""
     byte = ctypes.c_ubyte.from_address(address)
     byte.value ^= 1
 
 
-def element_off_by_ulps(ulps: int) -> Corruption:
-    """Return a corruption that moves the last element of the result up by a number of ulps."""
+def move_last_element_up(ulps: int) -> Corruption:
+    """Return a corruption that moves the last element of a floating-point result up by a number of ulps."""
 
     def corrupt(arguments: dict[str, Any]) -> None:
         view = _result(arguments).view()
@@ -61,84 +69,84 @@ def element_off_by_ulps(ulps: int) -> Corruption:
     return corrupt
 
 
-def unwritten_tail(arguments: dict[str, Any]) -> None:
-    """Restore the last element of a contiguous result to its value before the call."""
+def restore_last_element(arguments: dict[str, Any]) -> None:
+    """Set the last element of a contiguous result to the content of fresh memory, as if it had not been written."""
     out = _result(arguments)
     fresh = Tensor.empty(out.context, (1,), out.dtype)
-    out.context.stream.synchronize()  # what fresh memory holds comes by a copy
+    out.context.stream.synchronize()  # an asynchronous copy fills fresh memory
     ctypes.memmove(out.data_ptr + (out.numel - 1) * out.element_size, fresh.data_ptr, out.element_size)
 
 
-def input_written(arguments: dict[str, Any]) -> None:
-    """Change one bit of the input."""
-    _poke(arguments["input"].data_ptr)
+def flip_bit_of_input(arguments: dict[str, Any]) -> None:
+    """Change one bit of the first element of the input."""
+    _flip_lowest_bit(arguments["input"].data_ptr)
 
 
-def byte_after(arguments: dict[str, Any]) -> None:
-    """Change the byte after the result's storage."""
+def flip_bit_after_storage(arguments: dict[str, Any]) -> None:
+    """Change a bit of the byte after the storage of the result."""
     out = _result(arguments)
-    _poke(out.storage_ptr + out.storage_nbytes)
+    _flip_lowest_bit(out.storage_ptr + out.storage_nbytes)
 
 
-def byte_before(arguments: dict[str, Any]) -> None:
-    """Change the byte before the result's storage."""
-    _poke(_result(arguments).storage_ptr - 1)
+def flip_bit_before_storage(arguments: dict[str, Any]) -> None:
+    """Change a bit of the byte before the storage of the result."""
+    _flip_lowest_bit(_result(arguments).storage_ptr - 1)
 
 
-def gap_written(arguments: dict[str, Any]) -> None:
-    """Change the first byte of the result's storage. In a tensor with gaps, it belongs to no element."""
-    _poke(_result(arguments).storage_ptr)
+def flip_bit_in_gap(arguments: dict[str, Any]) -> None:
+    """Change a bit of the first byte of the result's storage, which belongs to no element if the layout has gaps."""
+    _flip_lowest_bit(_result(arguments).storage_ptr)
 
 
-def row_by_row(arguments: dict[str, Any]) -> None:
-    """Write the result in row-major order, whatever its strides are. The strides must leave no gaps."""
+def write_in_row_major_order(arguments: dict[str, Any]) -> None:
+    """Write the result in row-major order and ignore its strides, which must leave no gaps between elements."""
     out = _result(arguments)
     values = np.ascontiguousarray(out.view())
     out.context.stream.synchronize()
     ctypes.memmove(out.data_ptr, values.ctypes.data, values.nbytes)
 
 
-def in_eight_bytes(arguments: dict[str, Any]) -> None:
-    """Write the result as 64-bit integers, of which as many fit into its memory as it has bytes for."""
+def write_as_int64(arguments: dict[str, Any]) -> None:
+    """Write the result as 64-bit integers, as many as fit into the memory of its elements."""
     out = _result(arguments)
     values = out.view().astype(np.int64)
     ctypes.memmove(out.data_ptr, values.ctypes.data, out.numel * out.element_size)
 
 
-def fails(arguments: dict[str, Any]) -> Error:
-    """Return an error."""
+def return_error(arguments: dict[str, Any]) -> Error:
+    """Return the general error code."""
     return Error.ErrorOccurred
 
 
-def declines(arguments: dict[str, Any]) -> Error:
-    """Return that the function is not implemented."""
+def return_no_implement(arguments: dict[str, Any]) -> Error:
+    """Return the error code for a function that is not implemented."""
     return Error.NoImplement
 
 
-def refuses_dtype(arguments: dict[str, Any]) -> Error:
-    """Return that the element type is not supported."""
+def return_dtype_not_supported(arguments: dict[str, Any]) -> Error:
+    """Return the error code for an unsupported element type."""
     return Error.DtypeNotSupported
 
 
-def crashes(arguments: dict[str, Any]) -> None:
-    """Crash the process."""
+def abort_process(arguments: dict[str, Any]) -> None:
+    """End the process with SIGABRT."""
     os.abort()
 
 
-def hangs(arguments: dict[str, Any]) -> None:
-    """Never return."""
+def sleep_ten_minutes(arguments: dict[str, Any]) -> None:
+    """Sleep for longer than any test waits."""
     time.sleep(600)
 
 
-def keeps_plans() -> Corruption:
-    """Return a corruption that uses the plan of the first call with a shape for all later calls with it.
+def reuse_first_plan() -> Corruption:
+    """Return a corruption of a vendor that wrongly caches its execution plans by the shape of the input only.
 
-    A plan for integers truncates floating-point results.
+    If the first call with a shape has integers, all later calls with this shape truncate their results to integers.
     """
     plans: dict[tuple[int, ...], bool] = {}
 
     def corrupt(arguments: dict[str, Any]) -> None:
-        is_float = arguments["input"].view().dtype.kind in "fV"  # bfloat16 is of the latter
+        is_float = arguments["input"].view().dtype.kind in "fV"  # V is the kind of bfloat16
         is_for_floats = plans.setdefault(arguments["input"].shape, is_float)
         if is_float and not is_for_floats:
             view = _result(arguments).view()
@@ -147,8 +155,8 @@ def keeps_plans() -> Corruption:
     return corrupt
 
 
-def accepts_one_shape() -> Corruption:
-    """Return a corruption that fails if the shape or element type of the input differs from those of the first call."""
+def accept_only_first_shape() -> Corruption:
+    """Return a corruption that returns an error unless the input has the shape and type of the first call's input."""
     first: list[tuple[tuple[int, ...], str]] = []
 
     def corrupt(arguments: dict[str, Any]) -> Error | None:
@@ -159,9 +167,10 @@ def accepts_one_shape() -> Corruption:
     return corrupt
 
 
-crashing = FaultyVendor("crashing", crashes)
-hanging = FaultyVendor("hanging", hangs)
-failing = FaultyVendor("failing", fails)
-keeping = FaultyVendor("keeping", keeps_plans())
-declining = FaultyVendor("declining", declines)
-stubborn = FaultyVendor("stubborn", accepts_one_shape())
+# Tests name these vendors for separate processes, for example as `faulty:crashing`.
+crashing = FaultyVendor("crashing", abort_process)
+hanging = FaultyVendor("hanging", sleep_ten_minutes)
+failing = FaultyVendor("failing", return_error)
+keeping = FaultyVendor("keeping", reuse_first_plan())
+declining = FaultyVendor("declining", return_no_implement)
+stubborn = FaultyVendor("stubborn", accept_only_first_shape())

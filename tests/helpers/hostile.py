@@ -1,4 +1,9 @@
-"""Run the suite on vendors with specified faults, and check that the run reports them and nothing else."""
+"""Run the suite on vendors that disturb its processes, and check that the run reports each fault and nothing else.
+
+A *fault* is something that a vendor does in one case, for example to crash or to hang. The vendors are `unruly.py` in
+Python and `tests/vendors/faulty` in C. Their faults are specified by an environment variable. The tests
+`tests/diopi_test/run/test_faults_*.py` list the faults with the expected verdicts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 """An environment without coverage measurement: a process that ends early damages the coverage data."""
 
 LABEL = "float32-special"
-"""The label of the case in which a fault occurs."""
+"""The label of the case of a function in which the fault of the function occurs."""
 
 FUNCTIONS = tuple(
     f"diopi{name}"
@@ -43,7 +48,7 @@ class Fault:
     Attributes:
         name: the name of the fault in the vendor; it occurs in one case.
         verdicts: the accepted verdicts of that case, separated by spaces.
-        words: a pattern that its message must contain.
+        words: a regular expression that the message of the case must contain.
         neighbours: the accepted verdicts of the other cases of the function.
     """
 
@@ -58,8 +63,11 @@ class Run:
     """The result of a run.
 
     Attributes:
-        report: the report; None if none was written.
-        left: the processes that still existed after the run.
+        status: the exit status.
+        output: the standard output.
+        errors: the standard error.
+        report: the JSON report; None if the run wrote none.
+        left: the numbers of the processes that still existed after the run.
     """
 
     status: int
@@ -85,14 +93,20 @@ class Run:
 
 
 def command(vendor: object, functions: Iterable[str], *options: object) -> Sequence[str]:
-    """Return the command line of a run on the float32 cases of some functions."""
+    """Return the command line of a run with a vendor on the float32 cases of these functions."""
     selected = [word for function in functions for word in ("--function", function)]
     fixed = ("run", "--vendor", str(vendor), "--data", str(BASELINE), "-k", "float32 and not float16", *selected)
     return [sys.executable, "-m", "diopi_test", *fixed, *map(str, options)]
 
 
 def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
-    """Return the environment of a run; its processes are recognized by the folder in it."""
+    """Return the environment of a run.
+
+    Args:
+        faults: the faults by place, in the form that `unruly.py` describes.
+        folder: a folder of this run only; `processes` recognizes the processes of the run by this variable.
+        more: other variables.
+    """
     inherited = {name: value for name, value in UNMEASURED.items() if name not in ("PYTHONUTF8", "PYTHONIOENCODING")}
     path = os.pathsep.join([str(HELPERS), inherited.get("PYTHONPATH", "")])
     settings = {"DIOPI_TEST_FAULT": faults, "DIOPI_TEST_FOLDER": str(folder), "XDG_STATE_HOME": str(folder)}
@@ -100,16 +114,16 @@ def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
 
 
 def processes(folder: Path) -> Iterator[int]:
-    """Yield the numbers of the living processes of the run with this folder."""
+    """Yield the numbers of the running processes that a run with this folder started."""
     marker = f"DIOPI_TEST_FOLDER={folder}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it ended, or is another user's
+        with suppress(OSError):  # the process has ended or belongs to another user
             if marker in path.read_bytes().split(b"\0"):
                 yield int(path.parent.name)
 
 
 def left_processes(folder: Path) -> Sequence[int]:
-    """Return the processes that outlive a finished run by more than a moment, and end them."""
+    """Return the processes that still run two seconds after the run has finished, and kill them."""
     deadline = time.monotonic() + 2
     while (left := list(processes(folder))) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -120,10 +134,16 @@ def left_processes(folder: Path) -> Sequence[int]:
 
 
 def run_on(vendor: object, faults: Mapping[str, str], folder: Path, *options: object) -> Run:
-    """Run the suite on `vendor`, with faults by function.
+    """Run the suite on `vendor` with two workers and return the result.
 
-    A function without a fault has an empty one. The output of the run goes to files, because a process that outlives
-    the run would hold a pipe open.
+    The output of the run goes to files, because a process that outlives the run would keep a pipe open.
+
+    Args:
+        vendor: the name or path of the vendor.
+        faults: the name of the fault by place: a function, `import` or `device`. An empty name stands for no fault.
+            Only the functions in it are run, or diopiTan if it has none.
+        folder: an empty folder for the files of the run.
+        options: other options of the command line.
     """
     functions = [place for place in faults if place.startswith("diopi")] or ["diopiTan"]
     output_files = [folder / "stdout", folder / "stderr"]
@@ -138,7 +158,7 @@ def run_on(vendor: object, faults: Mapping[str, str], folder: Path, *options: ob
 
 
 def places(faults: Collection[Fault]) -> Mapping[str, Fault]:
-    """Assign a function to each fault."""
+    """Return the faults by function: each fault is assigned to a function of its own."""
     assert len(faults) <= len(FUNCTIONS)
     return dict(zip(FUNCTIONS, faults, strict=False))
 
@@ -155,7 +175,7 @@ def run_each(vendor: object, faults: Collection[Fault], folder: Path, *options: 
 
 
 def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault) -> Iterator[str]:
-    """Yield deviations of the cases of a function from what its fault must cause."""
+    """Yield a description of each case of a function whose verdict or message is not what the fault must cause."""
     case = cases[f"{function}[{LABEL}]"]
     if case["verdict"] not in fault.verdicts.split():
         yield f"{fault.name}: {case['verdict']} instead of {fault.verdicts}: {case['message'][:300]!r}"
@@ -168,7 +188,10 @@ def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault
 
 
 def _miscounts(run: Run) -> Iterator[str]:
-    """Yield contradictions between numbers of the report; every case of these runs must have a verdict."""
+    """Yield a description of each error in the totals, the exit status and the output of a run.
+
+    Every case of these runs must have a verdict, and the output must have no traceback of the suite itself.
+    """
     summary = run.summary
     verdicts = Counter(case["verdict"] for case in run.cases.values())
     if summary["incomplete"] or not summary["total"] == summary["collected"] == verdicts.total():

@@ -1,4 +1,8 @@
-"""Vendors whose import raises exceptions that are not errors, and vendors whose device opens late or never."""
+"""A vendor module whose import ends or blocks the process, and vendors whose device opens late or never.
+
+Environment variables control the module. LEAVING_WHERE states which imports execute a fault (see `is_import_faulty`),
+LEAVING_WAY is the name of the fault in `IMPORT_FAULTS`, and LEAVING_FOLDER is a folder that the processes share.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ IMPORT_FAULTS = {
     "end": lambda: os._exit(0),
     "hang": lambda: hang(),
 }
-"""Faults of a module that is imported, by the name in LEAVING_WAY."""
+"""What a faulty import does instead of returning, by name."""
 
 
 def raise_error(error: BaseException) -> None:
@@ -30,19 +34,19 @@ def raise_error(error: BaseException) -> None:
 
 
 def record_process() -> None:
-    """Create a file with the process number as its name in the folder that the environment names."""
+    """Create an empty file in LEAVING_FOLDER, named after this process's number, for tests that count processes."""
     if folder := os.environ.get("LEAVING_FOLDER"):
         Path(folder, str(os.getpid())).touch()
 
 
 def hang() -> None:
-    """Record the process, then block."""
+    """Record the process, then sleep for longer than any test waits."""
     record_process()
     time.sleep(600)
 
 
 def take_time(arguments: dict[str, Any]) -> None:
-    """Record the process, then take 0.3 seconds."""
+    """Record the process, then sleep for 0.3 seconds. It is the corruption of a vendor whose results are correct."""
     record_process()
     time.sleep(0.3)
 
@@ -55,7 +59,7 @@ def use_processor() -> None:
 
 
 class OpeningVendor(FaultyVendor):
-    """A vendor that does something before it opens its device."""
+    """A correct vendor that calls `before` before it opens its device."""
 
     def __init__(self, name: str, before: Callable[[], None]) -> None:
         super().__init__(name, lambda _: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faulty import FaultyVendor, fails
+from faulty import FaultyVendor, return_error
 
 _cases: list[Any] = []
 
@@ -13,7 +13,7 @@ class StatefulVendor(FaultyVendor):
     """A vendor that fails after another case has run in the same process."""
 
     def __init__(self) -> None:
-        super().__init__("stateful", lambda arguments: fails(arguments) if len(_cases) > 1 else None)
+        super().__init__("stateful", lambda arguments: return_error(arguments) if len(_cases) > 1 else None)
 
     def take_case(self, case: Any) -> None:
         """Count the case once, however often it is called."""

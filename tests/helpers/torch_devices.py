@@ -1,4 +1,4 @@
-"""Vendors for tests of the PyTorch device: the reference vendor with a modification."""
+"""Vendors for tests of the PyTorch device (`diopi_torch`): the vendor `jax_cpu` with a modification."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from lib_rt import Context, Device
 
 
 class Limited(HostRuntime):
-    """A device with a limited number of bytes. Blocks count with their requested sizes."""
+    """A runtime whose device memory is limited to `nbytes` bytes; requested sizes count, without padding."""
 
     def __init__(self, nbytes: int) -> None:
         super().__init__()
-        self.left = nbytes
-        self.sizes: dict[int, int] = {}
+        self.available = nbytes
+        self.sizes: dict[int, int] = {}  # the sizes of the allocated blocks by address
 
     def malloc(self, nbytes: int) -> int:
-        if nbytes > self.left:
-            raise MemoryError(f"only {self.left} bytes are left")
-        self.left -= nbytes
+        if nbytes > self.available:
+            raise MemoryError(f"only {self.available} bytes are left")
+        self.available -= nbytes
         address = super().malloc(nbytes)
         self.sizes[address] = nbytes
         return address
 
     def free(self, address: int) -> None:
-        self.left += self.sizes.pop(address)
+        self.available += self.sizes.pop(address)
         super().free(address)
 
 
 class Altered(BaseVendor):
-    """The reference vendor with other memory, without some functions, or with failing functions.
+    """The vendor `jax_cpu` with other memory, without some functions, or with failing functions.
+
+    Attributes:
+        called: the names of the functions that were called, in order.
 
     Args:
-        runtime: the memory and streams.
+        runtime: the memory and streams; memory of the host by default.
         host_addressable: whether the vendor states that the host can address its memory.
-        lacks: functions that the vendor does not have.
-        error_codes: the code that a function returns without computing anything, by function.
+        lacks: the names of functions that the vendor does not implement.
+        error_codes: for functions that fail, the error code that they return without computing anything.
     """
 
     def __init__(
@@ -76,11 +79,11 @@ class Altered(BaseVendor):
 
 
 class Spoilt(Altered):
-    """The reference vendor, with a function that also adds 1 to the first number of one of its tensors.
+    """The vendor `jax_cpu`, with one function that also adds 1 to the first element of one of its float32 tensors.
 
     Args:
-        function: the function.
-        tensor: the position of the tensor among the arguments.
+        function: the name of the function.
+        tensor: the position of the tensor among the arguments after the context.
     """
 
     def __init__(self, function: str, tensor: int) -> None:
@@ -97,4 +100,4 @@ class Spoilt(Altered):
 
 
 limited = Altered(Limited(2**20))
-"""The vendor that separate processes find by name."""
+"""A vendor with 1 MiB of memory, which separate processes name as `torch_devices:limited`."""

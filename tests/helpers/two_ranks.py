@@ -1,6 +1,10 @@
-"""One of two processes that use the device together: `python two_ranks.py RANK STORE`.
+"""A program that checks the collective operations of the PyTorch device; it runs in two processes at once.
 
-It prints the result of each trial as a line of JSON: the name, and the traceback or null.
+    python two_ranks.py RANK STORE
+
+`tests/diopi_torch/test_collectives.py` starts one process as rank 0 and one as rank 1. STORE is a file through which
+they find each other. Both processes run the same *trials*, which are functions that check one kind of operation. For
+each trial, a process prints a line of JSON: the name of the trial, and the traceback of its failure or null.
 """
 
 from __future__ import annotations
@@ -31,31 +35,40 @@ from diopi_torch import collectives
 from lib_rt import Device
 
 TRIALS: dict[str, Callable[[int], None]] = {}
+"""The trials by name, in the order in which they run. A trial receives the rank of its process."""
+
 TIMEOUT = timedelta(seconds=20)
-FACTOR = 8
+"""How long an operation waits for the other rank."""
+
+MAX_ERROR_FACTOR = 8
 """The largest accepted error of the device as a multiple of the error of the CPU in float32, as in `test_training`."""
 
 
 def trial(function: Callable[[int], None]) -> Callable[[int], None]:
-    """Register a trial, which receives the rank of its process."""
+    """Register a function as a trial; use as a decorator."""
     TRIALS[function.__name__] = function
     return function
 
 
 def use_remote_memory() -> None:
-    """Replace the device by one whose memory the host can't address."""
+    """Replace the device by a device whose memory the host can't address, as on an accelerator."""
     vendor = copy.copy(torch_cpu)
     vendor.open_device = lambda: Device(HostRuntime().functions(), host_addressable=False)  # type: ignore[method-assign]  # of this copy alone
     module._backend = module.Backend(vendor)
 
 
 def on_device(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return a tensor on the device."""
+    """Return a tensor on the device with these values along its first axis."""
     return torch.tensor(values, dtype=dtype).to("diopi")
 
 
-def expect(found: Any, *wanted: Any) -> None:
-    """Assert that a tensor, or each of several tensors, has these numbers and is on the device."""
+def assert_equal(found: Any, *wanted: Any) -> None:
+    """Assert that tensors are on the device and have the expected values.
+
+    Args:
+        found: a tensor or a list of tensors.
+        wanted: the values of each tensor as nested lists.
+    """
     found = found if isinstance(found, list) else [found]
     assert all(tensor.device.type == "diopi" for tensor in found), found
     assert [tensor.tolist() for tensor in found] == list(wanted), f"{found}, expected {wanted}"
@@ -67,25 +80,25 @@ def every_collective(rank: int) -> None:
     r, new_parts = float(rank), lambda: [on_device(0.0), on_device(0.0)]
     x = on_device(r, 1.0)
     dist.all_reduce(x)
-    expect(x, [1.0, 2.0])
+    assert_equal(x, [1.0, 2.0])
     x = on_device(r + 1).requires_grad_()
     dist.broadcast(x, 1)
-    expect(x, [2.0])
+    assert_equal(x, [2.0])
     x = x.detach()
     dist.reduce(x, 0)
-    expect([x][rank:], *[[4.0]][rank:])
+    assert_equal([x][rank:], *[[4.0]][rank:])
     parts = new_parts()
     dist.all_gather(parts, on_device(r))
-    expect(parts, [0.0], [1.0])
+    assert_equal(parts, [0.0], [1.0])
     dist.gather(on_device(r + 5), parts if rank == 0 else None)
-    expect(parts, *([5.0], [6.0]) if rank == 0 else ([0.0], [1.0]))
+    assert_equal(parts, *([5.0], [6.0]) if rank == 0 else ([0.0], [1.0]))
     x = on_device(9.0)
     dist.scatter(x, [on_device(3.0), on_device(4.0)] if rank == 0 else None)
-    expect(x, [3.0 + rank])
+    assert_equal(x, [3.0 + rank])
     dist.reduce_scatter(x, [on_device(r), on_device(r + 10)])
-    expect(x, [1.0 + 20 * rank])
+    assert_equal(x, [1.0 + 20 * rank])
     dist.all_to_all(parts, [on_device(r), on_device(r + 10)])
-    expect(parts, [10.0 * rank], [10.0 * rank + 1])
+    assert_equal(parts, [10.0 * rank], [10.0 * rank + 1])
 
 
 @trial
@@ -94,14 +107,14 @@ def collectives_into_one_tensor(rank: int) -> None:
     r = float(rank)
     whole, part = on_device(0.0, 0.0), on_device(0.0)
     dist.all_gather_into_tensor(whole, on_device(r))
-    expect(whole, [0.0, 1.0])
+    assert_equal(whole, [0.0, 1.0])
     dist.reduce_scatter_tensor(part, on_device(r, r + 3), op=dist.ReduceOp.AVG)
-    expect(part, [0.5 + 3 * rank])
+    assert_equal(part, [0.5 + 3 * rank])
     dist.all_to_all_single(whole, on_device(r, r + 10))
-    expect(whole, [10.0 * rank, 10.0 * rank + 1])
+    assert_equal(whole, [10.0 * rank, 10.0 * rank + 1])
     grid = torch.zeros(2, 3, device="diopi")
     dist.all_reduce(grid.T.fill_(r + 1))
-    expect(grid, [[3.0] * 3] * 2)
+    assert_equal(grid, [[3.0] * 3] * 2)
 
 
 @trial
@@ -112,46 +125,46 @@ def coalesced_collectives(rank: int) -> None:
         for part in parts:
             dist.all_reduce(part)
     manager.wait()
-    expect(parts, [1.0], [2.0])
+    assert_equal(parts, [1.0], [2.0])
     with dist._coalescing_manager():
         for whole, part in zip(wholes, parts, strict=True):
             dist.all_gather_into_tensor(whole, part + rank)
-    expect(wholes, [1.0, 2.0], [2.0, 3.0])
+    assert_equal(wholes, [1.0, 2.0], [2.0, 3.0])
     with dist._coalescing_manager():
         for whole, part in zip(wholes, parts, strict=True):
             dist.reduce_scatter_tensor(part, whole)
-    expect(parts, [2.0 + 2 * rank], [4.0 + 2 * rank])
+    assert_equal(parts, [2.0 + 2 * rank], [4.0 + 2 * rank])
 
 
 @trial
-def from_one_to_another(rank: int) -> None:
+def send_and_receive(rank: int) -> None:
     """Check sending and receiving between the two ranks."""
     received, sent = on_device(0.0), on_device(float(rank))
     calls = [dist.P2POp(dist.irecv, received, 1 - rank), dist.P2POp(dist.isend, sent, 1 - rank)]
     for work in dist.batch_isend_irecv(calls):
         work.wait()
-    expect(received, [1.0 - rank])
+    assert_equal(received, [1.0 - rank])
 
 
 @trial
-def from_any(rank: int) -> None:
+def receive_from_any_rank(rank: int) -> None:
     """Check receiving from any rank."""
     received = on_device(0.0)
     if rank == 0:
         dist.send(on_device(7.0), 1)
     else:
         assert dist.recv(received) == 0
-        expect(received, [7.0])
+        assert_equal(received, [7.0])
 
 
 @trial
-def without_waiting(rank: int) -> None:
+def asynchronous_collectives(rank: int) -> None:
     """Check asynchronous operations whose results are read later."""
     tensors = [torch.full((1000,), float(rank + k), device="diopi") for k in range(5)]
     works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
     for k, work in enumerate(works):
         (result,) = work.get_future().wait()
-        expect([result, tensors[k]], *[[1.0 + 2 * k] * 1000] * 2)
+        assert_equal([result, tensors[k]], *[[1.0 + 2 * k] * 1000] * 2)
         work.wait()
         assert work.is_completed()
     sums = [functional.all_reduce(on_device(float(rank)), "sum", dist.group.WORLD) for _ in range(3)]
@@ -167,25 +180,29 @@ def element_types(rank: int) -> None:
         x = on_device(rank, 1, dtype=dtype)
         dist.all_reduce(x, op=dist.ReduceOp.MAX)
         assert x.dtype is dtype
-        expect(x, [1, 1])
-    refused("dicl: gloo has no allreduce of torch.int16", lambda: dist.all_reduce(on_device(1, dtype=torch.int16)))
+        assert_equal(x, [1, 1])
+    assert_rejected(
+        "dicl: gloo has no allreduce of torch.int16", lambda: dist.all_reduce(on_device(1, dtype=torch.int16))
+    )
     parts = [on_device(1j, dtype=torch.complex64)] * 2
-    refused("dicl: gloo has no gather of torch.complex64", lambda: dist.gather(parts[0], None if rank else parts))
+    assert_rejected(
+        "dicl: gloo has no gather of torch.complex64", lambda: dist.gather(parts[0], None if rank else parts)
+    )
 
 
-def refused(reason: str, call: Callable[[], Any]) -> None:
-    """Assert that a call raises a RuntimeError with this message."""
+def assert_rejected(reason: str, call: Callable[[], Any]) -> None:
+    """Assert that a call raises a RuntimeError whose message contains `reason`."""
     try:
         call()
     except RuntimeError as error:
         assert reason in str(error), error
     else:
-        raise AssertionError(f"nothing was refused, expected: {reason}")
+        raise AssertionError(f"the call was accepted, expected: {reason}")
 
 
 @trial
 def objects_groups_and_the_cpu(rank: int) -> None:
-    """Check Python objects, groups of ranks and tensors of the CPU."""
+    """Check that the backend also gathers Python objects, serves groups of ranks, and reduces tensors of the CPU."""
     group = dist.new_group([0, 1])
     found: list[Any] = [None, None]
     dist.all_gather_object(found, {"rank": rank}, group=group)
@@ -197,21 +214,21 @@ def objects_groups_and_the_cpu(rank: int) -> None:
     dist.barrier(group)
 
 
-def network() -> nn.Module:
+def make_network() -> nn.Module:
     """Return a small transformer with fixed weights."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     return nn.Sequential(nn.Embedding(10, 8), layer, nn.Flatten(), nn.Linear(40, 4))
 
 
-def batch(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the tokens and classes of a rank."""
-    numbers = torch.Generator().manual_seed(rank)
-    return torch.randint(10, (6, 5), generator=numbers), torch.randint(4, (6,), generator=numbers)
+def make_batch(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the training batch of a rank: 6 rows of 5 tokens, and the class of each row."""
+    generator = torch.Generator().manual_seed(rank)
+    return torch.randint(10, (6, 5), generator=generator), torch.randint(4, (6,), generator=generator)
 
 
-def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> list[torch.Tensor]:
-    """Make two training steps, and return for each step the mean loss over these batches."""
+def train(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> list[torch.Tensor]:
+    """Train a model for two steps on these batches, and return the mean loss over the batches before each step."""
     optimizer, losses = torch.optim.AdamW(model.parameters(), 0.01, eps=1e-3), []
     for _ in range(2):
         optimizer.zero_grad()
@@ -223,72 +240,84 @@ def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> li
     return losses
 
 
-def agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> None:
-    """Assert that the mean losses of both processes and the parameters are about as accurate as those of the CPU."""
-    exact, cpu = network().double(), network()
-    wanted = [*trained(exact, batch(0), batch(1)), *exact.state_dict().values()]
-    cpu_values = [*trained(cpu, batch(0), batch(1)), *cpu.state_dict().values()]
+def assert_training_agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> None:
+    """Assert that distributed training is about as accurate as training on the CPU, and ran without CPU fallbacks.
+
+    Args:
+        losses: the loss of each step on this rank; their means over both ranks are compared.
+        parameters: the parameters after training.
+    """
+    exact, cpu = make_network().double(), make_network()
+    wanted = [*train(exact, make_batch(0), make_batch(1)), *exact.state_dict().values()]
+    cpu_values = [*train(cpu, make_batch(0), make_batch(1)), *cpu.state_dict().values()]
     for loss in losses:
         dist.all_reduce(loss, op=dist.ReduceOp.AVG)
     for true, near, found in zip(wanted, cpu_values, [*losses, *parameters.values()], strict=True):
         ulp = torch.finfo(torch.float32).eps * true.abs().max()
         error = (found.cpu().double() - true).abs().max()
-        assert error <= FACTOR * max((near - true).abs().max(), ulp), (error, true.shape)
+        assert error <= MAX_ERROR_FACTOR * max((near - true).abs().max(), ulp), (error, true.shape)
     assert diopi_torch.fallbacks() == {}, diopi_torch.fallbacks()
 
 
 @trial
-def data_in_parallel(rank: int) -> None:
+def data_parallel_training(rank: int) -> None:
     """Check that data-parallel training agrees with training on one rank."""
-    own_batch = tuple(tensor.to("diopi") for tensor in batch(rank))
+    own_batch = tuple(tensor.to("diopi") for tensor in make_batch(rank))
     for view in (False, True):
-        model = network().to("diopi")
+        model = make_network().to("diopi")
         parallel = DistributedDataParallel(model, gradient_as_bucket_view=view, bucket_cap_mb=0.001)
-        agrees(trained(parallel, own_batch), model.state_dict())
+        assert_training_agrees(train(parallel, own_batch), model.state_dict())
 
 
 @trial
-def parameters_in_shards(rank: int) -> None:
+def sharded_training(rank: int) -> None:
     """Check that training with sharded parameters agrees with training on one rank."""
-    own_batch = tuple(tensor.to("diopi") for tensor in batch(rank))
-    model, mesh = network().to("diopi"), init_device_mesh("diopi", (2,))
+    own_batch = tuple(tensor.to("diopi") for tensor in make_batch(rank))
+    model, mesh = make_network().to("diopi"), init_device_mesh("diopi", (2,))
     for layer in (model[0], model[1], model[3], model):
         fully_shard(layer, mesh=mesh)
-    losses = trained(model, own_batch)
-    agrees(losses, {name: shard.full_tensor() for name, shard in model.state_dict().items()})
+    losses = train(model, own_batch)
+    assert_training_agrees(losses, {name: shard.full_tensor() for name, shard in model.state_dict().items()})
 
 
 @trial
 def a_rank_that_dies(rank: int) -> None:
-    """Check that the other rank reports an error if a rank dies."""
+    """End rank 1 and check that rank 0 reports an error instead of waiting."""
     if rank == 1:
         os._exit(3)
     work = dist.all_reduce(on_device(1.0), async_op=True)
-    refused("a remote worker", work.wait)
+    assert_rejected("a remote worker", work.wait)
 
 
-ON_MEMORY_APART = (
-    *("every_collective", "collectives_into_one_tensor", "coalesced_collectives", "from_one_to_another", "from_any"),
-    *("without_waiting", "data_in_parallel", "parameters_in_shards"),
+# Trials that run again on a device whose memory the host can't address
+TRIALS_WITH_REMOTE_MEMORY = (
+    *(
+        "every_collective",
+        "collectives_into_one_tensor",
+        "coalesced_collectives",
+        "send_and_receive",
+        "receive_from_any_rank",
+    ),
+    *("asynchronous_collectives", "data_parallel_training", "sharded_training"),
 )
 
 
 def main(rank: int, store: str) -> None:
-    """Run all checks of this rank and print their results."""
+    """Run all trials as this rank and print their results."""
     diopi_torch.use_vendor("torch_cpu")
     dist.init_process_group("dicl", init_method=f"file://{store}", rank=rank, world_size=2, timeout=TIMEOUT)
     last = "a_rank_that_dies"
     for name in [name for name in TRIALS if name != last]:
         report(name, rank)
     use_remote_memory()
-    for name in ON_MEMORY_APART:
-        report(name, rank, " apart")
+    for name in TRIALS_WITH_REMOTE_MEMORY:
+        report(name, rank, " with remote memory")
     report(last, rank)
     os._exit(0)  # the group can't be ended, as the other process is gone
 
 
 def report(name: str, rank: int, suffix: str = "") -> None:
-    """Run a trial and print its result."""
+    """Run a trial and print its result as a line of JSON, under its name with the suffix."""
     failure = None
     try:
         TRIALS[name](rank)

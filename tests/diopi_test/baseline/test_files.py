@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from baselines import petabyte
+from baselines import create_huge_file
 
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file, read_verified_file, write_atomically
@@ -32,7 +32,7 @@ OTHER_KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "socket": (listening, "is a socket, expected a regular file"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "is a character device, expected a regular file"),
     "endless": (lambda path: path.symlink_to("/proc/self/maps"), r"it has \d+ bytes or more, expected at most 1000"),
-    "petabyte": (petabyte, r"is too large: it has \d{10,} bytes or more, expected at most 1000"),
+    "create_huge_file": (create_huge_file, r"is too large: it has \d{10,} bytes or more, expected at most 1000"),
     "loop": (lambda path: path.symlink_to(path), "can't be read: Too many levels"),
     "one byte too many": (
         lambda path: path.write_bytes(b"x" * 1001),

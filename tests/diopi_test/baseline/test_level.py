@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from baselines import make_level, petabyte
+from baselines import create_huge_file, make_level
 
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import manifest
@@ -208,7 +208,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "folder": (put(Path.mkdir), FILE + "is a folder, expected a regular file"),
     "FIFO": (put(os.mkfifo), FILE + "is a FIFO, expected a regular file"),
     "device": (put(lambda path: path.symlink_to("/dev/zero")), FILE + "is a character device"),
-    "sparse": (put(petabyte), FILE + r"is too large: it has \d+ bytes or more, expected at most \d+"),
+    "sparse": (put(create_huge_file), FILE + r"is too large: it has \d+ bytes or more, expected at most \d+"),
     # files that match the manifest
     "huge dataset": (
         of_kind(lambda file: file.create_dataset("data", (2**50,), "u1", chunks=(2**20,))),
@@ -321,7 +321,7 @@ INDEXES = {
     "another type": RECORD.replace('"dtype": "float32", "arg', '"dtype": "f4", "arg'),
     "far away": RECORD.replace('"offset": 0', '"offset": 1000000000'),
     "before": RECORD.replace('"offset": 0', '"offset": -8'),
-    "a petabyte": RECORD.replace("[2]", "[1125899906842624]"),
+    "a create_huge_file": RECORD.replace("[2]", "[1125899906842624]"),
     "negative": RECORD.replace("[2]", "[-1]"),
     "sizes that do not fit": RECORD.replace("[2]", f"[0, {10**30}]"),
     "no sizes": RECORD.replace("[2]", "2"),

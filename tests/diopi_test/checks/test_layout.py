@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import Corruption, FaultyVendor, input_written
+from faulty import Corruption, FaultyVendor, flip_bit_of_input
 from trials import baseline_case, failed_checks, outcome_of
 
 from diopi_proto.types import Error
@@ -54,6 +54,8 @@ def test_another_layout_may_be_unimplemented_but_not_fail(code: Error, failed: l
 
 
 def test_a_changed_input_fails_the_check_of_inputs() -> None:
-    outcome = run_corrupted(lambda arguments: None if is_contiguous(arguments["input"]) else input_written(arguments))
+    outcome = run_corrupted(
+        lambda arguments: None if is_contiguous(arguments["input"]) else flip_bit_of_input(arguments)
+    )
     assert failed_checks(outcome) == ["inputs"]
     assert "inputs: in a call with inputs in another layout, " in outcome.message

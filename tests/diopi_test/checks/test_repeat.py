@@ -5,13 +5,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import Corruption, FaultyVendor, byte_after, element_off_by_ulps, gap_written, input_written
+from faulty import (
+    Corruption,
+    FaultyVendor,
+    flip_bit_after_storage,
+    flip_bit_in_gap,
+    flip_bit_of_input,
+    move_last_element_up,
+)
 from trials import baseline_case, failed_checks, outcome_of
 
 from diopi_proto.types import Error
 from diopi_test.execution.verdict import Verdict
 
-off_by_an_ulp = element_off_by_ulps(1)
+off_by_an_ulp = move_last_element_up(1)
 
 
 class Calls:
@@ -64,7 +71,7 @@ def test_an_error_in_the_second_call_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("corrupt", "check"), [(byte_after, "guards"), (input_written, "inputs"), (gap_written, "gaps")]
+    ("corrupt", "check"), [(flip_bit_after_storage, "guards"), (flip_bit_of_input, "inputs"), (flip_bit_in_gap, "gaps")]
 )
 def test_a_write_to_memory_in_the_second_call_fails_the_check_for_it(corrupt: Corruption, check: str) -> None:
     outcome = run_corrupted(Calls(corrupt, lambda number: number > 1))
@@ -104,7 +111,7 @@ def _equal_neighbours_swapped(arguments: dict[str, Any]) -> None:
 
 
 def test_a_failed_call_is_not_repeated() -> None:
-    calls = Calls(element_off_by_ulps(100), lambda number: True)
+    calls = Calls(move_last_element_up(100), lambda number: True)
     outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["values"]
     assert "repeat" not in [finding.check for finding in outcome.check_results]

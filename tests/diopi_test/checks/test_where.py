@@ -125,10 +125,10 @@ def test_different_bits_in_the_second_call_are_located() -> None:
 
 
 def test_changed_inputs_and_unwritten_results_are_located() -> None:
-    written = outcome_of(FaultyVendor("faulty", faulty.input_written), "diopiSqrt", "float32-matrix")
+    written = outcome_of(FaultyVendor("faulty", faulty.flip_bit_of_input), "diopiSqrt", "float32-matrix")
     (place,) = failed(written)["inputs"].differences
     assert (place.tensor, place.problem, place.index, place.inputs) == ("input", "changed", (0, 0), {})
-    left = outcome_of(FaultyVendor("faulty", faulty.unwritten_tail), "diopiSqrt", "float32-matrix")
+    left = outcome_of(FaultyVendor("faulty", faulty.restore_last_element), "diopiSqrt", "float32-matrix")
     (place,) = failed(left)["written"].differences
     assert (place.problem, place.index, place.actual) == ("were not written", (6, 4), "nan")
 

@@ -198,7 +198,7 @@ def test_a_correct_vendor_passes_converted_cases(function: str, dtype: str, name
 def test_a_vendor_that_ignores_layouts_fails() -> None:
     case, vendor = (
         first_converted("diopiConvolution2d", "float32", "nhwc"),
-        faulty.FaultyVendor("blind", faulty.row_by_row),
+        faulty.FaultyVendor("blind", faulty.write_in_row_major_order),
     )
     assert outcome_of(vendor, baseline_case(case.function, case.label)).verdict is Verdict.passed
     assert failed_checks(outcome_of(vendor, case)) == ["values"]
@@ -206,6 +206,6 @@ def test_a_vendor_that_ignores_layouts_fails() -> None:
 
 def test_a_vendor_that_supports_only_int64_indices_fails() -> None:
     case = first_converted("diopiArgmax", "float32", "int32_indices")
-    vendor = faulty.FaultyVendor("eight bytes", faulty.in_eight_bytes)
+    vendor = faulty.FaultyVendor("eight bytes", faulty.write_as_int64)
     assert outcome_of(vendor, baseline_case(case.function, case.label)).verdict is Verdict.passed
     assert failed_checks(outcome_of(vendor, case))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from baselines import make_level
 from click.testing import CliRunner
-from clusters import HELPERS, LocalCluster, local_cluster, until
+from clusters import HELPERS, LocalCluster, local_cluster, wait_until
 from reports import read_report
 
 pytest.importorskip("distributed", reason="pip install 'diopi[dask]'")
@@ -212,7 +212,7 @@ def test_a_run_that_is_interrupted_ends_on_the_workers(cluster: LocalCluster, da
         executor.describe()
         cases = due_cases(data)
         executor.run([cases[:1], cases[1:]], interrupt)
-    until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
+    wait_until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
 
 
 def test_a_killed_worker_loses_no_verdict(cluster: LocalCluster, data: Path, marks: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_killed_worker_loses_no_verdict(cluster: LocalCluster, data: Path, mar
         def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
             super().__call__(case, outcome, seconds)
             if len(self) == 1:
-                until(lambda: len(list(marks.iterdir())) >= 2)
+                wait_until(lambda: len(list(marks.iterdir())) >= 2)
                 os.kill(victim.pid, signal.SIGKILL)
 
     reports = Killing()
@@ -235,7 +235,7 @@ def test_a_killed_worker_loses_no_verdict(cluster: LocalCluster, data: Path, mar
         executor.run(one_by_one(scheduled), reports)
     assert victim.wait() == -signal.SIGKILL
     assert reports.verdicts == {item.case.id: Verdict.passed for item in scheduled}
-    until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
+    wait_until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
     assert executor.notes == []
 
 

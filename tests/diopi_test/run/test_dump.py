@@ -83,7 +83,7 @@ def test_results_of_every_kind_are_dumped(tmp_path: Path, function: str, label: 
 
 def test_a_changed_input_is_dumped(tmp_path: Path) -> None:
     case = baseline_case("diopiSqrt", "float32-matrix")
-    arrays, _ = load(dump(case, calls(case, faulty.input_written), tmp_path))
+    arrays, _ = load(dump(case, calls(case, faulty.flip_bit_of_input), tmp_path))
     assert (arrays["changed.first.input"] != arrays["input.input"]).sum() == 1
 
 

@@ -66,15 +66,15 @@ def test_correct_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
 @pytest.mark.parametrize(
     ("corrupt", "check", "label"),
     [
-        (faulty.element_off_by_ulps(16), "values", "float32-matrix"),
-        (faulty.element_off_by_ulps(1), "values", "float32-exact"),
-        (faulty.unwritten_tail, "written", "float32-matrix"),
-        (faulty.unwritten_tail, "written", "bool-matrix"),
-        (faulty.input_written, "inputs", "float32-matrix"),
-        (faulty.byte_after, "guards", "float32-matrix"),
-        (faulty.byte_after, "guards", "float32-empty"),
-        (faulty.byte_before, "guards", "int8-scalar"),
-        (faulty.gap_written, "gaps", "float32-strided"),
+        (faulty.move_last_element_up(16), "values", "float32-matrix"),
+        (faulty.move_last_element_up(1), "values", "float32-exact"),
+        (faulty.restore_last_element, "written", "float32-matrix"),
+        (faulty.restore_last_element, "written", "bool-matrix"),
+        (faulty.flip_bit_of_input, "inputs", "float32-matrix"),
+        (faulty.flip_bit_after_storage, "guards", "float32-matrix"),
+        (faulty.flip_bit_after_storage, "guards", "float32-empty"),
+        (faulty.flip_bit_before_storage, "guards", "int8-scalar"),
+        (faulty.flip_bit_in_gap, "gaps", "float32-strided"),
     ],
 )
 def test_each_fault_is_detected_by_its_check(
@@ -90,7 +90,7 @@ def test_each_fault_is_detected_by_its_check(
 
 
 def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(corrupted(faulty.element_off_by_ulps(4)), "diopiSqrt", "float32-matrix")
+    outcome = run_vendor_case(corrupted(faulty.move_last_element_up(4)), "diopiSqrt", "float32-matrix")
     assert outcome.verdict is Verdict.passed
     assert max(finding.ratio or 0 for finding in outcome.check_results) > 0.1
 
@@ -98,9 +98,9 @@ def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., O
 @pytest.mark.parametrize(
     ("corrupt", "verdict"),
     [
-        (faulty.fails, Verdict.failed),
-        (faulty.declines, Verdict.not_implemented),
-        (faulty.refuses_dtype, Verdict.unsupported),
+        (faulty.return_error, Verdict.failed),
+        (faulty.return_no_implement, Verdict.not_implemented),
+        (faulty.return_dtype_not_supported, Verdict.unsupported),
     ],
 )
 def test_error_codes_determine_the_verdict(

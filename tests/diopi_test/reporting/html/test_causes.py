@@ -144,7 +144,7 @@ def test_a_waived_case_belongs_to_no_cause() -> None:
     assert "Cases: 1 diopiMul[float32-row]" in text_of(static_part(report))
 
 
-@pytest.mark.skipif(bool(browsers.missing()), reason=browsers.missing() or "a browser is there")
+@pytest.mark.skipif(bool(browsers.missing_requirement()), reason=browsers.missing_requirement() or "a browser is there")
 def test_the_causes_can_be_expanded_and_open_their_cases(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(html.render_report(mixed_report(), docs=DOCS), "utf-8")

@@ -28,7 +28,7 @@ def series(tmp_path: Path) -> list[Series]:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    if reason := browsers.missing():
+    if reason := browsers.missing_requirement():
         pytest.skip(reason)
     with browsers.browser() as found:
         yield found

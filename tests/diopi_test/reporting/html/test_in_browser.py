@@ -14,7 +14,9 @@ from shown_reports import HOSTILE, shown_report, troubled_report
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import compare
 
-pytestmark = pytest.mark.skipif(bool(browsers.missing()), reason=browsers.missing() or "a browser is there")
+pytestmark = pytest.mark.skipif(
+    bool(browsers.missing_requirement()), reason=browsers.missing_requirement() or "a browser is there"
+)
 
 
 @pytest.fixture(scope="module")

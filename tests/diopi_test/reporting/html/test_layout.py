@@ -16,7 +16,9 @@ from shown_reports import crash_report
 
 from diopi_test.reporting import html
 
-pytestmark = pytest.mark.skipif(bool(browsers.missing()), reason=browsers.missing() or "a browser is there")
+pytestmark = pytest.mark.skipif(
+    bool(browsers.missing_requirement()), reason=browsers.missing_requirement() or "a browser is there"
+)
 
 DESKTOP, PHONE = (1200, 900), (390, 844)
 
