@@ -1,8 +1,10 @@
 """Probes of accumulation in sums and dot products: width and rounding of partial sums, order, exactness of products.
 
-The module `trees` finds the order. To find width and rounding, a small term is added beside a large one that cancels,
-following M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
-Science 7:e330, 2021.
+A probe calls an operator of a vendor with chosen numbers and derives a property of its arithmetic from the results. The
+*width* of a partial sum is the number of its significant bits. To find width and rounding, the terms of a sum are a
+large number, a small number and the negative of the large one: the result shows how much of the small number survived.
+This follows M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
+Science 7:e330, 2021. The module `trees` finds the order of the additions.
 """
 
 from __future__ import annotations
@@ -28,22 +30,32 @@ TERMS = 128
 """Number of terms of every sum: twice what a processor with 16 lanes and four registers adds at a time."""
 
 ROWS = 64
-"""Number of sums that a call computes if it computes several."""
+"""Number of sums that one call computes, for operators that compute several sums in a call."""
 
 MOST_BITS = 128
-"""The largest width of partial sums that is tried; it exceeds double double."""
+"""The largest width of partial sums that is tried; it exceeds the 107 bits of a pair of float64 numbers."""
 
 WIDTHS = {8: "bfloat16", 11: "float16", 24: "float32", 53: "float64", 64: "extended"}
+"""The formats by their number of significant bits."""
 
 Floats = NDArray[np.float64]
 RowSum = Callable[[ProbedOperator, Array], Array]
-"""A function that returns the sum of each row of an array, computed by an operator. A row has `TERMS` terms."""
+"""A function that lets an operator compute the sum of each row of an array; a row has `TERMS` terms.
+
+The array has the shape (number of sums, `TERMS`), and the result has the shape (number of sums,).
+"""
 
 
 @final
 @dataclass(frozen=True)
 class Sums:
-    """Computes sums of `TERMS` terms of a type with an operator."""
+    """Computes sums of `TERMS` terms with an operator of a vendor.
+
+    Attributes:
+        operator: the operator.
+        row_sum: how the operator is called to sum rows.
+        dtype: the element type of the terms.
+    """
 
     operator: ProbedOperator
     row_sum: RowSum
@@ -55,7 +67,7 @@ class Sums:
         return FORMATS[self.dtype]
 
     def __call__(self, rows: Sequence[Floats]) -> Floats:
-        """Return the sum of each row's terms as float64."""
+        """Return the sum of each row as float64; a row has `TERMS` terms, which `dtype` represents exactly."""
         terms = np.stack(rows).astype(to_numpy(self.dtype))
         return self.row_sum(self.operator, terms).astype(np.float64)
 
@@ -90,18 +102,28 @@ def sum_by_matrix_products(operator: ProbedOperator, rows: Array) -> Array:
 
 
 def _in_blocks(rows: Array, sums: Callable[[Array], Array]) -> Array:
-    """Return the sums of any number of rows, computed for `ROWS` rows at a time; zeros fill the last block."""
+    """Return the sums of any number of rows by calling `sums` for `ROWS` rows at a time; zeros fill the last block."""
     filled = np.zeros((-(-len(rows) // ROWS) * ROWS, TERMS), rows.dtype)
     filled[: len(rows)] = rows
     return np.concatenate([sums(filled[start : start + ROWS]) for start in range(0, len(filled), ROWS)])[: len(rows)]
 
 
 def _dtype(array: Array) -> Dtype:
+    """Return the element type of an array."""
     return from_numpy(array.dtype)
 
 
 def measure_sums(operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum) -> Observations:
-    """Observe width, rounding and order of an operator's sums."""
+    """Observe width, rounding and order of an operator's sums.
+
+    Args:
+        operator: the operator.
+        dtype: the element type of the terms.
+        row_sum: how the operator is called to sum rows.
+
+    Returns:
+        The observations in words, under the names `partial sums`, `rounded` and `order`.
+    """
     sums = Sums(operator, row_sum, dtype)
     top = find_top(sums)
     if top is None:
@@ -114,24 +136,30 @@ def measure_sums(operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum) -> 
 
 
 TOPS = (126, 14)
-"""Exponents of the large terms to try: float32 can represent sums of the first, float16 sums of the second."""
+"""Exponents of the large term, in the order in which they are tried.
+
+With 126, sums of two large terms are finite in float32, and with 14 in float16.
+"""
 
 
 def find_top(sums: Sums) -> int | None:
-    """Return the largest of `TOPS` whose terms can be added; None if even the simplest sums are wrong."""
+    """Return the first exponent of `TOPS` with which sums of three terms are correct; None if there is none."""
     for top in TOPS:
         half = np.ldexp(1.0, top - 1)
-        if top < sums.form.max_exponent and (sums(_placed(2 * half, half, -2 * half)) == half).all():
+        if top < sums.form.max_exponent and (sums(_rows_with(2 * half, half, -2 * half)) == half).all():
             return top
     return None
 
 
 PLACES = ((0, 1, 2), (0, TERMS // 2, TERMS - 1))
-"""The positions of the three nonzero terms: side by side, and far apart."""
+"""The positions of the three nonzero terms in a row: side by side, and far apart."""
 
 
-def _placed(*terms: float) -> list[Floats]:
-    """Return rows with three terms in every order and zeros elsewhere; for any two terms, some row adds them first."""
+def _rows_with(*terms: float) -> list[Floats]:
+    """Return rows that contain three terms, in every order and at all `PLACES`, and zeros elsewhere.
+
+    For any two of the terms, some row adds these two first, in whatever order the operator adds.
+    """
     rows = []
     for places in PLACES:
         for order in permutations(terms):
@@ -156,24 +184,37 @@ def width(sums: Sums, top: int) -> int | None:
     """
     for k in range(1, min(top - sums.form.min_exponent, MOST_BITS) + 1):
         small = np.ldexp(1.0, top - k)
-        if (sums(_placed(2.0**top, small, -(2.0**top))) != small).any():
+        if (sums(_rows_with(2.0**top, small, -(2.0**top))) != small).any():
             return k
     return None
 
 
 def _rounding(sums: Sums, top: int, bits: int) -> str:
-    """Return how partial sums are rounded, from whether three quarters of the last place are rounded up."""
-    remainders = sums(_placed(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
+    """Return in words how partial sums are rounded: a term of 3/4 of the last place is rounded up or lost.
+
+    Args:
+        sums: the sums of an operator.
+        top: the exponent of the largest term.
+        bits: the width of partial sums.
+    """
+    remainders = sums(_rows_with(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
     return "to nearest" if (remainders > 0).all() else "towards zero"
 
 
 def _order(sums: Sums, top: int, bits: int) -> str:
-    """Return the order in words, or the reason why the sums do not show it."""
-    unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))  # all terms together are lost beside 2^top
+    """Return the order of the additions in words, or the reason why the sums do not show it.
+
+    Args:
+        sums: the sums of an operator.
+        top: the exponent of the largest term.
+        bits: the width of partial sums.
+    """
+    unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))  # the sum of all small terms is lost beside 2^top
     if sums([np.full(TERMS, unit)])[0] != TERMS * unit:
         return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
 
     def sizes(first: int, later: Sequence[int]) -> list[int]:
+        """Return the sizes of subtrees as `trees.Sizes` describes them."""
         rows = np.full((len(later), TERMS), unit)
         rows[:, first] = 2.0**top
         rows[np.arange(len(later)), list(later)] = -(2.0**top)
@@ -194,7 +235,17 @@ def _order(sums: Sums, top: int, bits: int) -> str:
 def measure_products(
     operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum, shape: tuple[int, int]
 ) -> Observations:
-    """Observe dot products of `shape` results: as `measure_sums`, and the precision of factors and products."""
+    """Observe the precision of the factors and products of dot products, and everything that `measure_sums` observes.
+
+    Args:
+        operator: an operator that multiplies matrices.
+        dtype: the element type of the factors.
+        row_sum: how the operator is called to sum rows.
+        shape: the shape of the result with which factors and products are observed.
+
+    Returns:
+        The observations in words; those of this function have the names `factors` and `products`.
+    """
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
     return {"factors": factors, "products": products, **measure_sums(operator, dtype, row_sum=row_sum)}
 
@@ -202,7 +253,17 @@ def measure_products(
 def _product(
     operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
 ) -> float:
-    """Return the sum of the products of some pairs of numbers, by place; every element of a result has this sum."""
+    """Let the operator compute one dot product, and return it.
+
+    Args:
+        operator: an operator that multiplies matrices.
+        dtype: the element type of the factors.
+        shape: the shape of the result, each element of which is this dot product.
+        pairs: the pairs of factors by their position in the dot product; all other factors are 0.
+
+    Returns:
+        The sum of the products of the pairs.
+    """
     rows, columns = np.zeros((shape[0], TERMS)), np.zeros((TERMS, shape[1]))
     for place, pair in pairs.items():
         rows[:, place], columns[place, :] = pair
@@ -211,7 +272,7 @@ def _product(
 
 
 def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Return, in words, how many bits of a factor 1 + 2^−k a multiplication by 1 preserves."""
+    """Return in words whether a multiplication of 1 + 2^−k by 1 preserves all bits of this factor."""
     for bits in range(2, FORMATS[dtype].precision + 1):
         factor = 1 + 2.0 ** (1 - bits)
         if _product(operator, dtype, shape, {0: (factor, 1.0)}) != factor:
@@ -220,9 +281,10 @@ def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> 
 
 
 def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Return whether products are rounded before they are added.
+    """Return in words whether products are rounded before they are added.
 
-    The rounded product x · x is subtracted from the product x · x. If the latter is exact, a remainder is left.
+    The dot product x · x + (−r) · 1 is computed, where r is x² rounded to the element type. The result is not zero if
+    the operator does not round x².
     """
     step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
     square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)
@@ -234,7 +296,8 @@ def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) ->
     return "exact until they are added" if step * step in rests else "rounded before they are added"
 
 
-def _sums(subject: str, row_sum: RowSum) -> Probe:
+def _sum_probe(subject: str, row_sum: RowSum) -> Probe:
+    """Return the probe of the sums of diopiSum; `subject` states in words what is summed."""
     return Probe(
         function="diopiSum",
         measure=partial(measure_sums, row_sum=row_sum),
@@ -243,7 +306,8 @@ def _sums(subject: str, row_sum: RowSum) -> Probe:
     )
 
 
-def _dots(subject: str, row_sum: RowSum, shape: tuple[int, int]) -> Probe:
+def _dot_product_probe(subject: str, row_sum: RowSum, shape: tuple[int, int]) -> Probe:
+    """Return the probe of the dot products of diopiMm with results of this shape; `subject` names them in words."""
     return Probe(
         function="diopiMm",
         measure=partial(measure_products, row_sum=row_sum, shape=shape),
@@ -253,12 +317,12 @@ def _dots(subject: str, row_sum: RowSum, shape: tuple[int, int]) -> Probe:
 
 
 SUMS = (
-    _sums("of a vector", sum_vectors),
-    _sums("of rows", sum_matrix_rows),
-    _sums("of columns", sum_matrix_columns),
+    _sum_probe("of a vector", sum_vectors),
+    _sum_probe("of rows", sum_matrix_rows),
+    _sum_probe("of columns", sum_matrix_columns),
 )
 
 DOT_PRODUCTS = (
-    _dots("of a row and a column", sum_by_dot_products, (1, 1)),
-    _dots("of matrices", sum_by_matrix_products, (ROWS, ROWS)),
+    _dot_product_probe("of a row and a column", sum_by_dot_products, (1, 1)),
+    _dot_product_probe("of matrices", sum_by_matrix_products, (ROWS, ROWS)),
 )

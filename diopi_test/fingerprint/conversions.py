@@ -1,4 +1,8 @@
-"""Probes of conversions between element types: rounding, numbers out of range, subnormal numbers, NaN."""
+"""Probes of conversions between element types by diopiCastDtype.
+
+A probe converts chosen numbers and states in words how they are rounded, and what becomes of numbers out of range, of
+subnormal numbers and of NaN. In this module, a *unit* is the distance between neighboring numbers of the target type.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +30,34 @@ ROUNDINGS: dict[str, Callable[[Floats], Floats]] = {
     "down": np.floor,
     "up": np.ceil,
 }
+"""The roundings to integers that the probes recognize, by name."""
 
 QUARTERS = np.array([0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 1.75, 2.0])
+"""Quarters of a unit, which are rounded differently by all `ROUNDINGS`."""
 
 LENGTH = 64
-"""Number of elements that one call converts. Few numbers are repeated, so that they fill the vectors of a processor."""
+"""Number of elements that one call converts. The numbers are repeated to fill the vector registers of a processor."""
 
 
-def _converted(operator: ProbedOperator, values: Any, source: Dtype, target: Dtype) -> Any:
-    """Return values, which `source` represents exactly, converted to `target`: as float64 or as Python integers."""
+def _convert(operator: ProbedOperator, values: Any, source: Dtype, target: Dtype) -> Any:
+    """Let the vendor convert values, and return the results as float64 or, for integer types, as Python integers.
+
+    Args:
+        operator: the operator that converts.
+        values: the numbers, which `source` represents exactly.
+        source: the element type of the argument.
+        target: the element type of the result.
+
+    Returns:
+        An array with the result of each value.
+    """
     numbers_of_source = np.array(values, np.float64 if is_floating(source) else np.int64).astype(to_numpy(source))
     result = operator(np.resize(numbers_of_source, LENGTH), shape=(LENGTH,), dtype=target)[: len(numbers_of_source)]
     return result.astype(np.float64 if is_floating(target) else object)
 
 
-def rounding(units: Floats, result: Floats) -> str:
-    """Return the name of the rounding that maps `units` to the integers `result`; an example if it is not known."""
+def find_rounding(units: Floats, result: Floats) -> str:
+    """Return the name of the rounding that maps numbers of units to the integers `result`; an example if unknown."""
     for name, rounded in ROUNDINGS.items():
         if np.array_equal(rounded(units), result):
             return name
@@ -50,17 +66,21 @@ def rounding(units: Floats, result: Floats) -> str:
 
 
 def _both_signs(values: Floats) -> Floats:
+    """Return the values, followed by their negatives."""
     return np.concatenate([values, -values])
 
 
-def _rounded_floats(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
-    """Return how quarters of a unit are rounded beside a large even number whose last place is one unit."""
+def _describe_rounding(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
+    """Return in words how numbers of the source are rounded to a floating-point target.
+
+    The numbers are a large even number of units plus or minus quarters of a unit.
+    """
     bits = FORMATS[target].precision
     units = _both_signs(QUARTERS)
     base = np.copysign(np.ldexp(1.0, bits - 1), units)
     unit = np.ldexp(1.0, 1 - bits) if is_floating(source) else 4.0
     values = (base + units) * unit if is_floating(source) else np.int64(4 * base) + np.int64(4 * units)
-    return rounding(units, _converted(operator, values, source, target) / unit - base)
+    return find_rounding(units, _convert(operator, values, source, target) / unit - base)
 
 
 def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
@@ -68,29 +88,34 @@ def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) ->
     form, wider = FORMATS[target], FORMATS[source]
     observations = {}
     if wider.precision >= form.precision + 2:
-        observations["rounded"] = _rounded_floats(operator, source, target)
+        observations["rounded"] = _describe_rounding(operator, source, target)
     if source is Dtype.float64 and target is not Dtype.float32:
-        observations["by way of float32"] = _twice_rounded(operator, target)
+        observations["by way of float32"] = _is_rounded_twice(operator, target)
     if wider.largest >= form.overflow:
-        observations["too large"] = _overflow(operator, source, target)
+        observations["too large"] = _describe_overflow(operator, source, target)
     if wider.subnormal <= form.subnormal:
         small = subnormals(form)
         observations["subnormal numbers"] = fate(
-            _converted(operator, small, source, target), small, flush(small, target), target
+            _convert(operator, small, source, target), small, flush(small, target), target
         )
     return observations
 
 
-def _twice_rounded(operator: ProbedOperator, target: Dtype) -> str:
-    """Return "yes" if float64 is rounded to float32 first: a number just above a middle then becomes the middle."""
+def _is_rounded_twice(operator: ProbedOperator, target: Dtype) -> str:
+    """Return "yes" if float64 is rounded to float32 before it is rounded to the target, otherwise "no".
+
+    The converted number lies just above the middle between two numbers of the target, and float32 rounds it to the
+    middle. The second rounding then goes down, whereas a single rounding goes up.
+    """
     middle = 1 + FORMATS[target].epsilon / 2
-    return "yes" if _converted(operator, [middle + 2.0**-40], Dtype.float64, target)[0] == 1 else "no"
+    return "yes" if _convert(operator, [middle + 2.0**-40], Dtype.float64, target)[0] == 1 else "no"
 
 
-def _overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
+def _describe_overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
+    """Return in words what becomes of numbers that exceed the largest number of the target."""
     form, wider = FORMATS[target], FORMATS[source]
     large = _both_signs(np.array([min(2.0 ** (form.max_exponent + 1), wider.largest), wider.largest]))
-    result = _converted(operator, large, source, target)
+    result = _convert(operator, large, source, target)
     if np.array_equal(result, np.copysign(np.inf, large)):
         return "infinite"
     return yes_or_no(
@@ -101,23 +126,28 @@ def _overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
 def measure_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from a floating-point type to one that can represent all its numbers."""
     small = subnormals(FORMATS[source])
-    result = _converted(operator, small, source, target)
+    result = _convert(operator, small, source, target)
     return {"subnormal numbers": fate(result, small, flush(small, source), source)}
 
 
 def measure_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe the conversion from integers to a floating-point type that can't represent all of them."""
-    return {"rounded": _rounded_floats(operator, source, target)}
+    return {"rounded": _describe_rounding(operator, source, target)}
 
 
 Range = tuple[int, int]
+"""The smallest and the largest number of an integer type."""
+
+# Each of the following functions is a rule for an integer that may be out of the range of a type.
 
 
-def _clipped(number: int, limits: Range) -> int:
+def _saturate(number: int, limits: Range) -> int:
+    """Return the number of the range that is nearest to an integer."""
     return min(max(number, limits[0]), limits[1])
 
 
-def _wrapped(number: int, limits: Range) -> int:
+def _wrap(number: int, limits: Range) -> int:
+    """Return the number of the range that equals an integer modulo the size of the range."""
     return (number - limits[0]) % (limits[1] - limits[0] + 1) + limits[0]
 
 
@@ -129,18 +159,18 @@ def _indefinite(number: int, limits: Range) -> int:
 _INT32, _INT64 = ((-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (32, 64))
 
 OUT_OF_RANGE: dict[str, Callable[[int, Range], int]] = {
-    "saturated": _clipped,
-    "modulo 2^bits": _wrapped,
+    "saturated": _saturate,
+    "modulo 2^bits": _wrap,
     "the smallest number": _indefinite,
     "zero": lambda number, limits: number if limits[0] <= number <= limits[1] else 0,
-    "saturated as int32, then modulo 2^bits": lambda number, limits: _wrapped(_clipped(number, _INT32), limits),
-    "saturated as int64, then modulo 2^bits": lambda number, limits: _wrapped(_clipped(number, _INT64), limits),
-    "smallest int32, then modulo 2^bits": lambda number, limits: _wrapped(_indefinite(number, _INT32), limits),
-    "smallest int64, then modulo 2^bits": lambda number, limits: _wrapped(_indefinite(number, _INT64), limits),
-    "smallest int64, then saturated": lambda number, limits: _clipped(_indefinite(number, _INT64), limits),
-    "smallest int32, then saturated": lambda number, limits: _clipped(_indefinite(number, _INT32), limits),
+    "saturated as int32, then modulo 2^bits": lambda number, limits: _wrap(_saturate(number, _INT32), limits),
+    "saturated as int64, then modulo 2^bits": lambda number, limits: _wrap(_saturate(number, _INT64), limits),
+    "smallest int32, then modulo 2^bits": lambda number, limits: _wrap(_indefinite(number, _INT32), limits),
+    "smallest int64, then modulo 2^bits": lambda number, limits: _wrap(_indefinite(number, _INT64), limits),
+    "smallest int64, then saturated": lambda number, limits: _saturate(_indefinite(number, _INT64), limits),
+    "smallest int32, then saturated": lambda number, limits: _saturate(_indefinite(number, _INT32), limits),
 }
-"""The rules for integers out of the range of a type, by name; each maps an integer and the limits of the type."""
+"""The rules that the probes recognize, by the name in the fingerprint."""
 
 
 def limits_of(dtype: Dtype) -> Range:
@@ -149,7 +179,7 @@ def limits_of(dtype: Dtype) -> Range:
     return int(info.min), int(info.max)
 
 
-def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -> str:
+def find_range_rule(numbers: Sequence[int], result: Sequence[int], limits: Range) -> str:
     """Return the name of the rule that maps `numbers` to `result`; all numbers with their results if unknown."""
     for name, rule in OUT_OF_RANGE.items():
         if [rule(number, limits) for number in numbers] == list(result):
@@ -157,8 +187,8 @@ def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -
     return ", ".join(f"{number:.6g} → {converted}" for number, converted in zip(numbers, result, strict=True))
 
 
-def _beyond(limits: Range, source: Dtype) -> list[int]:
-    """Return numbers of the source that are out of range; some exceed int32 and int64 and have nonzero low bits."""
+def _numbers_out_of_range(limits: Range, source: Dtype) -> list[int]:
+    """Return numbers of a floating-point source that are out of range, which the rules map to different results."""
     low, high = limits
     steps = [high + 1, 3 * (high + 1) // 2, 2**32 + 19795, 2**63 + 5 * 2**11, 2**66]
     candidates = [*steps, *(-step for step in steps), 2 * low]
@@ -171,13 +201,13 @@ def measure_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) 
     """Observe the conversion from a floating-point type to integers."""
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
-    observations = {"rounded": rounding(halves, _converted(operator, halves, source, target).astype(np.float64))}
-    numbers = _beyond(limits, source)
+    observations = {"rounded": find_rounding(halves, _convert(operator, halves, source, target).astype(np.float64))}
+    numbers = _numbers_out_of_range(limits, source)
     if numbers:
-        observations["too large"] = out_of_range(numbers, _converted(operator, numbers, source, target), limits)
+        observations["too large"] = find_range_rule(numbers, _convert(operator, numbers, source, target), limits)
     names = {limits[0]: "smallest", limits[1]: "largest"} if limits[0] else {limits[1]: "largest"}
     below, above, nan = (
-        names.get(number, str(number)) for number in _converted(operator, [-np.inf, np.inf, np.nan], source, target)
+        names.get(number, str(number)) for number in _convert(operator, [-np.inf, np.inf, np.nan], source, target)
     )
     return {**observations, "−∞, ∞": f"{below}, {above}", "NaN": nan}
 
@@ -191,20 +221,20 @@ def measure_between_integers(operator: ProbedOperator, source: Dtype, target: Dt
         if numbers_of_source[0] <= number <= numbers_of_source[1]
     ]
     numbers = [number for number in numbers if not limits[0] <= number <= limits[1]]
-    return {"too large": out_of_range(numbers, _converted(operator, numbers, source, target), limits)}
+    return {"too large": find_range_rule(numbers, _convert(operator, numbers, source, target), limits)}
 
 
 def measure_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Observe which numbers of a floating-point type are true; all numbers except zero should be."""
     numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
-    result = _converted(operator, numbers, source, target).astype(bool)
+    result = _convert(operator, numbers, source, target).astype(bool)
     mismatches = [
         f"{number:g}" for number, converted in zip(numbers, result, strict=True) if converted != (number != 0)
     ]
     return {"true": f"all but zero, wrong for {', '.join(mismatches)}" if mismatches else "all but zero"}
 
 
-def _holds(target: Dtype, source: Dtype) -> bool:
+def _can_represent(target: Dtype, source: Dtype) -> bool:
     """Return whether `target` can represent every number of `source`."""
     if is_floating(source) and is_floating(target):
         source_format, target_format = format_of(source), format_of(target)
@@ -220,33 +250,34 @@ def _holds(target: Dtype, source: Dtype) -> bool:
     return limits[0] <= low and high <= limits[1]
 
 
-def _pairs(sources: Sequence[Dtype], targets: Sequence[Dtype], holds: bool) -> list[tuple[Dtype, ...]]:
-    """Return the pairs of different types whose target can represent all numbers of the source, or can't (`holds`)."""
+def _pairs(sources: Sequence[Dtype], targets: Sequence[Dtype], *, is_exact: bool) -> list[tuple[Dtype, ...]]:
+    """Return the pairs (source, target) of different types whose conversion is always exact, or is not always exact."""
     return [
         (source, target)
         for source in sources
         for target in targets
-        if source is not target and _holds(target, source) is holds
+        if source is not target and _can_represent(target, source) is is_exact
     ]
 
 
 _WIDE_INTEGERS = [Dtype.int32, Dtype.int64]
-"""Integers wide enough for two more bits than any half-precision or float32 number."""
+"""Integer types with at least two more bits than the significand of the floating types that can't represent them."""
 
 
 def _probe(measure: Callable[..., Observations], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
+    """Return a probe of conversions between these pairs of a source and a target type."""
     return Probe(function="diopiCastDtype", measure=measure, variants=variants)
 
 
 TO_FLOATS = (
-    _probe(measure_narrowing, _pairs(floating, floating, holds=False)),
-    _probe(measure_from_integers, _pairs(_WIDE_INTEGERS, floating, holds=False)),
-    _probe(measure_widening, _pairs(floating, floating, holds=True)),
+    _probe(measure_narrowing, _pairs(floating, floating, is_exact=False)),
+    _probe(measure_from_integers, _pairs(_WIDE_INTEGERS, floating, is_exact=False)),
+    _probe(measure_widening, _pairs(floating, floating, is_exact=True)),
 )
 
 TO_INTEGERS = (
-    _probe(measure_to_integers, _pairs(floating, integer, holds=False)),
-    _probe(measure_between_integers, _pairs(integer, integer, holds=False)),
+    _probe(measure_to_integers, _pairs(floating, integer, is_exact=False)),
+    _probe(measure_between_integers, _pairs(integer, integer, is_exact=False)),
 )
 
 TO_BOOL = (_probe(measure_to_bool, [(source, Dtype.bool) for source in floating]),)

@@ -18,56 +18,55 @@ DIVISORS = (3.0, 10.0)
 """Numbers by which tensors are divided."""
 
 
-def _quotient(x: Array, y: Array) -> Any:
-    """Return the number nearest to x / y.
+def _correct_quotient(x: Array, y: Array) -> Any:
+    """Return the numbers nearest to x / y in the type of `x`.
 
-    Rounding the float64 quotient of narrower numbers again changes nothing: S. A. Figueroa, "When is double rounding
-    innocuous?", SIGNUM Newsletter 30(3), 1995.
-
-    Returns:
-        The quotient in the type of `x`.
+    The quotients are rounded twice, to float64 and to the type of `x`. The result is the same as after one rounding: S.
+    A. Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995.
     """
     return (x.astype(np.float64) / y.astype(np.float64)).astype(x.dtype)
 
 
-def _by_inverse(x: Array, y: Array) -> Any:
-    return x * _quotient(np.ones_like(y), y)
+def _multiply_by_inverse(x: Array, y: Array) -> Any:
+    """Return x times the correctly rounded inverse of y, in the type of `x`."""
+    return x * _correct_quotient(np.ones_like(y), y)
 
 
 METHODS: dict[str, Callable[[Array, Array], Any]] = {
-    "correctly rounded": _quotient,
-    "multiplied with the rounded inverse": _by_inverse,
+    "correctly rounded": _correct_quotient,
+    "multiplied with the rounded inverse": _multiply_by_inverse,
 }
+"""The methods of division that the probes recognize, by the name in the fingerprint."""
 
 
-def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
-    """Return the method by which `result` was computed from x / y; if none matches, return the errors."""
+def describe_quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
+    """Return the name of the method whose quotients of `x` and `y` equal `result`; the errors if none matches."""
     for name, method in METHODS.items():
         if np.array_equal(method(x, y), result):
             return {"quotients": name}
-    mismatches = np.count_nonzero(_quotient(x, y) != result)
+    mismatches = np.count_nonzero(_correct_quotient(x, y) != result)
     errors = error(result.astype(np.float64), x.astype(np.float64) / y.astype(np.float64), dtype)
     return {"quotients": f"{mismatches} of {x.size} not the nearest, up to {errors.max():.3f} ulp off"}
 
 
 def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Probe quotients of tensors."""
+    """Observe the quotients of two tensors."""
     x, y = significands(dtype, 0), significands(dtype, 1)
-    return quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
+    return describe_quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
 
 
 def measure_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Probe quotients of a tensor by a number."""
+    """Observe the quotients of a tensor and each of the numbers `DIVISORS`."""
     x = significands(dtype, 0)
     divisors = np.array(DIVISORS, to_numpy(dtype))
     results = [operator(x, float(y), RoundMode.none, shape=(SIZE,), dtype=dtype) for y in divisors]
-    return quotients(np.tile(x, len(DIVISORS)), np.repeat(divisors, SIZE), np.concatenate(results), dtype)
+    return describe_quotients(np.tile(x, len(DIVISORS)), np.repeat(divisors, SIZE), np.concatenate(results), dtype)
 
 
 def measure_inverses(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Probe inverses of the elements of a tensor."""
+    """Observe the inverses of the elements of a tensor."""
     y = significands(dtype, 1)
-    return quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
+    return describe_quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
 
 
 PROBES = (

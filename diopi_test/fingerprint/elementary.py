@@ -1,6 +1,7 @@
-"""Probes of the errors of elementary functions, in units in the last place, at every number of a half-precision type.
+"""Probes of the errors of elementary functions such as exp, in units in the last place (ulp).
 
-float32 is probed at a fixed sample of 65,536 numbers. The suite's float64 reference gives the true values.
+A half-precision type is probed at every number, float32 at a fixed sample of 65,536 numbers. The true values are those
+of the suite's float64 reference.
 """
 
 from __future__ import annotations
@@ -47,15 +48,21 @@ FUNCTIONS = (
     "diopiSigmoid",
     "diopiSilu",
 )
+"""The functions that are probed; each has one argument and one result."""
 
 
 def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Probe the largest error and its place, how often the result is the nearest number, and special values.
+    """Observe the largest error and its argument, how often the result is the nearest number, and special values.
 
-    Results that treat subnormal numbers as zero are counted separately.
+    A special value is a true value that is zero, infinite or NaN. Results that are wrong because a subnormal number was
+    flushed to zero are counted separately.
+
+    Args:
+        operator: the function.
+        dtype: the element type of the arguments and results.
 
     Returns:
-        The observations.
+        The observations in words.
     """
     numbers = sweep(dtype)
     with np.errstate(all="ignore"):
@@ -65,18 +72,25 @@ def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
         errors = error(result, truth, dtype)
         special = ~np.isfinite(truth) | (truth == 0)
         is_correct = np.where(special, _same(result, truth), errors <= 0.5)
-        spared = ~is_correct & _is_flushed(result, truth, flushed, dtype)
-    counted = ~special & ~spared
+        only_flushed = ~is_correct & _is_flushed(result, truth, flushed, dtype)
+    counted = ~special & ~only_flushed
     return {
-        "largest error": _largest(errors, counted, exact),
+        "largest error": _describe_largest(errors, counted, exact),
         "nearest": _share(is_correct[counted]),
-        "flushed": str(np.count_nonzero(spared)) if spared.any() else "none",
-        "special values": _special(special & ~is_correct & ~spared, exact, truth, result),
+        "flushed": str(np.count_nonzero(only_flushed)) if only_flushed.any() else "none",
+        "special values": _describe_wrong(special & ~is_correct & ~only_flushed, exact, truth, result),
     }
 
 
 def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) -> NDArray[np.bool_]:
-    """Return where a result is zero, or is the result for zero, because a subnormal number was flushed."""
+    """Return where a result is wrong, but would be correct if subnormal arguments or results were flushed to zero.
+
+    Args:
+        result: the results of the vendor.
+        truth: the true values.
+        flushed: the true values for arguments whose subnormal numbers are flushed.
+        dtype: the element type of the results.
+    """
     as_if = flush(flushed, dtype)
     matters = ~_same(as_if, truth) & ~(error(as_if, truth, dtype) <= 0.5)
     flushes: NDArray[np.bool_] = matters & (_same(result, as_if) | (error(result, as_if, dtype) <= 0.5))
@@ -84,6 +98,7 @@ def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) ->
 
 
 def _share(holds: NDArray[np.bool_]) -> str:
+    """Return the share of true elements as text, rounded down to hundredths of a percent."""
     return "always" if holds.all() else f"{np.floor(1e4 * holds.mean()) / 100:.2f} %"
 
 
@@ -102,12 +117,10 @@ def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:
 
 
 def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
-    """Return the distance of results from the truth in units in the last place of the truth; infinity for NaN.
+    """Return the distance of each result from the true value, in units in the last place of the true value.
 
-    Infinity counts as the number after the largest one, so a correct overflow has no error.
-
-    Returns:
-        The distance of each result.
+    The distance of NaN is infinite. An infinite number counts as the number after the largest one, so that a correct
+    overflow has no error.
     """
     form = format_of(dtype)
     beyond = 2.0 ** (form.max_exponent + 1)
@@ -117,15 +130,22 @@ def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
     return np.where(np.isnan(result), np.inf, distance)
 
 
-def _largest(errors: Floats, counted: NDArray[np.bool_], numbers: Floats) -> str:
+def _describe_largest(errors: Floats, counted: NDArray[np.bool_], numbers: Floats) -> str:
+    """Return the largest of the counted errors, and the argument at which it occurs, as text.
+
+    Args:
+        errors: the error of each result in ulp.
+        counted: which errors count.
+        numbers: the arguments.
+    """
     worst = int(np.argmax(np.where(counted, errors, -1)))
     size = errors[worst]
     in_words = "NaN" if np.isinf(size) else f"{size:.3f} ulp" if size < 1000 else f"{size:.3g} ulp"
     return f"{in_words} at {numbers[worst]:.9g}"
 
 
-def _special(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
-    """Return `right`, or the number of wrong zeros, infinities and NaNs with an example."""
+def _describe_wrong(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
+    """Return `right` if no result is wrong, or the number of wrong results with an example."""
     if not is_wrong.any():
         return "right"
     first = int(np.argmax(is_wrong))

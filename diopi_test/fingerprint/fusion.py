@@ -1,4 +1,8 @@
-"""Multiply-add: whether a product, or a quotient, is rounded before it is added to something."""
+"""Probes of multiply-add: whether a product or quotient is rounded before a number is added to it.
+
+Each probe lets a function compute f(x) − r, where f(x) is a product or quotient and r is f(x) rounded to the element
+type. The result is 0 if the function rounds f(x) before the subtraction, and otherwise the rounding error of r.
+"""
 
 from __future__ import annotations
 
@@ -18,37 +22,49 @@ from lib_rt.formats import FORMATS
 Floats = NDArray[np.float64]
 
 SCALE = 16.0
-"""A factor that keeps the remainder in the range of normal numbers, in float16 too."""
+"""The factor of products and quotients; because of it, the rounding error is a normal number even in float16."""
 
 
-def inexact(dtype: Dtype) -> Floats:
-    """Return numbers 1 + 2^−k whose squares and inverses are not representable in the type."""
+def numbers_with_inexact_squares(dtype: Dtype) -> Floats:
+    """Return two numbers 1 + 2^−k that the type represents exactly, but not their squares and inverses."""
     least = (FORMATS[dtype].precision + 1) // 2
     return 1 + np.ldexp(1.0, -np.arange(least, least + 2))
 
 
-def scaled(x: Array) -> Any:
+def scale(x: Array) -> Any:
     """Return x times `SCALE`, in the type of x."""
     return x * np.asarray(SCALE, x.dtype)
 
 
-def _product(x: Array) -> Any:
-    return scaled(x) * x
+def _rounded_product(x: Array) -> Any:
+    """Return `SCALE` times x², rounded to the type of x."""
+    return scale(x) * x
 
 
-def _quotient(x: Array) -> Any:
-    return scaled(np.ones_like(x)) / x
+def _rounded_quotient(x: Array) -> Any:
+    """Return `SCALE` divided by x, rounded to the type of x."""
+    return scale(np.ones_like(x)) / x
 
 
 Arguments = Callable[[Array, Array], tuple[Any, ...]]
-"""A function that returns all arguments from the number that is added and x."""
+"""Returns all arguments of a call from two arrays: the number that is added, and x."""
 
 
 def measure(
     operator: ProbedOperator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments
 ) -> Observations:
-    """Return whether a remainder is left when the rounded value is subtracted from the value before it is rounded."""
-    numbers = inexact(dtype).astype(to_numpy(dtype))
+    """Observe whether an operator rounds a product or quotient before it adds a number.
+
+    Args:
+        operator: the operator.
+        dtype: the element type.
+        rounded: returns the rounded product or quotient of x, which the call subtracts.
+        arguments: returns the arguments of the call.
+
+    Returns:
+        Under the name `added`, what is added to the number: the unrounded or the rounded value.
+    """
+    numbers = numbers_with_inexact_squares(dtype).astype(to_numpy(dtype))
     residues = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
     if not np.isfinite(residues).all():
         return {"added": ", ".join(str(residue) for residue in residues)}
@@ -56,6 +72,7 @@ def measure(
 
 
 def _probe(function: str, rounded: Callable[[Array], Array], arguments: Arguments) -> Probe:
+    """Return the probe of a function; see `measure`."""
     return Probe(
         function=function,
         measure=partial(measure, rounded=rounded, arguments=arguments),
@@ -64,7 +81,7 @@ def _probe(function: str, rounded: Callable[[Array], Array], arguments: Argument
 
 
 PROBES = (
-    _probe("diopiAddcmul", _product, lambda addend, x: (addend, scaled(x), x, 1)),
-    _probe("diopiAdd", _product, lambda addend, x: (addend, scaled(x), float(x[0]))),
-    _probe("diopiAddcdiv", _quotient, lambda addend, x: (addend, scaled(np.ones_like(x)), x, 1)),
+    _probe("diopiAddcmul", _rounded_product, lambda addend, x: (addend, scale(x), x, 1)),
+    _probe("diopiAdd", _rounded_product, lambda addend, x: (addend, scale(x), float(x[0]))),
+    _probe("diopiAddcdiv", _rounded_quotient, lambda addend, x: (addend, scale(np.ones_like(x)), x, 1)),
 )

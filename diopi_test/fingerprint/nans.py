@@ -1,4 +1,7 @@
-"""Probes of NaN: whether payload and sign of an argument survive, and what a NaN that a function creates looks like."""
+"""Probes of NaN: which bits of a NaN argument are in the result, and which bits a NaN has that a function creates.
+
+The bits of a NaN are its sign, the quiet bit (0 in a signalling NaN), and the payload, which can have any value.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from lib_rt.dtypes import Array, to_numpy
 from lib_rt.formats import FORMATS
 
 COPIES = 32
-"""Number of copies of each number in a call, which fill the vectors of a processor; their results must agree."""
+"""Number of copies of each number in a call, to fill the vector registers of a processor; their results must agree."""
 
 PAYLOADS = (0b010110, 0b001011)
 """The payloads of two NaNs, in the six bits below the quiet bit; every format has at least six."""
@@ -25,7 +28,7 @@ PAYLOADS = (0b010110, 0b001011)
 @final
 @dataclass(frozen=True)
 class Bits:
-    """The parts of a floating format, as integers."""
+    """The positions of the parts of a floating-point format, as integers, and conversions from and to such integers."""
 
     dtype: Dtype
 
@@ -46,7 +49,7 @@ class Bits:
 
     @property
     def infinity(self) -> int:
-        """The bits of infinity; every NaN has them."""
+        """The bits of infinity, which every NaN has as well."""
         return self.sign - (1 << self.fraction)
 
     def nan(self, payload: int, *, quiet: bool, negative: bool = False) -> int:
@@ -84,10 +87,12 @@ class Bits:
 
 
 def _rows(*columns: Array) -> tuple[Any, ...]:
+    """Return the arguments of diopiSum for a matrix with these columns, which sum its rows."""
     return (np.stack(columns, axis=1), (1,))
 
 
 def _factors(*columns: Array) -> tuple[Any, ...]:
+    """Return the arguments of diopiMm for a matrix with these columns and a column of ones, which sum its rows."""
     return np.stack(columns, axis=1), np.ones((len(columns), 1), columns[0].dtype)
 
 
@@ -149,7 +154,16 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Obser
 
 
 def describe_propagation(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> str:
-    """Describe which parts of a NaN, and of its negative, are in the results."""
+    """Describe which parts of NaN arguments are in the results.
+
+    Args:
+        bits: the parts of the format.
+        inputs: the bits of a NaN and of its negative.
+        result: the bits of the results for both.
+
+    Returns:
+        "kept" if the results have all bits, the changes if they have the payload, and otherwise the results in words.
+    """
     if list(inputs) == list(result):
         return "kept"
     payloads = [bits.payload(number) for number in inputs]
@@ -159,12 +173,12 @@ def describe_propagation(bits: Bits, inputs: Sequence[int], result: Sequence[int
 
 
 def _list(bits: Bits, numbers: Sequence[int]) -> str:
-    """Return descriptions of the distinct numbers."""
+    """Return descriptions of the distinct numbers that have these bits, separated by slashes."""
     return " / ".join(dict.fromkeys(bits.in_words(number) for number in numbers))
 
 
 def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[str]:
-    """Describe how the bits outside of the payload changed."""
+    """Return descriptions of how sign and quiet bit differ between the inputs and their results."""
     before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (inputs, result))
     changes = []
     if before != after:
@@ -187,7 +201,7 @@ def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequen
 
 
 def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe which leading bits of a payload are in the converted number."""
+    """Observe which parts of a NaN are in its conversion to another type; only the leading bits of a payload count."""
     before, after = Bits(source), Bits(target)
 
     def fate(quiet: bool) -> str:

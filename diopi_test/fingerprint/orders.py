@@ -1,4 +1,7 @@
-"""Describe an order of summation, which is a tree of additions, in words."""
+"""Describe an order of summation in words, for instance "pairwise".
+
+An order of summation is a tree of additions (see `trees`): a leaf is the number of a term, a node adds its subtrees.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ def pairwise(terms: Sequence[Tree]) -> Tree:
 
 
 def folded_in_halves(terms: Sequence[Tree]) -> Tree:
-    """Return the tree that adds the second half to the first half, element by element, until one sum is left."""
+    """Return the tree that adds the second half of the terms to the first half, element by element.
+
+    The partial sums are halved in the same way until one sum is left.
+    """
     return (folded_in_halves(terms[::2]), folded_in_halves(terms[1::2])) if len(terms) > 1 else terms[0]
 
 
@@ -48,6 +54,7 @@ _ORDERS: dict[str, Callable[[Sequence[Tree]], Tree]] = {
     "all at once": at_once,
     "sequential in swapped pairs": in_swapped_pairs,
 }
+"""The orders that have a name; each function returns the tree for a list of terms."""
 
 
 def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
@@ -60,7 +67,7 @@ def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
 
 
 def describe(tree: Tree) -> str:
-    """Return the order in words, the innermost sums first; the depth and a digest if the order has no name."""
+    """Return the order of a tree in words, the innermost sums first; its depth and a digest if it has no name."""
     return _describe_normalized(normalize(tree)) or _describe_irregular(normalize(tree))
 
 
@@ -74,7 +81,7 @@ def _describe_irregular(tree: Tree) -> str:
 def _describe_normalized(tree: Tree) -> str | None:
     """Return the name of the order of a normalized tree over the terms 0, 1, …; None if it has no name."""
     if isinstance(tree, int):
-        return "alone"
+        return "alone"  # a single term, which nothing is added to
     known = _find_named_order(tree)
     if known is not None:
         return known
@@ -94,7 +101,7 @@ def _find_named_order(tree: Tree) -> str | None:
 
 
 def _composites(tree: Tree) -> Iterator[str]:
-    """Yield the descriptions of a tree as equal partial sums that are then added in a known order."""
+    """Yield the descriptions of a tree as partial sums of equal order, which are then added in a named order."""
     terms = len(leaves(tree))
     for parts in _divisors(terms):
         for run in (run for run in range(1, terms // parts + 1) if terms % (parts * run) == 0):
@@ -106,7 +113,13 @@ def _composites(tree: Tree) -> Iterator[str]:
 
 
 def _describe_partition(terms: int, parts: int, run: int) -> str:
-    """Return how terms are distributed to `parts` sums, of which each takes `run` neighbors in turn."""
+    """Return in words how terms are distributed to partial sums.
+
+    Args:
+        terms: the number of terms.
+        parts: the number of partial sums.
+        run: the number of neighboring terms that each partial sum takes in turn.
+    """
     if parts * run == terms:
         return f"{parts} blocks of {run}"
     return f"{parts} interleaved sums" + (f" of {run} neighbours" if run > 1 else "")
@@ -118,13 +131,16 @@ def _divisors(number: int) -> list[int]:
 
 
 def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
-    """Split a tree into the tree that all partial sums share and the tree of their addition.
+    """Split a tree into the tree of each partial sum, which must be the same, and the tree that adds the partial sums.
 
-    Of the terms, `run` neighbors belong to the first of the `parts` sums, as many to the next one, and so on
-    cyclically.
+    Args:
+        tree: a normalized tree over the terms 0, 1, …
+        parts: the number of partial sums.
+        run: the number of neighboring terms that each partial sum takes in turn: terms 0 to `run` − 1 belong to the
+            first one, as many to the second one, and so on cyclically.
 
     Returns:
-        Both trees; None if there is no such split.
+        The tree of a partial sum and the tree of their addition; None if the tree is not composed in this way.
     """
     found: dict[int, Tree] = {}
 

@@ -1,4 +1,9 @@
-"""Probes: each measures a property of one operator through ordinary calls."""
+"""The common parts of all probes.
+
+A probe measures a property of the arithmetic of one operator, such as the order of its sums. It calls the operator with
+chosen arguments and derives the property from the results. The result of a probe is a set of observations: texts, each
+about one aspect of the property.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +24,13 @@ from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError
 
 Observations = Mapping[str, str]
-"""The observations of a probe: what it found, as text, by the name of the observed aspect, such as `order`."""
+"""What a probe found, as text, by the name of the aspect, such as `order`."""
 
 NO_RESULT = "no answer"
 """The aspect under which a probe that failed states the reason."""
 
 _REFUSALS = {Error.NoImplement: "not implemented", Error.DtypeNotSupported: "unsupported type"}
+"""The reasons that a probe states for error codes; other codes are stated with the message of the vendor."""
 
 
 class ProbeFailedError(Exception):
@@ -33,7 +39,13 @@ class ProbeFailedError(Exception):
 
 @final
 class ProbedOperator:
-    """An operator of a vendor that takes and returns NumPy arrays."""
+    """An operator of a vendor as a Python function: it takes NumPy arrays, calls the vendor, and returns NumPy arrays.
+
+    Args:
+        vendor: the vendor.
+        context: the context of the calls.
+        name: the name of the function.
+    """
 
     def __init__(self, vendor: BaseVendor, context: Context, name: str) -> None:
         self.name = name
@@ -90,13 +102,13 @@ class ProbedOperator:
             raise ProbeFailedError(f"wrote beside a tensor: {error}") from error
 
     def _result(self, shape: Sequence[int], dtype: Dtype, targets: list[Tensor], tensors: ExitStack) -> Tensor:
-        """Return a new result tensor, which is also added to `targets`; `tensors` releases it."""
+        """Allocate a result tensor, append it to `targets`, register its release with `tensors`, and return it."""
         target = tensors.enter_context(Tensor.empty(self._context, shape, dtype))
         targets.append(target)
         return target
 
     def _value(self, parameter: Parameter, argument: Any, tensors: ExitStack) -> Any:
-        """Return an argument as the vendor receives it; `tensors` releases the tensors of arrays."""
+        """Convert an argument to what the vendor receives; register the release of a new tensor with `tensors`."""
         if isinstance(argument, np.ndarray):
             return tensors.enter_context(Tensor.from_numpy(self._context, argument))
         return convert_attribute(parameter, argument)
@@ -110,8 +122,9 @@ class Probe:
     Attributes:
         function: the standard function.
         measure: calls the operator and returns observations of the results. The arguments are the operator and the
-            element types of one variant.
-        variants: the combinations of element types: usually one type; for a conversion, source and target.
+            element types of one variant, in order.
+        variants: the combinations of element types with which the operator is measured. A variant is usually one type;
+            for a conversion, it is the source and the target type.
         subject: the property that is measured, if the function has several probes.
     """
 
@@ -142,12 +155,12 @@ class Probe:
 
 
 def single_variants(*dtypes: Dtype) -> list[tuple[Dtype, ...]]:
-    """Return a variant for each element type."""
+    """Return a variant of one element type for each of these types; see `Probe.variants`."""
     return [(dtype,) for dtype in dtypes]
 
 
 def yes_or_no(holds: Any, yes: str, no: str) -> str:
-    """Return `yes` if all of `holds` are true, `no` if none is, and otherwise text such as "rounded in 3 of 8"."""
+    """Return `yes` if all elements of `holds` are true, `no` if none is, and otherwise text such as `YES in 3 of 8`."""
     flags = np.asarray(holds)
     if flags.all():
         return yes

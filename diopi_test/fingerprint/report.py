@@ -1,4 +1,7 @@
-"""A fingerprint as text: a table per family, with a row for all element types that have the same observations."""
+"""Print a fingerprint, the measured properties of a vendor's arithmetic, as one table per family of probes.
+
+A table has a column per observed aspect. Element types for which a function has the same observations share a row.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from diopi_test.fingerprint.results import Fingerprint, ProbeResult
 
 
 def print_fingerprint(fingerprint: Fingerprint, console: Console) -> None:
-    """Print the fingerprint."""
+    """Print the name and version of the vendor and a table for each family of probes."""
     console.print(f"{fingerprint.vendor} {fingerprint.version}", markup=False, highlight=False)
     for family, results in groupby(fingerprint.results, lambda result: result.family):
         console.print()
@@ -22,18 +25,19 @@ def print_fingerprint(fingerprint: Fingerprint, console: Console) -> None:
 
 
 def _table(family: str, results: Sequence[ProbeResult]) -> Table:
+    """Return the table of a family; a probe that failed has the reason in its first column of observations."""
     aspects = list(dict.fromkeys(aspect for result in results for aspect in result.observations if aspect != NO_RESULT))
     columns = aspects or [NO_RESULT]
     table = Table(family, "types", *columns, box=None, title_justify="left", pad_edge=False)
     for name, variants, result in _rows(results):
         refusal = result.observations.get(NO_RESULT)
         cells = [refusal] if refusal is not None else [result.observations.get(aspect, "") for aspect in columns]
-        table.add_row(name, types(variants), *cells)
+        table.add_row(name, describe_variants(variants), *cells)
     return table
 
 
 def _rows(results: Sequence[ProbeResult]) -> Iterable[tuple[str, list[tuple[Dtype, ...]], ProbeResult]]:
-    """Yield name, variants and one result for each function and set of observations."""
+    """Yield for each row of a table the name, the variants that share the row, and one of their results."""
     rows: dict[tuple[str, ...], list[ProbeResult]] = {}
     for result in results:
         name = f"{result.function} {result.subject}".strip()
@@ -42,8 +46,15 @@ def _rows(results: Sequence[ProbeResult]) -> Iterable[tuple[str, list[tuple[Dtyp
         yield key[0], [result.dtypes for result in group], group[0]
 
 
-def types(variants: Sequence[tuple[Dtype, ...]]) -> str:
-    """Return variants as text: `float16, float32`; for conversions `float16 → int8, int16; float32 → int8`."""
+def describe_variants(variants: Sequence[tuple[Dtype, ...]]) -> str:
+    """Return the combinations of element types of a row as text.
+
+    Args:
+        variants: the combinations: single types, or the source and the target type of conversions.
+
+    Returns:
+        Text such as `float16, float32`, and for conversions such as `float16 → int8, int16; float32 → int8`.
+    """
     targets: dict[str, list[str]] = {}
     for source, *targets_of_variant in variants:
         targets.setdefault(source.name, []).extend(dtype.name for dtype in targets_of_variant)

@@ -1,4 +1,4 @@
-"""A vendor's fingerprint: the results of all probes."""
+"""A vendor's fingerprint: the results of all probes, as `diopi-test fingerprint` measures, prints and stores them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,13 @@ class ProbeResult:
 @final
 @dataclass(frozen=True)
 class Fingerprint:
-    """The measured properties of a vendor's arithmetic."""
+    """The measured properties of a vendor's arithmetic.
+
+    Attributes:
+        vendor: the name of the vendor.
+        version: the version of the vendor.
+        results: the results of the probes, ordered by family.
+    """
 
     vendor: str
     version: str

@@ -9,16 +9,17 @@ from diopi_proto.types import Dtype
 from lib_rt.dtypes import Array, to_numpy
 
 SIZE = 2**16
-"""Numbers in a sample: as many as a half-precision type has."""
+"""The number of elements of a sample, which is the number of bit patterns of a half-precision type."""
 
 _SCRAMBLE = 0x9E3779B97F4A7C15
 """The multiplier of Fibonacci hashing: 2^64 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4)."""
 
 
 def sweep(dtype: Dtype) -> Array:
-    """Return every number of a half-precision type in the order of their bits; else every leading 16 bits once.
+    """Return every number of a half-precision type, in the order of their bits, or a sample of a wider type.
 
-    The remaining bits are scrambled. NaN and infinities are included.
+    Each number of the sample has other leading 16 bits, and its remaining bits look random. NaN and infinities are
+    included.
 
     Args:
         dtype: a floating-point type.
@@ -33,7 +34,7 @@ def sweep(dtype: Dtype) -> Array:
 
 
 def significands(dtype: Dtype, seed: int) -> Array:
-    """Return `SIZE` numbers from 1 to 2 whose fractions are scrambled from `seed`."""
+    """Return `SIZE` numbers from [1, 2) whose fractions look random and depend on `seed`."""
     precision = np.finfo(to_numpy(dtype)).nmant if dtype is not Dtype.bfloat16 else 7
     counted = np.arange(1, SIZE + 1, dtype=np.uint64) * np.uint64(2 * seed + 1)
     fraction = (counted * np.uint64(_SCRAMBLE)) >> np.uint64(64 - precision)

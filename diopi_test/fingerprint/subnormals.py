@@ -26,7 +26,10 @@ def subnormals(form: Format) -> Floats:
 
 
 Arguments = Callable[[Floats, float, float], tuple[Floats, ...]]
-"""(subnormal numbers s, smallest normal number t, scale c that makes every s normal) → arguments of the function."""
+"""Returns the arguments of a call from subnormal numbers s, the smallest normal number t, and a scale c.
+
+The scale is a power of two that makes every s a normal number.
+"""
 
 
 @final
@@ -48,11 +51,13 @@ class SubnormalProbe:
     result: Dtype | None = None
 
 
-def _stack_columns(*columns: Floats) -> Floats:
+def _as_columns(*columns: Floats) -> Floats:
+    """Return a matrix with these columns."""
     return np.stack(columns, axis=1)
 
 
 def _with_sign(size: float, sign: Floats) -> Floats:
+    """Return numbers of the magnitude `size` with the signs of the elements of `sign`."""
     return np.copysign(size, sign)
 
 
@@ -94,32 +99,33 @@ PROBED_FUNCTIONS = {
     "diopiSum": SubnormalProbe(
         truth=lambda rows: rows.sum(1),
         arguments={
-            "arguments": lambda s, t, c: (_stack_columns(s, _with_sign(t, s)),),
-            "results": lambda s, t, c: (_stack_columns(s + _with_sign(t, s), -_with_sign(t, s)),),
+            "arguments": lambda s, t, c: (_as_columns(s, _with_sign(t, s)),),
+            "results": lambda s, t, c: (_as_columns(s + _with_sign(t, s), -_with_sign(t, s)),),
         },
-        attributes=[(1,)],
+        attributes=[(1,)],  # the summed axis
     ),
     "diopiMm": SubnormalProbe(
         truth=np.matmul,
         arguments={
-            "arguments": lambda s, t, c: (_stack_columns(s, 0 * s), np.array([[c], [1.0]])),
-            "results": lambda s, t, c: (_stack_columns(s * c, 0 * s), np.array([[1 / c], [1.0]])),
+            "arguments": lambda s, t, c: (_as_columns(s, 0 * s), np.array([[c], [1.0]])),
+            "results": lambda s, t, c: (_as_columns(s * c, 0 * s), np.array([[1 / c], [1.0]])),
         },
     ),
 }
 
 
 def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) -> Observations:
-    """Observe what becomes of subnormal numbers, by aspect."""
+    """Observe whether a function keeps or flushes subnormal numbers, by aspect; see `SubnormalProbe.arguments`."""
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
     return {
-        aspect: _fate(operator, dtype, probe, arguments(*operands)) for aspect, arguments in probe.arguments.items()
+        aspect: _call_and_describe(operator, dtype, probe, arguments(*operands))
+        for aspect, arguments in probe.arguments.items()
     }
 
 
-def _fate(operator: ProbedOperator, dtype: Dtype, probe: SubnormalProbe, values: Sequence[Floats]) -> str:
-    """Call the operator with these values and return the `fate` of the subnormal numbers."""
+def _call_and_describe(operator: ProbedOperator, dtype: Dtype, probe: SubnormalProbe, values: Sequence[Floats]) -> str:
+    """Call the operator with these values and describe with `fate` what became of the subnormal numbers."""
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):

@@ -1,10 +1,10 @@
-"""Reveal the order of a summation, as a tree, with numbers that mask others.
+"""Find the order in which an operator adds the terms of a sum, as a tree of additions.
 
 Method: P. Xie, Y. Gao, Y. Wang, J. Xue, "Revealing Floating-Point Accumulation Orders in Software/Hardware
-Implementations", USENIX ATC 2025 (arXiv:2411.00442). Of n equal small terms, term i is replaced by a huge number M, and
-term j by −M. Terms that are added to ±M are lost; terms that are added after the two have cancelled are counted. The
-sum is therefore the number of terms outside the smallest subtree with both i and j. The sizes of these subtrees
-determine the tree.
+Implementations", USENIX ATC 2025 (arXiv:2411.00442). All terms are 1, except that term i is a huge number M and term j
+is −M. Rounding loses the terms that are added to M or −M. It does not lose those that are added after M and −M have
+cancelled. The sum is therefore the number of terms outside the smallest subtree with both i and j. The sizes of these
+subtrees determine the tree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 Tree = int | tuple["Tree", ...]
-"""A leaf is the number of a term; a node adds its subtrees in one step: two, or more with no rounding in between."""
+"""A tree of additions. A leaf is the number of a term. A node adds its subtrees, usually two, and rounds only once."""
 
 Sizes = Callable[[int, Sequence[int]], Sequence[int]]
 """A function that returns, for a term i and several terms j, the number of terms in the smallest subtree with i and
@@ -32,11 +32,23 @@ def reveal(sizes: Sizes, terms: int) -> Tree:
 
 
 def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
-    """Return the subtree over `terms` and the size of its root, which is larger if the root also has other terms."""
+    """Find the subtree over some of the terms.
+
+    Args:
+        sizes: returns the sizes of smallest subtrees.
+        terms: the numbers of the terms, in ascending order.
+
+    Returns:
+        The subtree over `terms`, and the number of terms below its root. The number is larger than that of `terms` if
+        the root adds other terms in the same step.
+
+    Raises:
+        NoTreeError: The sizes do not form a tree.
+    """
     first, *later_terms = terms
     tree: Tree = first
     covered = size = 1
-    for size_with, joining in _grouped(later_terms, sizes(first, later_terms) if later_terms else ()):
+    for size_with, joining in _group_by_size(later_terms, sizes(first, later_terms) if later_terms else ()):
         if size > covered or size_with < covered + len(joining):
             raise NoTreeError(f"the terms added to term {first} are no subtrees")
         joined, joined_size = _subtree(sizes, joining)
@@ -50,7 +62,7 @@ def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
     return tree, size
 
 
-def _grouped(terms: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+def _group_by_size(terms: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     """Yield each distinct size, the smallest first, with the terms of this size."""
     for size in sorted(set(sizes)):
         yield size, [term for term, size_of_term in zip(terms, sizes, strict=True) if size_of_term == size]

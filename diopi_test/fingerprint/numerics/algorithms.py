@@ -1,8 +1,10 @@
-"""The algorithms of convolutions, revealed by elements that a direct convolution does not touch.
+"""Find out by which algorithm a vendor computes convolutions: directly, by Winograd's or by a Fourier transform.
 
-Each image contains a single 1, and the last row and the last column of each kernel are zero. A direct convolution
-leaves exact zeros beyond the reach of the other elements of the kernel. The transforms of Winograd spread rounding
-errors over a tile of the result, and a Fourier transform spreads them over the image.
+Each probed image contains a single 1, and all its other elements are 0. A direct convolution therefore returns exact
+zeros at a distance from the 1 that the kernel does not reach. Winograd's algorithm F(m × m, 3 × 3) computes tiles of m
+× m elements, over which it spreads rounding errors. A Fourier transform spreads them over the whole image. The largest
+distance of an element that is not zero thus shows the algorithm. The last row and column of each kernel are 0, so that
+the kernel reaches fewer elements than a tile has.
 
 A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.
 """
@@ -24,32 +26,32 @@ LENGTH = 32
 """Rows and columns of the images."""
 
 POSITIONS = range(12, 20)
-"""Rows and columns of the single 1, in all positions relative to tiles of up to eight elements."""
+"""The row, which is also the column, of the single 1 in each image: all positions relative to tiles of up to 8 × 8."""
 
 CHANNELS = 16
-"""Channels of the images and of the results."""
+"""The number of channels of the images and of the results."""
 
 KERNELS = (3, 5)
-"""Sizes of kernels."""
+"""The heights, which are also the widths, of the kernels."""
 
 ALGORITHM_OF_REACH: Mapping[int, Convolution] = {0: "direct", 1: "winograd-f2", 3: "winograd-f4"}
-"""The algorithm by the largest distance of a changed element from the elements that the kernel reaches.
+"""The algorithm by its reach: the largest distance of a nonzero element from the elements that the kernel reaches.
 
-F(m × m, 3 × 3) changes elements of the same tile, m − 1 elements beyond the kernel's reach.
+For F(m × m, 3 × 3), the reach is m − 1.
 """
 
 TILE_OF_SIX = 5
-"""The distance for F(6 × 6, 3 × 3), which can't be declared."""
+"""The reach of F(6 × 6, 3 × 3), which a vendor can't declare."""
 
 
 @final
 @dataclass(frozen=True)
 class ConvolutionReach:
-    """How far a convolution changes elements that its kernel does not reach.
+    """How far from the elements that the kernel reaches a convolution returns nonzero elements.
 
     Attributes:
-        kernel: the size of the kernel.
-        reach: the largest distance from the elements that the kernel reaches.
+        kernel: the height and width of the kernel.
+        reach: the distance in elements; 0 for a direct convolution.
     """
 
     kernel: int
@@ -57,7 +59,7 @@ class ConvolutionReach:
 
     @property
     def algorithm(self) -> Convolution | None:
-        """The algorithm that has this effect; None if it can't be declared."""
+        """The algorithm with this reach; None if it can't be declared."""
         if self.reach in ALGORITHM_OF_REACH:
             return ALGORITHM_OF_REACH[self.reach]
         if self.reach > TILE_OF_SIX:
@@ -78,7 +80,7 @@ class ConvolutionReach:
 
 
 def measure_algorithms(operators: Operators) -> list[ConvolutionReach]:
-    """Return the effect of convolutions by size of the kernel; empty if the vendor has no convolution."""
+    """Return the reach of convolutions for each size of `KERNELS`; empty if the vendor has no convolution."""
     try:
         return [ConvolutionReach(kernel, _measure_reach(operators, kernel)) for kernel in KERNELS]
     except ProbeFailedError:
@@ -86,6 +88,7 @@ def measure_algorithms(operators: Operators) -> list[ConvolutionReach]:
 
 
 def _measure_reach(operators: Operators, kernel: int) -> int:
+    """Return the largest reach of convolutions with random kernels of this size, over all positions of the 1."""
     images = np.zeros((len(POSITIONS), CHANNELS, LENGTH, LENGTH), np.float32)
     for number, position in enumerate(POSITIONS):
         images[number, number, position, position] = 1
@@ -96,7 +99,16 @@ def _measure_reach(operators: Operators, kernel: int) -> int:
 
 
 def _distance(result: Array, position: int, half: int) -> int:
-    """Return how far beyond the elements that a kernel of size 2 · half + 1 reaches an element is not zero."""
+    """Return the reach in one result.
+
+    Args:
+        result: the result of the convolution, of shape (channels, rows, columns).
+        position: the row and column of the single 1 in the image.
+        half: half of the size of the kernel, rounded down.
+
+    Returns:
+        The largest distance of a nonzero element from the elements that the kernel reaches; 0 if there is none beyond.
+    """
     places = np.concatenate(np.nonzero(result.any(0)))
     before, after = position - (half - 1) - places, places - (position + half)
     return int(np.maximum(before, after).max(initial=0))

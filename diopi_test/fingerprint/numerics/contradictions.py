@@ -1,4 +1,9 @@
-"""Where a declaration and what was measured contradict each other, in both directions."""
+"""Compare the arithmetic that a vendor declares with the arithmetic that was measured.
+
+There are contradictions of two kinds: the vendor uses arithmetic that is not declared, or the declaration permits
+arithmetic that the vendor does not use. Each function `_…` compares the field of the declaration (`Numerics`) that it
+is named after and yields the contradictions in that field. Fields that were not measured are skipped.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +45,12 @@ def find_contradictions(measured: MeasuredNumerics, declared: Numerics) -> list[
 
 
 def _evidence(measured: MeasuredNumerics, field: str) -> str:
+    """Return what was measured for a field, as one text."""
     return "; ".join(measured.evidence[field])
 
 
 def _products(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    """Yield contradictions in the formats of the factors of products: of matrices and of convolutions."""
     for field, family in (("float32_products", "linalg"), ("convolution_products", "conv")):
         if field not in measured.evidence:
             continue
@@ -58,6 +65,7 @@ def _products(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contra
 
 
 def _half_accumulation(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    """Yield a contradiction in the width of the sums of half precision."""
     field = "half_accumulation"
     if field in measured.evidence and measured.numerics.half_accumulation != declared.half_accumulation:
         is_undeclared = declared.half_accumulation == "float32"
@@ -66,6 +74,7 @@ def _half_accumulation(measured: MeasuredNumerics, declared: Numerics) -> Iterat
 
 
 def _convolutions(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    """Yield contradictions in the algorithms of convolutions."""
     field = "convolutions"
     if field not in measured.evidence:
         return
@@ -79,6 +88,11 @@ def _convolutions(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Co
 
 
 def _elementary(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    """Yield contradictions in the error bounds of elementary functions.
+
+    A binade is the range between two neighboring powers of two. Errors are compared with the bounds in each binade of
+    the arguments.
+    """
     for entry in measured.errors:
         bounds = declared.elementary.get(entry.name, ())
         excess = [binade for binade in entry.binades if not _is_permitted(binade, bounds)]
@@ -92,13 +106,13 @@ def _elementary(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Cont
 
 
 def _is_permitted(binade: ErrorRange, bounds: Sequence[ErrorBound]) -> bool:
-    """Return whether a bound, or an undeclared function, permits the errors of a binade."""
+    """Return whether the errors in a binade need no declaration, or one of the bounds permits them."""
     overlapping = [bound for bound in bounds if bound.minimum < binade.maximum and binade.minimum < bound.maximum]
     return binade.largest("ulp") <= UNDECLARED_ULP or any(map(binade.is_permitted, overlapping))
 
 
 def _is_unused(entry: FunctionErrors, bound: ErrorBound) -> bool:
-    """Return whether a bound is much larger than the errors in its range."""
+    """Return whether a bound is larger than all errors in its range by more than `UNUSED_RATIO`."""
     inside = [b for b in entry.binades if bound.minimum <= b.minimum and b.maximum <= bound.maximum]
     return all(
         UNUSED_RATIO * binade.largest(measure) < getattr(bound, measure)
@@ -113,11 +127,11 @@ _ORDERED_FIELDS: Mapping[str, Sequence[str]] = {
     "signed_zeros": ("keep", "ignore"),
     "float64": ("ieee", "emulated", "absent"),
 }
-"""The values of fields, each of which permits more than those before."""
+"""Fields whose values are ordered by what they permit: each value permits more than the values before it."""
 
 
 def _ordered_fields(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
-    """Yield contradictions in fields whose values are ordered by what they permit."""
+    """Yield contradictions in the fields `_ORDERED_FIELDS`."""
     for field, order in _ORDERED_FIELDS.items():
         permitted = getattr(declared, field)
         if field not in measured.evidence or permitted is None:
@@ -130,6 +144,7 @@ def _ordered_fields(measured: MeasuredNumerics, declared: Numerics) -> Iterator[
 
 
 def _sum_order(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
+    """Yield contradictions about the families of functions whose order of summation changes from call to call."""
     field = "sum_order"
     if field not in measured.evidence:
         return

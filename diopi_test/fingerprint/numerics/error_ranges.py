@@ -1,9 +1,11 @@
-"""Ranges of arguments in which one bound describes the errors of an elementary function.
+"""Summarize the measured errors of an elementary function as a few ranges of arguments, each with one error bound.
 
-Neighboring binades share a range if one bound in ulp, relative or absolute, describes their errors within `MAX_RATIO`.
-Bounds in ulp are rounded up to a value of `ULP_BOUNDS`. Other bounds are enlarged by `MARGIN` and rounded up to two
-significant digits. A sample misses the largest error by some percent, which causes no failures: budgets permit a single
-element several times its unit.
+Errors are measured for each binade of the argument, which is the range between two neighboring powers of two. They have
+three measures: in units in the last place (ulp) of the exact result, relative to it, and absolute. Neighboring binades
+are joined to a range if one bound describes their errors within the factor `MAX_RATIO`. Bounds in ulp are rounded up to
+a value of `ULP_BOUNDS`. Other bounds are enlarged by `MARGIN` and rounded up to two significant digits. The largest
+error of all arguments can exceed the largest error of the sample by some percent. This causes no failures in runs,
+because the suite accepts a single element with several times the declared error.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ MARGIN = 1.02
 """The factor by which measured relative and absolute errors are enlarged before they are rounded up."""
 
 TOLERANCE = 0.01
-"""The error of a measured error in ulp, because the float64 reference is not exact."""
+"""How inexact a measured error in ulp can be, because the float64 reference is not exact either."""
 
 MAX_CORRECT_ULP = 1.0
-"""Functions with errors up to this bound need no declaration."""
+"""Functions with errors up to this bound, in ulp, need no declaration."""
 
 ULP_BOUNDS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0)
 """The bounds in ulp that are declared; larger errors are declared as relative or absolute errors."""
@@ -38,12 +40,12 @@ MEASURES = ("ulp", "relative", "absolute")
 @final
 @dataclass(frozen=True, kw_only=True)
 class ErrorRange:
-    """The errors for arguments in a range.
+    """The errors for arguments in a range, which consists of one or several binades.
 
     Attributes:
-        minimum, maximum: the range.
+        minimum, maximum: the limits of the range.
         errors: the largest error of each binade in the range, by measure.
-        result: the largest magnitude of an exact result.
+        result: the largest magnitude of an exact result in the range.
     """
 
     minimum: float
@@ -52,11 +54,11 @@ class ErrorRange:
     result: float
 
     def largest(self, measure: str) -> float:
-        """Return the largest error in a measure."""
+        """Return the largest error of the range in one of `MEASURES`."""
         return max(self.errors[measure])
 
     def can_declare(self, measure: str) -> bool:
-        """Return whether one bound in a measure describes the errors of all binades.
+        """Return whether one bound in this measure describes the errors of all binades.
 
         An absolute bound describes errors near an argument of 0, and errors that are small compared with the argument.
         """
@@ -69,12 +71,12 @@ class ErrorRange:
 
     @property
     def is_correct(self) -> bool:
-        """Whether no declaration is needed."""
+        """Whether the errors are so small that no declaration is needed."""
         return self.largest("ulp") <= MAX_CORRECT_ULP + TOLERANCE
 
     @property
     def is_undeclarable(self) -> bool:
-        """Whether the errors are too large to be declared."""
+        """Whether the errors need a declaration, but no measure can declare them."""
         return not self.is_correct and not any(map(self.can_declare, MEASURES))
 
     @property
@@ -131,7 +133,7 @@ def merge_ranges(binades: Sequence[ErrorRange]) -> list[ErrorRange]:
 
 
 def join_signs(bounds: tuple[ErrorBound, ...]) -> tuple[ErrorBound, ...]:
-    """Return the bounds; two bounds of the same measure that meet at 0 become one."""
+    """Return the bounds with the bound up to 0 and the bound from 0 joined if both have the same measure."""
     negative = next((bound for bound in bounds if bound.maximum == 0), None)
     positive = next((bound for bound in bounds if bound.minimum == 0), None)
     if negative is None or positive is None or _measure_of(negative) != _measure_of(positive):
@@ -143,4 +145,5 @@ def join_signs(bounds: tuple[ErrorBound, ...]) -> tuple[ErrorBound, ...]:
 
 
 def _measure_of(bound: ErrorBound) -> str:
+    """Return the name of the measure in which a bound is stated."""
     return next(measure for measure in MEASURES if getattr(bound, measure))

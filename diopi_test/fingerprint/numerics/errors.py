@@ -1,6 +1,7 @@
-"""The errors of elementary functions in float32, by ranges of the argument, and the bounds that permit them.
+"""Measure the errors of elementary functions such as exp in float32, and find error bounds that permit them.
 
-Each function is called with 65,536 numbers, 128 in every binade and with both signs.
+Each function is called with 65,536 numbers: 128 in every binade, the range between two neighboring powers of two, and
+with both signs. The errors are in units in the last place (ulp) of the exact result.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from lib_rt.formats import FORMATS
 Floats = NDArray[np.float64]
 
 SINGLE = FORMATS[Dtype.float32]
+"""The format of float32, with its smallest and largest numbers."""
 
 MAX_UNIFORM_ULP = 8.0
-"""If no error exceeds this bound, one bound is declared for all arguments."""
-
+"""If no error exceeds this number of ulp, one bound is declared for all arguments."""
 
 NEAR_OVERFLOW = 4.0
 """Infinity instead of a result above the largest number divided by this factor is an early overflow, not an error."""
@@ -45,7 +46,13 @@ NEAR_OVERFLOW = 4.0
 @final
 @dataclass(frozen=True)
 class Sample:
-    """Calls of a function: the argument that decides which bound holds, the results, and the exact results."""
+    """The elements of a call of a function; all three arrays have the same length.
+
+    Attributes:
+        argument: the argument whose range decides which error bound applies; for a division, it is the divisor.
+        result: the results of the vendor.
+        exact: the exact results.
+    """
 
     argument: Floats
     result: Floats
@@ -61,6 +68,7 @@ class Sample:
 
 
 def _unary(name: str) -> Callable[[Operators], Sample]:
+    """Return a function that calls a vendor's function of one argument; `name` is the name in declarations."""
     function = f"diopi{name.capitalize()}"
 
     def call(operators: Operators) -> Sample:
@@ -98,6 +106,20 @@ def _binary(
     argument: Array,
     *attributes: Any,
 ) -> Sample:
+    """Call a function of two tensors.
+
+    Args:
+        operators: the operators of the vendor.
+        function: the standard name of the function.
+        first: its first operand.
+        second: its second operand.
+        truth: computes the exact results in float64.
+        argument: the operand whose range decides which error bound applies.
+        *attributes: the remaining arguments.
+
+    Returns:
+        The results and the exact results.
+    """
     result = operators[function](first, second, *attributes, shape=first.shape, dtype=Dtype.float32)
     exact = truth(first.astype(np.float64), second.astype(np.float64))
     return Sample(argument.astype(np.float64), result.astype(np.float64), exact)
@@ -108,7 +130,10 @@ CALLS: Mapping[str, Callable[[Operators], Sample]] = {
     "divide": _divide,
     "pow": _power,
 }
-"""How each function is called. The standard has no functions atan2 and exp2."""
+"""How each elementary function is called, by its name in declarations.
+
+The functions atan2 and exp2, which can also be declared, do not exist in the standard.
+"""
 
 
 @final
@@ -118,7 +143,7 @@ class FunctionErrors:
 
     Attributes:
         name: the name in declarations.
-        ulp: the largest error in ulp.
+        ulp: the largest error in ulp; infinite for a NaN in place of a number.
         argument: the argument with the largest error.
         bounds: the bounds that permit the errors; empty if no declaration is needed.
         binades: the errors of each binade of arguments.

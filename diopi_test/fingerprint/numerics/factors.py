@@ -1,6 +1,7 @@
-"""The precision of the factors of float32 products: numbers with 24 significant bits are multiplied by 1.
+"""Measure how a vendor rounds the factors of float32 products, for instance to the 11 significant bits of TF32.
 
-Products with 1 and sums with 0 are exact, so that a result that differs from its factor shows how the factor is
+Numbers with 24 significant bits are multiplied by 1 in matrix products, convolutions and attention, whose other terms
+are 0. Such products and sums are exact. A result that differs from its factor therefore shows how the factor was
 rounded. M. Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021.
 """
 
@@ -27,7 +28,8 @@ PRECISION = FORMATS[Dtype.float32].precision
 """The significant bits of float32."""
 
 UNROUNDED_BITS = 20
-"""Factors that keep so many bits are not rounded: the errors are those of sums, as in a Fourier transform."""
+"""Factors that keep at least this many bits count as not rounded, because sums have errors too, as in a Fourier
+transform."""
 
 FORMAT_OF_BITS: Mapping[int, Products] = {17: "bf16x3", 12: "hf32", 11: "tf32", 8: "bf16"}
 """The declared formats by the significant bits of factors, the most precise first."""
@@ -40,8 +42,8 @@ class FactorPrecision:
 
     Attributes:
         operator: the operator, in words.
-        bits: the significant bits that factors keep, `PRECISION` if they are not rounded.
-        is_truncated: whether the error reaches more than half of the last of these bits.
+        bits: the significant bits that factors keep; `PRECISION` if they are not rounded.
+        is_truncated: whether factors are truncated, with errors above half of the last of these bits.
     """
 
     operator: str
@@ -74,10 +76,14 @@ NAMES: Mapping[Products, str] = {
 
 
 Pair = tuple[Array, Array]
-"""The exact result of multiplications by 1, and the result of an operator."""
+"""The exact result of multiplications by 1, and the result of an operator; both have the same shape."""
+
+# Each of the following functions multiplies a matrix of shape (SIZE, SIZE) by 1 with an operator, at both positions of
+# the product, and returns the results with the exact results.
 
 
 def _multiply_matrices(operators: Operators, factor: Array) -> list[Pair]:
+    """Multiply a matrix by the identity matrix, from the left and from the right."""
     identity = np.eye(SIZE, dtype=np.float32)
     return [(factor, operators.multiply(factor, identity)), (factor, operators.multiply(identity, factor))]
 
@@ -111,11 +117,11 @@ _PROBES: Mapping[str, tuple[str, Callable[[Operators, Array], list[Pair]]]] = {
     "conv": ("convolutions", _convolve),
     "attention": ("attention", _attend_to_one_key),
 }
-"""For each family of functions the name of its products, and a function that multiplies a matrix by 1 in them."""
+"""For each family of functions, the name of its products in words, and the function that computes them."""
 
 
 def measure_factors(operators: Operators) -> dict[str, FactorPrecision]:
-    """Return the precision of factors by family of functions; families that the vendor lacks are missing."""
+    """Return the precision of factors by family of functions; families that the vendor lacks are left out."""
     factor = significands(Dtype.float32, 3)[: SIZE * SIZE].reshape(SIZE, SIZE)
     found = {}
     for family, (name, compute) in _PROBES.items():
@@ -127,7 +133,16 @@ def measure_factors(operators: Operators) -> dict[str, FactorPrecision]:
 
 
 def _find_precision(operator: str, pairs: Sequence[Pair]) -> FactorPrecision:
-    """Return the precision from products with 1 of numbers from 1 to 2."""
+    """Derive the precision of factors from products of numbers in [1, 2) with 1.
+
+    Args:
+        operator: the operator, in words.
+        pairs: the exact results and the results of the operator.
+
+    Returns:
+        The precision. It follows from the largest error. If the lowest bit that any result has set fits to a known
+        format, the number of bits is that of the format.
+    """
     exact, results = (np.concatenate([pair[i].ravel() for pair in pairs]).astype(np.float64) for i in (0, 1))
     error = float(np.abs(results - exact).max())
     if error == 0:

@@ -1,4 +1,7 @@
-"""The width of the sums of half precision, in sums and in products."""
+"""Measure the width of the partial sums of half-precision terms: the number of their significant bits.
+
+Sums, matrix products and convolutions are measured. A vendor accumulates in half precision or, as usual, in float32.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +27,18 @@ from diopi_test.fingerprint.probe import ProbedOperator, ProbeFailedError
 from lib_rt.dtypes import Array, from_numpy
 
 MIN_BITS = 20
-"""Partial sums with so many bits are not sums in half precision, also if they have less than the 24 of float32."""
+"""Partial sums with at least this many bits do not count as half precision, even if they have fewer than float32's
+24."""
 
 
 @final
 @dataclass(frozen=True)
 class AccumulatorWidth:
-    """The width of partial sums of half precision.
+    """The width of the partial sums of an operator.
 
     Attributes:
         operator: the operator, in words.
-        dtype: the element type.
+        dtype: the element type of the terms.
         bits: the significant bits of the narrowest partial sum.
     """
 
@@ -52,7 +56,7 @@ class AccumulatorWidth:
 
 
 def _sum_by_convolution(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sum of each row, which is an image with a channel per term, by a kernel of ones."""
+    """Return the sums of rows by a convolution with a kernel of ones; each row is an image with a channel per term."""
     images, kernel = rows[..., None, None], np.ones((1, TERMS, 1, 1), rows.dtype)
     shape = (len(rows), 1, 1, 1)
     result = operator(images, kernel, None, (1, 1), (0, 0), (1, 1), 1, shape=shape, dtype=from_numpy(rows.dtype))
@@ -64,11 +68,11 @@ _PROBES: Sequence[tuple[str, str, RowSum]] = (
     ("matrix products", "diopiMm", sum_by_matrix_products),
     ("convolutions", "diopiConvolution2d", _sum_by_convolution),
 )
-"""The name of the sums, the function, and how it sums rows."""
+"""Triples of the sums in words, the function, and how it is called to sum rows."""
 
 
 def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
-    """Return the width of partial sums; operators and element types that the vendor lacks are missing."""
+    """Return the widths of partial sums; operators and element types that the vendor lacks are left out."""
     found = []
     for name, function, row_sum in _PROBES:
         for dtype in half:

@@ -1,4 +1,9 @@
-"""The narrowest declaration that permits what was measured, and the evidence for each field."""
+"""Measure a vendor's arithmetic, and derive the narrowest declaration that permits what was measured.
+
+A declaration (`Numerics`) states how the arithmetic of a vendor differs from IEEE 754, with one field per property.
+Each function `_add_…` measures one field and adds its value and the evidence to a `Findings` object, or nothing if the
+vendor lacks the functions.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,10 @@ from diopi_test.fingerprint.probe import ProbeFailedError
 from lib_rt import Context, Device
 
 EMULATED_BITS = 44
-"""Pairs of float32 numbers have 48 significant bits, of which products and quotients lose some."""
+"""The least precision of an acceptable emulation of float64.
+
+Pairs of float32 numbers have 48 significant bits, and products and quotients of such pairs lose some of them.
+"""
 
 
 @final
@@ -81,6 +89,7 @@ class Findings:
 
 
 def _add_products(operators: Operators, findings: Findings) -> None:
+    """Measure the formats to which the factors of matrix products and of convolutions are rounded."""
     found = measure_factors(operators)
     matrices = [precision for family, precision in found.items() if family != "conv"]
     if matrices:
@@ -90,7 +99,7 @@ def _add_products(operators: Operators, findings: Findings) -> None:
 
 
 def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products:
-    """Return the format that permits all of the precisions; those that no format permits are problems."""
+    """Return the format that permits all of the precisions; add those that no format permits to the problems."""
     findings.problems += [str(precision) for precision in found if precision.products is None]
     permitted = [precision.products for precision in found if precision.products is not None]
     order: list[Products] = ["ieee", *FORMAT_OF_BITS.values()]
@@ -98,6 +107,7 @@ def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products
 
 
 def _add_half_accumulation(operators: Operators, findings: Findings) -> None:
+    """Measure whether sums of half precision are accumulated in half precision."""
     found = measure_half_sums(operators)
     if found:
         narrow = [str(entry) for entry in found if entry.is_half]
@@ -106,6 +116,7 @@ def _add_half_accumulation(operators: Operators, findings: Findings) -> None:
 
 
 def _add_convolutions(operators: Operators, findings: Findings) -> None:
+    """Measure the algorithms of convolutions."""
     found = measure_algorithms(operators)
     findings.problems += [str(entry) for entry in found if entry.algorithm is None]
     if found:
@@ -114,6 +125,7 @@ def _add_convolutions(operators: Operators, findings: Findings) -> None:
 
 
 def _add_elementary(operators: Operators, findings: Findings) -> None:
+    """Measure the errors of elementary functions."""
     findings.errors = found = measure_errors(operators)
     bounds: dict[str, tuple[ErrorBound, ...]] = {entry.name: entry.bounds for entry in found if entry.bounds}
     findings.problems += [str(entry) for entry in found if entry.undeclared]
@@ -124,6 +136,7 @@ def _add_elementary(operators: Operators, findings: Findings) -> None:
 
 
 def _add_subnormals(operators: Operators, findings: Findings) -> None:
+    """Measure whether subnormal numbers are flushed to zero; the value is None if no probed function does so."""
     found = measure_subnormals(operators)
     flushed = {
         aspect: [function for function, fates in found.items() if fates.get(aspect, "").startswith("flushed")]
@@ -137,6 +150,7 @@ def _add_subnormals(operators: Operators, findings: Findings) -> None:
 
 
 def _add_signed_zeros(operators: Operators, findings: Findings) -> None:
+    """Measure whether functions return −0 where IEEE 754 requires it."""
     found = measure_signed_zeros(operators)
     lost = [function for function, is_negative in found.items() if not is_negative]
     if found:
@@ -145,6 +159,7 @@ def _add_signed_zeros(operators: Operators, findings: Findings) -> None:
 
 
 def _add_sum_order(operators: Operators, findings: Findings) -> None:
+    """Measure in which families of functions the order of sums changes from call to call."""
     found = measure_repetition(operators)
     orders: dict[str, SumOrder] = {family: "run-to-run" for family, is_equal in found.items() if not is_equal}
     if found:
@@ -156,6 +171,7 @@ def _add_sum_order(operators: Operators, findings: Findings) -> None:
 
 
 def _add_float64(operators: Operators, findings: Findings) -> None:
+    """Measure whether float64 is absent, emulated or computed with full precision."""
     try:
         bits = measure_float64(operators)
     except ProbeFailedError:

@@ -1,4 +1,4 @@
-"""The operators of a vendor by name, and the calls that several measurements share."""
+"""Calls of a vendor's operators that several measurements of its arithmetic share. Arrays are NumPy arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lib_rt.dtypes import Array, from_numpy
 @final
 @dataclass(frozen=True)
 class Operators:
-    """The operators of a vendor in a context."""
+    """The operators of a vendor, called in one context; `operators["diopiAdd"]` is an operator by its name."""
 
     vendor: BaseVendor
     context: Context

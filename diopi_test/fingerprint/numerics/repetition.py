@@ -1,4 +1,7 @@
-"""Whether equal calls give equal bits, by family of functions."""
+"""Measure whether repeated calls with equal arguments return the same bits, by family of functions.
+
+They do not if a vendor adds the terms of a sum in an order that changes from call to call.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from diopi_test.fingerprint.probe import ProbeFailedError
 from lib_rt.dtypes import Array
 
 REPETITIONS = 4
-"""Calls with equal arguments."""
+"""The number of calls with equal arguments."""
 
 
 def _call_softmax(operators: Operators) -> Array:
+    """Return softmax of a matrix with 16 rows of 4096 random numbers, along the rows."""
     x = random_normal(9, 16, 4096)
     return operators["diopiSoftmax"](x, 1, shape=x.shape, dtype=Dtype.float32)
 
@@ -27,11 +31,11 @@ PROBES: Mapping[str, Callable[[Operators], Array]] = {
     "linalg": lambda operators: operators.multiply(random_normal(6, 32, 2048), random_normal(7, 2048, 32)),
     "reduction": lambda operators: operators.sum_rows(random_normal(8, 16, 4096)),
 }
-"""For each family a call that sums many numbers."""
+"""For each family, a call that sums many numbers and returns the result."""
 
 
 def measure_repetition(operators: Operators) -> dict[str, bool]:
-    """Return by family whether equal calls give equal bits; families that the vendor lacks are missing."""
+    """Return for each family whether equal calls return equal bits; families that the vendor lacks are left out."""
     found = {}
     for family, call in PROBES.items():
         try:

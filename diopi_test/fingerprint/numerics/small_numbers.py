@@ -1,4 +1,4 @@
-"""Subnormal numbers and signed zeros of float32, and whether float64 is absent or emulated."""
+"""Measure what a vendor does with subnormal numbers and signed zeros of float32, and how precise its float64 is."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ ARITHMETIC = ("diopiAdd", "diopiMul", "diopiDiv", "diopiSqrt", "diopiExp", "diop
 
 
 def measure_subnormals(operators: Operators) -> dict[str, dict[str, str]]:
-    """Return what becomes of subnormal arguments and results by function; functions that the vendor lacks are missing.
+    """Return for each function of `ARITHMETIC` what becomes of subnormal numbers.
 
-    The values are those of the fingerprint: `kept`, or they begin with `flushed`.
+    Args:
+        operators: the operators of the vendor.
+
+    Returns:
+        For each function that the vendor has, texts by aspect (`arguments` or `results`). A text that begins with
+        `flushed` means that such numbers are replaced by zero, and `kept` that they are not.
     """
     found = {}
     for function in ARITHMETIC:
@@ -33,7 +38,7 @@ def measure_subnormals(operators: Operators) -> dict[str, dict[str, str]]:
 
 
 def measure_signed_zeros(operators: Operators) -> dict[str, bool]:
-    """Return by function whether it returns −0 where IEEE 754 demands it; functions the vendor lacks are missing."""
+    """Return for each function whether it returns −0 where IEEE 754 requires it; absent functions are left out."""
     found = {}
     for function, arguments in _NEGATIVE_ZEROS.items():
         try:
@@ -45,6 +50,7 @@ def measure_signed_zeros(operators: Operators) -> dict[str, bool]:
 
 
 def _number(value: float) -> Array:
+    """Return a float32 array with one element."""
     return np.full(1, value, np.float32)
 
 
@@ -57,14 +63,17 @@ _NEGATIVE_ZEROS: Mapping[str, tuple[object, ...]] = {
     "diopiTanh": (_number(-0.0),),
     "diopiSin": (_number(-0.0),),
 }
-"""Calls that have the result −0."""
+"""For each function, the arguments of a call whose correct result is −0."""
 
 
 def measure_float64(operators: Operators) -> int | None:
-    """Return the significant bits of sums and products of float64; None if float64 is absent.
+    """Measure the significant bits of float64 sums, products and quotients.
+
+    Args:
+        operators: the operators of the vendor.
 
     Returns:
-        The bits of the least precise operator. A range that is smaller than that of float64 counts as 0 bits.
+        The bits of the least precise operator, 0 if results are entirely wrong, and None if float64 is absent.
 
     Raises:
         ProbeFailedError: if the vendor has none of the functions, so that nothing is known.

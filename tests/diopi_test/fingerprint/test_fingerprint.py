@@ -21,7 +21,7 @@ from diopi_impl.plugins import known_vendors
 from diopi_proto.types import Dtype
 from diopi_test.fingerprint import Fingerprint, ProbeResult
 from diopi_test.fingerprint.probe import NO_RESULT
-from diopi_test.fingerprint.report import print_fingerprint, types
+from diopi_test.fingerprint.report import describe_variants, print_fingerprint
 from diopi_test.fingerprint.table import FAMILIES
 
 HELPERS = Path(__file__).parent.parent.parent / "helpers"
@@ -156,8 +156,8 @@ def test_element_types_with_equal_observations_share_a_row() -> None:
 
 def test_variants_are_described_in_words() -> None:
     half, single, byte, short = Dtype.float16, Dtype.float32, Dtype.int8, Dtype.int16
-    assert types([(half,), (single,)]) == "float16, float32"
-    assert types([(half, byte), (half, short), (single, byte)]) == "float16 → int8, int16; float32 → int8"
+    assert describe_variants([(half,), (single,)]) == "float16, float32"
+    assert describe_variants([(half, byte), (half, short), (single, byte)]) == "float16 → int8, int16; float32 → int8"
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
