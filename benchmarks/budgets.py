@@ -73,32 +73,46 @@ CAUSES = {
 
 MARGINS = """# Margins
 
-This page is for readers who want to know how accurate correct vendors are, relative to the accepted errors. It shows
-how close the built-in vendor `jax_cpu` and PyTorch (`torch_cpu`) come to their [error budgets](budgets.md), over all
-cases at level full. The command `python benchmarks/budgets.py … --markdown docs/margins.md` generates this page.
+This page is for readers who want to judge the suite's tolerances. Afterwards you know how accurate two correct
+implementations are, relative to the errors that the suite accepts. It accepts an error in an element if the error is at
+most its [error budget](budgets.md).
+
+The figures are from a run of all cases at level full with the built-in vendor (`jax_cpu`) and one with PyTorch's
+kernels for the CPU (`torch_cpu`). `python benchmarks/budgets.py … --markdown docs/margins.md` generates the page from
+the reports of these runs; [error budgets](budgets.md#how-the-limits-were-tested) shows all commands. Each row of the
+first table is a vendor and its version, with the number of its cases that passed and failed:
 """
 
 BY_TYPE = """
 ## By element type
 
-The table shows for each element type how many functions have rounded results. The other columns show the share of
-these functions whose largest error is at most 1, 2, 4 and 8 units, and whose root mean square of errors is at most
-0.25, 0.5 and 1 units. [Error budgets](budgets.md) defines the unit of an element. The limits are 8 units for an error,
-and 1 unit for the root mean square in half precision.
+This section is about rounded results: floating-point results that a correct vendor may round. The unit of an element
+is the error that rounding causes in a correct implementation. An error may be at most 8 units. The root mean square of
+the errors of a result has another limit: 1 unit in half precision, and about 2.3 units or more in other types. [Error
+budgets](budgets.md) defines the unit and the limits.
+
+Each row is a vendor and an element type. The column *functions* is the number of functions with rounded results of this
+type. The next four columns show the share of these functions whose largest error is at most 1, 2, 4 and 8 units. The
+last three columns show the share whose largest root mean square (*rms*) is at most 0.25, 0.5 and 1 units.
 """
 
 BY_FUNCTION = """
 ## By function
 
-The table shows the largest error / budget of each function. The limit is 1. `-` means that the vendor has no rounded
-result.
+Each row is a function, and each column is a vendor. The number is the largest error divided by its budget, over all
+passed cases of the function. It is at most 1. `-` means that the vendor has no rounded result of this function.
 """
 
 BLUNTEST = """
 ## The bluntest budgets
 
-A budget is blunt if it is large relative to the result. Over {count:,} rounded results, the median unit is
-{median:.2f} eps of the result's root mean square. The following results have a median unit of more than 100 eps:
+A budget is blunt if it is large relative to the result, because it then accepts large errors. The measure is the median
+unit of a result, divided by the root mean square of its values. It is stated in eps, the distance from 1 to the next
+number of the result's type. If all values of a result are 0, the smallest normal number takes the place of the root
+mean square, which gives very large numbers.
+
+The median over {count:,} rounded results is {median:.2f} eps. The table lists all results with more than 100 eps. Each
+row names the case and the result, the measure, and the reason why the unit is large:
 """
 
 
