@@ -81,8 +81,9 @@ def remainder(graph: Graph, value: Value, divisor: Value) -> Value:
     if not is_floating(value):
         return op("Mod")(value, divisor)
     remaining = op("Mod")(value, divisor, fmod=1)
-    differs = op("And")(op("Not")(op("Equal")(remaining, 0)), op("Xor")(op("Less")(remaining, 0), op("Less")(divisor, 0)))
-    return op("Where")(differs, op("Add")(remaining, divisor), remaining)
+    has_other_sign = op("Xor")(op("Less")(remaining, 0), op("Less")(divisor, 0))
+    is_changed = op("And")(op("Not")(op("Equal")(remaining, 0)), has_other_sign)
+    return op("Where")(is_changed, op("Add")(remaining, divisor), remaining)
 
 
 def divided(graph: Graph, value: Value, divisor: Any, rounding: str) -> Value:
