@@ -17,7 +17,13 @@ from diopi_torch.versions import SUPPORTED, check_version
 check_version(torch.__version__)
 
 from diopi_torch.backend import BackendError, use_vendor  # noqa: E402  # behind the check, as all that needs PyTorch
-from diopi_torch.comparing import autocompare, capture, compare_from_environment  # noqa: E402 - behind the check, too
+from diopi_torch.comparing import (  # noqa: E402 - behind the check, too
+    autocompare,
+    capture,
+    compare_from_environment,
+    watch,
+    watch_from_environment,
+)
 from diopi_torch.fallback import fallbacks, reset_fallbacks  # noqa: E402 - behind the check, too
 from diopi_torch.registration import register  # noqa: E402 - behind the check, too
 from diopi_torch.settings import SettingError  # noqa: E402 - behind the check, too
@@ -31,7 +37,9 @@ __all__ = [
     "fallbacks",
     "reset_fallbacks",
     "use_vendor",
+    "watch",
 ]
 
 register()
 compare_from_environment()
+watch_from_environment()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Collection
@@ -20,6 +21,10 @@ FORCE_FALLBACK = "DIPU_FORCE_FALLBACK_OPS_LIST"
 
 AUTOCOMPARE = "DIPU_AUTOCOMPARE_OPS_LIST"
 """Selects operators that are compared with the CPU from the start of the process."""
+
+
+WATCH = "DIPU_WATCH"
+"""Starts a watch with the process; its value is the time for judging, such as `100%`."""
 
 
 class SettingError(ValueError):
@@ -64,3 +69,24 @@ def matching_operators(source: str, choice: str, known: Collection[str]) -> froz
             )
         chosen |= matching
     return frozenset(chosen)
+
+
+def parse_overhead(source: str, text: str) -> float:
+    """Return the time for judging relative to the time of the program: infinity for `unlimited`.
+
+    Args:
+        source: Name of the setting, for error messages.
+        text: A percentage such as `20%`, or `unlimited`.
+
+    Returns:
+        The relative time.
+
+    Raises:
+        SettingError: The text has another form.
+    """
+    if text.strip() == "unlimited":
+        return math.inf
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text.strip())
+    if found is None:
+        raise SettingError(f"{source}: expected a percentage such as 20%, or unlimited, found {text!r}")
+    return float(found[1]) / 100

@@ -26,8 +26,8 @@ def read_span(tensor: torch.Tensor) -> Bytes:
     length = span_size(tensor.shape, tensor.stride())
     if not length:
         return np.empty(0, np.uint8)
-    host = stored_elements(read_to_host(tensor) if is_on_device(tensor) else tensor)
-    return host.as_strided([length], [1]).view(torch.uint8).numpy().copy()
+    stored = stored_elements(read_to_host(tensor) if is_on_device(tensor) else tensor.detach())
+    return stored.as_strided([length], [1]).cpu().view(torch.uint8).numpy().copy()
 
 
 def infer_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
@@ -62,7 +62,7 @@ class TensorContent:
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor) -> TensorContent:
-        """Return the current content of a tensor of the device or the CPU."""
+        """Return the current content of a tensor on any device."""
         return cls(
             tensor=tensor,
             shape=tuple(tensor.shape),
@@ -122,7 +122,7 @@ class TensorContent:
 
 
 def read_elements(tensor: torch.Tensor) -> NDArray[Any]:
-    """Return the elements of a tensor of the device or the CPU as an array in the corresponding NumPy type."""
+    """Return the elements of a tensor on any device as an array in the corresponding NumPy type."""
     return TensorContent.from_tensor(tensor.detach()).data.values
 
 

@@ -19,7 +19,6 @@ from diopi_torch.compare.contents import TensorContent, iterate_tensors, map_ten
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
 from diopi_torch.layout import DTYPES
 from diopi_torch.operators import written_outputs
-from diopi_torch.settings import NAME
 from lib_rt.formats import is_inexact
 
 
@@ -29,7 +28,7 @@ class CpuCall:
 
     Args:
         operator: the operator.
-        named: its arguments by name; tensors of the device are copied.
+        named: its arguments by name; tensors of any device are copied.
 
     Attributes:
         contents: the contents of the tensors among the arguments, by name.
@@ -147,5 +146,5 @@ def _to_float64(content: TensorContent, values: NDArray[Any]) -> torch.Tensor:
 
 
 def _replace_device(value: Any) -> Any:
-    """Return the CPU device for this device, and any other value unchanged."""
-    return torch.device("cpu") if isinstance(value, torch.device) and value.type == NAME else value
+    """Return the CPU device for any device, and any other value unchanged."""
+    return torch.device("cpu") if isinstance(value, torch.device) else value

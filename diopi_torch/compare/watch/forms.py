@@ -1,0 +1,97 @@
+"""The form of a call, which calls with other values share, and the operators whose calls can't be judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+
+from diopi_proto.aten.table import NO_CALL, find_row
+from diopi_torch.fallback import operator_name
+from diopi_torch.layout import DTYPES
+
+VIEW = "views, which compute nothing"
+MEMORY = "operators that only allocate or inspect memory"
+RANDOM = "operators that draw random numbers, which have no single right result"
+FOREIGN = "operators that do not belong to ATen"
+SUBCLASS = "calls with subclasses of tensors"
+OTHER_DEVICE = "calls without a tensor on the watched device"
+
+_ALLOCATING = ("aten::empty", "aten::new_empty", "aten::resize", "aten::set_", "aten::_resize")
+"""Prefixes of the names of operators that allocate memory without defining its contents."""
+
+
+@cache
+def reason_not_judged(operator: Any) -> str | None:
+    """Return why no call of an operator can be judged; None if calls can be judged."""
+    if not isinstance(operator, torch._ops.OpOverload) or operator.namespace != "aten":
+        return FOREIGN
+    if operator.is_view or operator._schema.name in ("aten::detach", "aten::alias", "aten::lift_fresh"):
+        return VIEW
+    row = find_row(operator_name(operator))
+    if (row is not None and row.function == NO_CALL) or operator._schema.name.startswith(_ALLOCATING):
+        return MEMORY
+    if torch.Tag.nondeterministic_seeded in operator.tags and not _may_skip_dropout(operator):
+        return RANDOM
+    return None
+
+
+@cache
+def _may_skip_dropout(operator: torch._ops.OpOverload) -> bool:
+    """Return whether an operator draws random numbers only for dropout, which a call may not request."""
+    return any(argument.name == "dropout_p" for argument in operator._schema.arguments)
+
+
+def call_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+    """Return a key that is equal for calls of an operator that differ only in values.
+
+    Element types, shapes, strides and integers belong to the form. A floating-point number is replaced by its kind,
+    because optimizers change such numbers in each step.
+
+    Args:
+        args: the positional arguments.
+        kwargs: the keyword arguments.
+
+    Returns:
+        The key.
+    """
+    form = _forms(args)
+    if kwargs:
+        form.extend(kwargs)
+        form.extend(_forms(kwargs.values()))
+    return tuple(form)
+
+
+def _forms(values: Iterable[Any]) -> list[Hashable]:
+    """Return the forms of values."""
+    forms: list[Hashable] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            forms += value.dtype, value.shape, value.stride(), value.is_conj(), value.device
+        elif isinstance(value, float):
+            forms.append(_kind_of_number(value))
+        elif isinstance(value, list | tuple):
+            forms.append(tuple(_forms(value)))
+        else:
+            forms.append(torch.Generator if isinstance(value, torch.Generator) else (type(value), value))
+    return forms
+
+
+def _kind_of_number(value: float) -> Hashable:
+    """Return the number itself if it is 0, 1, -1 or not finite; otherwise its sign."""
+    return value if value in (0.0, 1.0, -1.0) or not math.isfinite(value) else value > 0
+
+
+def reason_tensors_not_judged(tensors: Iterable[torch.Tensor]) -> str | None:
+    """Return why a call with these tensors can't be judged; None if it can."""
+    for tensor in tensors:
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            return f"tensors with the layout {str(tensor.layout).removeprefix('torch.')}"
+        if tensor.dtype not in DTYPES:
+            return f"element type {str(tensor.dtype).removeprefix('torch.')}"
+        if tensor.device.type == "meta":
+            return "tensors without data"
+    return None

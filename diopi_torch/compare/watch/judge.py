@@ -1,0 +1,241 @@
+"""Judge a call of an ATen operator: by the suite's reference, or by the same operator in float64 on the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils._python_dispatch import _disable_current_modes
+
+from diopi_proto.aten.mapping import NotMappedError
+from diopi_test.checks import values
+from diopi_test.execution.verdict import CheckResult, Verdict
+from diopi_test.oracle.data import widen
+from diopi_test.oracle.records import BaselineCase, Expected
+from diopi_test.results.causes.severity import Severity, severity_of_case
+from diopi_torch.compare.calls import RecordedCall
+from diopi_torch.compare.comparison import NotComparableError, compute_expected, derive_call_outcome
+from diopi_torch.compare.contents import map_tensors, read_elements
+from diopi_torch.compare.on_cpu import CpuCall, PreciseCall
+from diopi_torch.compare.watch.functions import TranslatedCall
+from diopi_torch.compare.watch.sampling import CallSample, WholeCall
+from diopi_torch.fallback import operator_name
+from diopi_torch.layout import DTYPES
+from lib_rt.formats import is_inexact
+
+FLOAT64 = "ATen in float64"
+"""Takes the place of a function if the reference is the same operator in float64 on the CPU."""
+
+
+class NotJudgedError(Exception):
+    """A call can't be judged; the message states the reason."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Whether a call is right.
+
+    Attributes:
+        references: the functions whose references judged the call, or `FLOAT64`.
+        severity: the severity of the worst problem; None if the call is right.
+        ratio: the largest error relative to its budget; infinity if no budget allows the error.
+        relative_error: the norm of the error relative to the norm of the result, for the worst result; infinity if a
+            NaN or an infinity is wrong.
+        message: what is wrong, in one line; empty if the call is right.
+        cases: the wrong calls of functions, with data and expected results.
+        is_sampled: whether only a part of the call was judged.
+    """
+
+    references: Sequence[str]
+    severity: Severity | None = None
+    ratio: float = 0.0
+    relative_error: float = 0.0
+    message: str = ""
+    cases: Sequence[BaselineCase] = field(default=())
+    is_sampled: bool = False
+
+    def join(self, further: Judgement) -> Judgement:
+        """Return the judgement of a call that consists of two parts."""
+        worst = max((self, further), key=lambda part: -1 if part.severity is None else part.severity.rank)
+        return replace(
+            self,
+            references=list(dict.fromkeys([*self.references, *further.references])),
+            severity=worst.severity,
+            ratio=max(self.ratio, further.ratio),
+            relative_error=max(self.relative_error, further.relative_error),
+            message="; ".join(filter(None, (self.message, further.message))),
+            cases=[*self.cases, *further.cases],
+        )
+
+
+@final
+class CallUnderJudgement:
+    """A call whose arguments were read before it ran.
+
+    Args:
+        operator: the operator.
+        named: its arguments by name, including default values.
+        sample: the part of the call to judge.
+    """
+
+    def __init__(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], sample: CallSample) -> None:
+        self._original = named
+        self._sample = sample
+        with _disable_current_modes(), torch.no_grad():
+            self._call = CpuCall(operator, sample.reduce_arguments(named))
+
+    def judge(self, returned: Any, label: str) -> Judgement:
+        """Judge the call; must be called directly after it ran.
+
+        Args:
+            returned: what the call returned.
+            label: the label of the case that represents the call.
+
+        Returns:
+            The judgement.
+
+        Raises:
+            NotJudgedError: there is no reference for the call.
+        """
+        with _disable_current_modes(), torch.no_grad():
+            reduced = self._reduce_results(returned)
+            judgement = self._judge_inputs(self._judge_by_functions(reduced, label) or self._judge_in_float64(reduced))
+        return replace(judgement, is_sampled=not isinstance(self._sample, WholeCall))
+
+    def _reduce_results(self, returned: Any) -> Any:
+        """Return the sampled part of what the call returned; update the arguments that the operator wrote."""
+        if isinstance(self._sample, WholeCall):
+            return returned
+        written = {}
+        for name, value in self._original.items():
+            if self._call.is_written(name) and isinstance(value, torch.Tensor):
+                written[id(value)] = self._call.named[name]
+                written[id(value)].copy_(self._sample.reduce_result(value))
+
+        def reduce(name: str, tensor: torch.Tensor) -> torch.Tensor:
+            """Return the sampled part of a returned tensor."""
+            return written[id(tensor)] if id(tensor) in written else self._sample.reduce_result(tensor)
+
+        return map_tensors(reduce, returned, "result")
+
+    def _judge_inputs(self, judgement: Judgement) -> Judgement:
+        """Add the finding that the operator changed an argument that it must not change."""
+        if not isinstance(self._sample, WholeCall):
+            return judgement
+        written = [content for name, content in self._call.contents.items() if self._call.is_written(name)]
+        changed = [
+            name
+            for name, content in self._call.contents.items()
+            if not self._call.is_written(name) and not np.array_equal(content.stored, content.read_again(written))
+        ]
+        if not changed:
+            return judgement
+        message = f"the operator changed its input {', '.join(changed)}"
+        return judgement.join(
+            Judgement(references=(), severity=Severity.critical, ratio=math.inf, relative_error=0.0, message=message)
+        )
+
+    def _judge_by_functions(self, returned: Any, label: str) -> Judgement | None:
+        """Return the judgement by the suite's references; None if the standard does not have the operator."""
+        try:
+            translated = TranslatedCall(self._call, returned)
+            recorded = [RecordedCall.from_call(call) for call in translated.calls]
+            translated.write_results()
+            parts = [
+                _judge_function(call, f"{label}.{number}" if number else label) for number, call in enumerate(recorded)
+            ]
+        except (NotMappedError, NotComparableError):
+            return None
+        joined = parts[0] if parts else None
+        for part in parts[1:]:
+            joined = part if joined is None else joined.join(part)
+        return joined
+
+    def _judge_in_float64(self, returned: Any) -> Judgement:
+        """Return the judgement by the same operator in float64; raise NotJudgedError if it does not support that."""
+        outputs = self._call.outputs(returned, self._call.named)
+        if not outputs:
+            raise NotJudgedError("operators that return no tensor")
+        try:
+            precise = PreciseCall(self._call)
+            parts = [_judge_output(name, tensor, precise) for name, tensor in outputs.items() if tensor.numel()]
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            name = operator_name(self._call.operator)
+            raise NotJudgedError(f"{name}: the CPU can't compute it in float64: {str(error).splitlines()[0]}") from None
+        joined = Judgement(references=(FLOAT64,))
+        for part in parts:
+            joined = joined.join(part)
+        return joined
+
+
+def _judge_function(recorded: RecordedCall, label: str) -> Judgement:
+    """Judge a function's call; raise NotComparableError if the reference can't compute its results."""
+    expected = compute_expected(recorded.prototype, recorded.case(label))
+    record = recorded.make_record(expected, {})
+    outcome, function = derive_call_outcome(record), recorded.call.function
+    if outcome.verdict is not Verdict.failed:
+        return Judgement(references=(function,), ratio=_largest_ratio(outcome.check_results))
+    return Judgement(
+        references=(function,),
+        severity=severity_of_case(outcome.verdict, outcome.check_results, outcome.message),
+        ratio=max((finding.excess for finding in outcome.check_results if not finding.passed), default=0) or math.inf,
+        relative_error=max(
+            (
+                _relative_error(widen(tensor.values, tensor.dtype), wanted)
+                for tensor, wanted in record.results()
+                if tensor.values.size == wanted.values.size
+            ),
+            default=math.inf,
+        ),
+        message=outcome.message,
+        cases=[expected],
+    )
+
+
+def _largest_ratio(findings: Sequence[CheckResult]) -> float:
+    """Return the largest error relative to its budget in the findings about a right call."""
+    return max((finding.ratio for finding in findings if finding.ratio is not None), default=0.0)
+
+
+def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judgement:
+    """Judge one output of a call by its value in float64."""
+    actual, dtype, exact = read_elements(tensor), DTYPES[tensor.dtype], precise.outputs[name]
+    if exact.shape != actual.shape:
+        message = f"{name} has the shape {list(actual.shape)}, expected {list(exact.shape)}"
+        return Judgement(
+            references=(), severity=Severity.major, ratio=math.inf, relative_error=math.inf, message=message
+        )
+    budget = None
+    if is_inexact(dtype):
+        budget = precise.budget(name, dtype).with_unsigned_zeros(exact, dtype)
+    expected = Expected(values=exact, dtype=dtype, budget=budget)
+    found = values.compare(actual, expected)
+    if not found.is_wrong.any():
+        return Judgement(references=(), ratio=found.ratio or 0.0)
+    message = f"{name}: {int(found.is_wrong.sum())} of {found.is_wrong.size} elements are wrong"
+    return Judgement(
+        references=(),
+        severity=Severity.critical,
+        ratio=math.inf if found.ratio is None else found.ratio,
+        relative_error=_relative_error(widen(actual, dtype), expected),
+        message=message,
+    )
+
+
+@np.errstate(all="ignore")
+def _relative_error(actual: NDArray[Any], expected: Expected) -> float:
+    """Return the norm of the error of a result relative to the norm of the expected result."""
+    wanted = np.asarray(expected.values * 1.0)
+    error = np.where(actual.reshape(wanted.shape) == wanted, 0, actual.reshape(wanted.shape) - wanted)
+    error = error[~(np.isnan(actual.reshape(wanted.shape)) & np.isnan(wanted))]
+    if not np.isfinite(error).all():
+        return math.inf
+    size = float(np.linalg.norm(wanted[np.isfinite(wanted)]))
+    distance = float(np.linalg.norm(error))
+    return distance / size if size else math.inf if distance else 0.0

@@ -1,0 +1,254 @@
+"""Watch a program: intercept each ATen call, choose calls to judge within a share of time, and collect wrong ones."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from diopi_torch.compare.contents import iterate_tensors
+from diopi_torch.compare.watch.findings import CaseFolder, WrongForm, WrongOperator, rank
+from diopi_torch.compare.watch.forms import (
+    OTHER_DEVICE,
+    SUBCLASS,
+    call_form,
+    reason_not_judged,
+    reason_tensors_not_judged,
+)
+from diopi_torch.compare.watch.judge import CallUnderJudgement, Judgement, NotJudgedError
+from diopi_torch.compare.watch.origin import find_origin
+from diopi_torch.compare.watch.report import CallCounts, format_report
+from diopi_torch.compare.watch.sampling import MAX_UNSAMPLED_ELEMENTS, choose_sample
+from diopi_torch.fallback import operator_name
+from diopi_torch.layout import DTYPES
+
+REPEATED = "calls of a form that was judged before"
+NO_TIME = "calls of a form that was not judged yet, because the share of time was used up"
+TOO_LARGE = f"calls with a tensor of more than {MAX_UNSAMPLED_ELEMENTS:,} elements, of operators that can't be sampled"
+
+REPEATS_SHARE = 0.05
+"""The part of the program's time in which calls of forms that were judged before are judged again."""
+
+Form = tuple[Any, Hashable]
+"""An operator and the form of its arguments."""
+
+
+@final
+class Watch:
+    """Judges the calls of ATen operators until it is closed; use it as a context manager.
+
+    Args:
+        device: the type of the device whose calls are judged, such as `cuda`; None for all devices.
+        overhead: the time for judging, relative to the time of the program itself.
+        cases: the folder for cases of wrong calls; None to store none.
+        write: receives the text of the report at the end.
+
+    Attributes:
+        counts: how many calls were judged, and the time that judging took.
+
+    Raises:
+        FileExistsError: the folder contains cases.
+    """
+
+    def __init__(self, device: str | None, overhead: float, cases: Path | None, write: Callable[[str], object]) -> None:
+        self._device = device
+        self._overhead = overhead
+        self._write = write
+        self._cases = CaseFolder(cases, f"torch:{device or 'cpu'}")
+        self._lock = threading.RLock()
+        self._mode = _WatchMode(self)
+        self._uses: Counter[Form] = Counter()
+        self._judged_forms: set[Form] = set()
+        self._reasons: dict[Form, str] = {}
+        self._wrong_forms: dict[Form, WrongForm] = {}
+        self._number = 0
+        self._repeats_seconds = 0.0
+        self._is_open = False
+        self._began = time.perf_counter()
+        self.counts = CallCounts()
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        self._is_open = True
+        self._mode.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Watch until the process ends."""
+        self.__enter__()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the watch and write the report; do nothing if it has already ended."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._mode.__exit__(None, None, None)
+        atexit.unregister(self.close)
+        self._write(format_report(self.wrong_operators, self.counts, self.program_seconds))
+
+    @property
+    def wrong_operators(self) -> list[WrongOperator]:
+        """The wrong operators, the most severe first."""
+        found: dict[tuple[str, str], WrongOperator] = {}
+        for form, wrong_form in self._wrong_forms.items():
+            name, dtype = operator_name(form[0]), wrong_form.dtype
+            entry = found.setdefault((name, dtype), WrongOperator(operator=name, dtype=dtype))
+            entry.forms.append((wrong_form, self._uses[form]))
+        return rank(list(found.values()))
+
+    @property
+    def program_seconds(self) -> float:
+        """The time that the program itself has taken."""
+        return time.perf_counter() - self._began - self.counts.overhead_seconds
+
+    def call(self, operator: Any, types: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call an operator and judge the call if it is due.
+
+        Args:
+            operator: the operator.
+            types: the subclasses of tensors among its arguments.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+
+        Returns:
+            What the operator returned.
+        """
+        reason = reason_not_judged(operator) or (SUBCLASS if types else None)
+        if reason is not None:
+            self.counts.not_judged[reason] += 1
+            return operator(*args, **kwargs)
+        form = operator, call_form(args, kwargs)
+        self._uses[form] += 1
+        reason = self._reasons.get(form) or self._reason_not_due(form)
+        if reason is not None:
+            self.counts.not_judged[reason] += 1
+            return operator(*args, **kwargs)
+        with self._lock:
+            return self._judge(form, args, kwargs)
+
+    def _reason_not_due(self, form: Form) -> str | None:
+        """Return why a call is not judged now; None if it is judged."""
+        if form in self._judged_forms:
+            return None if self._repeats_seconds < self._share(REPEATS_SHARE) else REPEATED
+        return None if self.counts.overhead_seconds <= self._share(1.0) else NO_TIME
+
+    def _share(self, part: float) -> float:
+        """Return the time that judging may take so far, or a part of this time."""
+        return part * self._overhead * self.program_seconds if math.isfinite(self._overhead) else math.inf
+
+    def _judge(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call an operator, judge the call, and account for the time that judging takes."""
+        operator = form[0]
+        is_repeat = form in self._judged_forms
+        _wait_for_devices(args)
+        began = time.perf_counter()
+        prepared = self._prepare(form, args, kwargs)
+        self._charge(began, is_repeat)
+        returned = operator(*args, **kwargs)
+        if prepared is None:
+            return returned
+        _wait_for_devices(args)
+        began = time.perf_counter()
+        self._conclude(form, prepared, returned, args)
+        self._charge(began, is_repeat)
+        return returned
+
+    def _charge(self, began: float, is_repeat: bool) -> None:
+        """Account for the time since `began`."""
+        seconds = time.perf_counter() - began
+        self.counts.overhead_seconds += seconds
+        self._repeats_seconds += seconds if is_repeat else 0.0
+
+    def _prepare(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgement | None:
+        """Read the arguments of a call; return None, and count the reason, if the call can't be judged."""
+        operator = form[0]
+        declared = operator._schema.arguments
+        named = {argument.name: argument.default_value for argument in declared}
+        named |= {argument.name: value for argument, value in zip(declared, args, strict=False)} | {**kwargs}
+        tensors = [tensor for _, tensor in iterate_tensors(named)]
+        reason = reason_tensors_not_judged(tensors) or self._reason_other_device(tensors, named)
+        sample = None if reason else choose_sample(operator, named)
+        if sample is None:
+            self._skip(form, reason or TOO_LARGE)
+            return None
+        return CallUnderJudgement(operator, named, sample)
+
+    def _reason_other_device(self, tensors: Sequence[torch.Tensor], named: Mapping[str, Any]) -> str | None:
+        """Return the reason not to judge a call that is not on the watched device."""
+        devices = {tensor.device.type for tensor in tensors} or {torch.device(named.get("device") or "cpu").type}
+        return None if self._device is None or self._device in devices else OTHER_DEVICE
+
+    def _skip(self, form: Form, reason: str) -> None:
+        """Count a call that can't be judged, and do not try further calls of this form."""
+        self._reasons[form] = reason
+        self.counts.not_judged[reason] += 1
+
+    def _conclude(self, form: Form, prepared: CallUnderJudgement, returned: Any, args: Sequence[Any]) -> None:
+        """Judge a call that ran, and store the judgement."""
+        self._number += 1
+        name = operator_name(form[0])
+        try:
+            judgement = prepared.judge(returned, f"{name}-{self._number}")
+        except NotJudgedError as error:
+            self._skip(form, str(error))
+            return
+        except Exception as error:  # a defect of the judge must not end the program
+            self._skip(form, f"{name}: judging failed: {type(error).__name__}: {error}")
+            return
+        self._judged_forms.add(form)
+        self.counts.judged[", ".join(judgement.references)] += 1
+        self.counts.sampled += judgement.is_sampled
+        if judgement.severity is not None:
+            self._store_wrong(form, judgement, [tensor for _, tensor in iterate_tensors({"": list(args)})])
+
+    def _store_wrong(self, form: Form, judgement: Judgement, tensors: Sequence[torch.Tensor]) -> None:
+        """Store the judgement on a wrong call; store a case of the first wrong call of the form."""
+        wrong_form = self._wrong_forms.get(form)
+        if wrong_form is None:
+            described = [f"{DTYPES[tensor.dtype].name}{list(tensor.shape)}" for tensor in tensors]
+            wrong_form = self._wrong_forms[form] = WrongForm(
+                judgement=judgement,
+                dtype=next((DTYPES[tensor.dtype].name for tensor in tensors), "-"),
+                description=", ".join(described),
+                origin=find_origin(),
+            )
+            wrong_form.command = self._cases.add(judgement.cases[0]) if judgement.cases else ""
+        wrong_form.wrong_calls += 1
+        if judgement.ratio > wrong_form.judgement.ratio:
+            wrong_form.judgement = judgement
+
+
+def _wait_for_devices(values: Sequence[Any]) -> None:
+    """Wait until the devices of the tensors have computed what the program requested."""
+    for device in {tensor.device for _, tensor in iterate_tensors({"": list(values)})}:
+        if device.type not in ("cpu", "meta"):
+            torch.get_device_module(device).synchronize()
+
+
+@final
+class _WatchMode(TorchDispatchMode):
+    """Passes each call of an ATen operator to a watch."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        return self._watch.call(operator, types, args, kwargs or {})
