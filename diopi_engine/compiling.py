@@ -13,8 +13,8 @@ from jax import export
 
 from diopi_engine.batch_rules import Dependence
 from diopi_engine.container import sha256
-from diopi_engine.engine import Array, Engine, numpy_type
-from diopi_engine.errors import CompileError
+from diopi_engine.engine import Engine
+from diopi_engine.errors import CompileError, EngineFileError
 from diopi_engine.independence import prove_independence
 from diopi_engine.manifest import (
     COMPILER,
@@ -28,8 +28,10 @@ from diopi_engine.manifest import (
     EngineManifest,
     Weight,
 )
+from diopi_engine.network import input_types
 from diopi_engine.proto.hgrt import MAX_DIMS
-from diopi_engine.sizes import sample_bytes
+from diopi_engine.sizes import Array, numpy_type, sample_bytes
+from diopi_engine.verification import record_network
 
 BATCH = "b"
 """Represents the size of the batch in the shape of an input."""
@@ -131,7 +133,16 @@ def compile(
     engine = _assemble_engine(serialized, weights, bindings, batch, platforms, control)
     if not is_divisible:
         _check_samples(engine)
-    return Engine.from_bytes(engine.to_bytes())
+    record_network(engine.manifest, engine.network)
+    return _read_back(engine)
+
+
+def _read_back(engine: Engine) -> Engine:
+    """Return the engine as its file contains it; raise CompileError for names and sizes that a file can't contain."""
+    try:
+        return Engine.from_bytes(engine.to_bytes())
+    except EngineFileError as error:
+        raise CompileError(str(error)) from error
 
 
 @final
@@ -322,13 +333,7 @@ def _required_memory(
     """Return the bytes of local memory that each core needs: its part of the weights, and the data of a patch."""
     with jax.enable_x64(True):
         types = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
-        types += [
-            jax.ShapeDtypeStruct(
-                tuple(patch if size is None else size for size in binding.shape), numpy_type(binding.dtype)
-            )
-            for binding in bindings
-            if binding.is_input
-        ]
+        types += input_types([binding for binding in bindings if binding.is_input], patch)
         analysis = jax.jit(exported.call).lower(*types).compile().memory_analysis()
     temporary = int(analysis.temp_size_in_bytes) if analysis is not None else 0
     return -(-sum(array.nbytes for array in weights) // parts) + patch * sum(map(sample_bytes, bindings)) + temporary

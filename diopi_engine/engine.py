@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import jax
 import ml_dtypes
@@ -19,14 +20,18 @@ from jax import export
 
 from diopi_engine import container
 from diopi_engine.errors import EngineFileError, EngineVersionError
-from diopi_engine.manifest import COMPILER, FORMAT, Binding, EngineManifest, Weight
+from diopi_engine.manifest import COMPILER, FORMAT, EngineManifest, Weight
+from diopi_engine.manifest_checks import check_manifest
+from diopi_engine.network import NETWORK, join_names, read_network
+from diopi_engine.sizes import Array, numpy_type
+from diopi_engine.verification import verify_network
 
-MANIFEST, NETWORK = "manifest.json", "network.stablehlo"
+MANIFEST = "manifest.json"
+"""The name of the manifest among the members of an engine file."""
 
-_CALLBACK = re.compile(r"custom_call @(\w*callback\w*)")
-"""Matches calls to functions of the running process, which a network must not contain."""
 
-Array = np.ndarray[Any, Any]
+_MAX_NPY_HEADER = 1 << 13
+"""Maximum length of the header of a weight in bytes."""
 
 
 @final
@@ -46,15 +51,13 @@ class Engine:
 
     @cached_property
     def exported(self) -> export.Exported:
-        """The network as a JAX callable; raises EngineFileError if it is invalid or contradicts the manifest."""
-        try:
-            exported = export.deserialize(bytearray(self.network))
-        except Exception as error:  # whatever its readers raise
-            raise EngineFileError(f"{NETWORK} is no network: {error}") from None
-        if found := _CALLBACK.search(exported.mlir_module()):
-            raise EngineFileError(f"the network calls {found[1]}: an engine must not call functions of its process")
-        _check_types(self.manifest, exported)
-        return exported
+        """The network as a JAX callable; raises EngineFileError if it is invalid or contradicts the manifest.
+
+        Another thread reads it: JAX leaves reference cycles that contain the frames of all its callers. In this thread,
+        these would keep the weights in memory until the next garbage collection.
+        """
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(read_network, self.manifest, self.network).result()
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the engine file."""
@@ -76,11 +79,12 @@ class Engine:
         Returns:
             The engine.
         """
-        members = container.unpack(data)
+        members = container.read_members(data)
         manifest = read_manifest(members)
         _check_members(manifest, members)
         weights = [_from_npy(weight, members[_weight_member_name(n)]) for n, weight in enumerate(manifest.weights)]
-        engine = cls(manifest, members[NETWORK], weights)
+        engine = cls(manifest, bytes(members[NETWORK]), weights)
+        verify_network(manifest, engine.network)
         assert engine.exported
         return engine
 
@@ -106,53 +110,30 @@ class Engine:
             return [np.asarray(output) for output in self.exported.call(*self.weights, *inputs)]
 
 
-def read_manifest(members: dict[str, bytes]) -> EngineManifest:
+def read_manifest(members: Mapping[str, memoryview]) -> EngineManifest:
     """Return the manifest among the members of a file; raise EngineFileError or EngineVersionError if it is invalid."""
     if next(iter(members), None) != MANIFEST:
         raise EngineFileError(f"the first member is {next(iter(members), 'none')}, expected {MANIFEST}")
-    manifest = EngineManifest.decode(members[MANIFEST])
+    manifest = EngineManifest.decode(bytes(members[MANIFEST]))
     if (manifest.format, manifest.compiler) != (FORMAT, COMPILER):
         raise EngineVersionError(
             f"the engine has format {manifest.format} and was made by version {manifest.compiler} of the compiler, "
             f"expected format {FORMAT} and version {COMPILER}"
         )
+    check_manifest(manifest)
     return manifest
 
 
-def numpy_type(dtype: str) -> np.dtype[Any]:
-    """Return the NumPy type for the element type of a binding or weight."""
-    return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-
-
-def _check_members(manifest: EngineManifest, members: dict[str, bytes]) -> None:
+def _check_members(manifest: EngineManifest, members: Mapping[str, memoryview]) -> None:
     """Raise EngineFileError unless the file has exactly the members of the manifest, with the same digests."""
     expected = [NETWORK, *(_weight_member_name(n) for n in range(len(manifest.weights)))]
     if [*manifest.members] != expected or [*members] != [MANIFEST, *expected]:
-        raise EngineFileError(f"the members are {_join_names(members)}, expected {_join_names([MANIFEST, *expected])}")
+        raise EngineFileError(f"the members are {join_names([*members])}, expected {join_names([MANIFEST, *expected])}")
     for name, digest in manifest.members.items():
         if container.sha256(members[name]) != digest:
             raise EngineFileError(
                 f"the digest of member {name} differs from the manifest; the file was modified or damaged"
             )
-
-
-def _check_types(manifest: EngineManifest, exported: export.Exported) -> None:
-    """Raise EngineFileError unless the arguments and results of the network match the manifest."""
-    weights = [f"{weight.dtype}{list(weight.shape)}" for weight in manifest.weights]
-    for subject, avals, expected in (
-        ("arguments", exported.in_avals, [*weights, *map(_format_type, manifest.inputs)]),
-        ("results", exported.out_avals, [*map(_format_type, manifest.outputs)]),
-    ):
-        found = [f"{aval.dtype}{[size if isinstance(size, int) else None for size in aval.shape]}" for aval in avals]
-        if found != expected:
-            raise EngineFileError(
-                f"the network has the {subject} {_join_names(found)}, the manifest says {_join_names(expected)}"
-            )
-
-
-def _format_type(binding: Binding) -> str:
-    """Return the element type and the shape of a binding as text, for comparison and for messages."""
-    return f"{binding.dtype}{list(binding.shape)}"
 
 
 def _weight_member_name(number: int) -> str:
@@ -168,23 +149,31 @@ def _to_npy(array: Array) -> bytes:
     return buffer.getvalue()
 
 
-def _from_npy(weight: Weight, data: bytes) -> Array:
-    """Return the weight in npy bytes; raise EngineFileError if its type or shape contradicts the manifest."""
-    dtype, buffer = numpy_type(weight.dtype), io.BytesIO(data)
+def _from_npy(weight: Weight, data: memoryview) -> Array:
+    """Return a weight as a view of npy bytes.
+
+    Args:
+        weight: the weight.
+        data: the bytes.
+
+    Returns:
+        The array.
+
+    Raises:
+        EngineFileError: if the bytes are invalid, or their type, shape or number contradicts the manifest.
+    """
+    dtype, count = numpy_type(weight.dtype), prod(weight.shape)
     try:
-        array = np.lib.format.read_array(buffer, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+        buffer = io.BytesIO(data[:_MAX_NPY_HEADER])
+        version = np.lib.format.read_magic(buffer)
+        shape, is_fortran, found = np.lib.format.read_array_header_1_0(buffer)
+    except Exception as error:  # whatever the parser of the header raises
         raise EngineFileError(f"weight {weight.name} is not a valid npy array: {error}") from None
-    array = array.view(dtype) if dtype == ml_dtypes.bfloat16 and array.dtype == np.uint16 else array
-    if (array.dtype, array.shape) != (dtype, weight.shape) or buffer.read(1):
+    expected = np.dtype(np.uint16) if dtype == ml_dtypes.bfloat16 else dtype
+    if (version, found, shape, is_fortran) != ((1, 0), expected, weight.shape, False):
         raise EngineFileError(
-            f"weight {weight.name} is {array.dtype}{list(array.shape)}, the manifest says {weight.dtype}"
-            f"{list(weight.shape)}"
+            f"weight {weight.name} is {found}{list(shape)}, the manifest says {weight.dtype}{list(weight.shape)}"
         )
-    return array
-
-
-def _join_names(names: Any) -> str:
-    """Return up to eight names separated by commas, followed by their number if there are more."""
-    listed = [*map(str, names)]
-    return ", ".join([*listed[:8], *([f"... ({len(listed)})"] if len(listed) > 8 else [])])
+    if (size := len(data) - buffer.tell()) != count * dtype.itemsize:
+        raise EngineFileError(f"weight {weight.name} has {size} bytes, expected {count * dtype.itemsize}")
+    return np.frombuffer(data, dtype, count, buffer.tell()).reshape(shape)

@@ -1,11 +1,21 @@
-"""The sizes of bindings in bytes."""
+"""The element types of bindings and weights in NumPy, and the sizes of bindings in bytes."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
-from diopi_engine.engine import numpy_type
+import ml_dtypes
+import numpy as np
+
 from diopi_engine.manifest import Binding
+
+Array = np.ndarray[Any, Any]
+
+
+def numpy_type(dtype: str) -> np.dtype[Any]:
+    """Return the NumPy type for the element type of a binding or weight."""
+    return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
 def sample_bytes(binding: Binding) -> int:

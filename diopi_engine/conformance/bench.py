@@ -16,9 +16,9 @@ import numpy as np
 
 from diopi_engine.conformance import networks
 from diopi_engine.conformance.client import EngineClient, FailedCallError
-from diopi_engine.engine import Array
 from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute
+from diopi_engine.sizes import Array
 from diopi_proto.messages import pluralize
 
 CASES: dict[str, Callable[[EngineBench], None]] = {}

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from diopi_engine.engine import Array, numpy_type
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import MemFlags, Result
 from diopi_engine.runtime.errors import InterfaceError
@@ -17,6 +16,7 @@ from diopi_engine.runtime.execution import binding_shape
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.objects import ExecutionContext, RuntimeTensor
+from diopi_engine.sizes import Array, numpy_type
 
 
 def map_arrays(

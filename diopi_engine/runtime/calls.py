@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from diopi_engine.container import LARGEST
 from diopi_engine.engine import Engine
 from diopi_engine.errors import EngineFileError, EngineVersionError
 from diopi_engine.proto import hgrt
@@ -135,6 +136,8 @@ def hgDeviceRelease(device: int, mask: int) -> None:
 def hgEngineCreate(serialized: Any, size: int) -> int:
     if not serialized:
         raise invalid_argument("serialized is NULL")
+    if size > LARGEST:
+        raise InterfaceError(Result.ERROR_INVALID_FILE, f"the engine has {size} bytes, expected at most {LARGEST}")
     try:
         engine = Engine.from_bytes(bytes(ffi.buffer(serialized, size)))
     except EngineVersionError as error:

@@ -2,11 +2,16 @@
 
 Each device has a file with one byte per core. A process owns a core while it has the record lock of the core's byte.
 The operating system releases the locks when the process ends for any reason.
+
+Somebody may remove the file while cores are locked; locks of the removed file and of a new one do not exclude each
+other. Therefore the bytes have offsets that no other program uses, and Linux lists all locks with their offsets in
+`/proc/locks`. A process whose file was removed moves its locks to the new file with its next call.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import struct
 import threading
@@ -18,7 +23,10 @@ from diopi_engine.proto.hgrt import Result
 from diopi_engine.runtime.errors import InterfaceError
 
 _CHOOSING = 64
-"""The byte that a process locks while it searches for free cores and locks them."""
+"""The byte that a process locks while it searches for free cores and locks them; the bytes before it are cores."""
+
+_SYSTEM_LOCKS = Path("/proc/locks")
+"""The locks of all processes. Other systems than Linux do not have this file."""
 
 _TAKE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
@@ -36,13 +44,9 @@ class Cores:
     """
 
     def __init__(self, folder: Path, device: int, count: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(PermissionError):  # another user created the folder and made it writable for all
-            folder.chmod(0o1777)
-        path = folder / f"device{device}.cores"
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        with suppress(PermissionError):  # another user owns the file and made it writable for all
-            os.fchmod(self._file, 0o666)
+        self._path = folder / f"device{device}.cores"
+        self._offset = int.from_bytes(hashlib.sha256(os.fsencode(self._path.absolute())).digest()[:6]) << 8
+        self._file = self._open()
         self._lock = threading.RLock()
         self.count = count
         self.retained = 0
@@ -52,18 +56,22 @@ class Cores:
     def exclusive_access(self) -> Iterator[None]:
         """Prevent other threads and processes from taking cores during the context."""
         with self._lock:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, _CHOOSING)
+            self._lock_byte(fcntl.LOCK_EX, _CHOOSING)
+            while not self._is_at_path():
+                self._move_locks()
+                self._lock_byte(fcntl.LOCK_EX, _CHOOSING)
             try:
                 yield
             finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _CHOOSING)
+                self._lock_byte(fcntl.LOCK_UN, _CHOOSING)
 
     @property
     def free(self) -> int:
         """The cores that no process owns."""
         with self._lock:
-            locked = sum(1 << core for core in range(self.count) if self._is_locked(core))
-            return ~(locked | self.retained | self.used) & ((1 << self.count) - 1)
+            listed = _list_locks(self._offset, self._offset + _CHOOSING)
+            locked = {core for core in range(self.count) if self._offset + core in listed or self._is_locked(core)}
+            return ~(cores_mask([*locked]) | self.retained | self.used) & ((1 << self.count) - 1)
 
     @property
     def available(self) -> int:
@@ -90,15 +98,67 @@ class Cores:
         self.used &= ~mask
         self._lock_cores(mask & ~self.retained, fcntl.LOCK_UN)
 
+    def _open(self) -> int:
+        """Open the file of the cores, which is created if necessary, and return its descriptor."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(PermissionError):  # another user created the folder and made it writable for all
+            self._path.parent.chmod(0o1777)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        with suppress(PermissionError):  # another user owns the file and made it writable for all
+            os.fchmod(file, 0o666)
+        return file
+
+    def _is_at_path(self) -> bool:
+        """Return whether the file with the locks of this process is the one that other processes open."""
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+    def _move_locks(self) -> None:
+        """Lock the cores of this process in the file that is at the path now, and close the former file."""
+        former, self._file = self._file, self._open()
+        for core in core_numbers(self.retained | self.used):
+            with suppress(BlockingIOError):  # without /proc/locks, another process may have taken the core
+                self._lock_byte(_TAKE, core)
+        os.close(former)
+
     def _lock_cores(self, mask: int, operation: int) -> None:
         """Lock or unlock the bytes of the cores in a mask."""
         for core in core_numbers(mask):
-            fcntl.lockf(self._file, operation, 1, core)
+            self._lock_byte(operation, core)
+
+    def _lock_byte(self, operation: int, number: int) -> None:
+        """Lock or unlock the byte of a core, or `_CHOOSING`."""
+        fcntl.lockf(self._file, operation, 1, self._offset + number)
 
     def _is_locked(self, core: int) -> bool:
         """Return whether another process owns a core."""
-        query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, core, 1, 0)
+        query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, self._offset + core, 1, 0)
         return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, query))[0] != fcntl.F_UNLCK)
+
+
+def _list_locks(first: int, end: int) -> set[int]:
+    """Return the offsets of bytes that other processes have locked in any file, as far as the system says.
+
+    Args:
+        first: the first offset of interest.
+        end: the offset behind the last one.
+
+    Returns:
+        The offsets.
+    """
+    try:
+        lines = _SYSTEM_LOCKS.read_text().splitlines()
+    except OSError:
+        return set()
+    locks = [line.split() for line in lines if " -> " not in line]  # which waits for a lock
+    ranges = [
+        range(int(start), int(last) + 1)
+        for *_, process, _, start, last in locks
+        if last != "EOF" and int(process) != os.getpid()
+    ]
+    return {byte for locked in ranges if first <= locked.start and locked.stop <= end for byte in locked}
 
 
 def core_numbers(mask: int) -> list[int]:

@@ -38,12 +38,17 @@ class ResultCodes:
             except InterfaceError as error:
                 fail(f"{name}: {error}")
                 return error.result
-            except MemoryError:
-                fail(f"{name}: there is not enough memory")
-                return self.no_memory
             except Exception as error:
+                if _is_out_of_memory(error):
+                    fail(f"{name}: there is not enough memory: {error}")
+                    return self.no_memory
                 fail(f"{name}: {type(error).__name__}: {error}")
                 return self.internal
             return self.success
 
         return call
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether an exception of Python or of JAX states that memory could not be allocated."""
+    return isinstance(error, MemoryError) or str(error).startswith("RESOURCE_EXHAUSTED")

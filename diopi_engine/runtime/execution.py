@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,11 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from diopi_engine.engine import Array, Engine, numpy_type
+from diopi_engine.engine import Engine
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import Result
 from diopi_engine.runtime.errors import InterfaceError
+from diopi_engine.sizes import Array, numpy_type
 
 CONCURRENT_PARTS = 2
 """Number of parts of a batch that a lane has at a time: one is computed while another is transferred."""
@@ -31,11 +33,18 @@ class CoreLane:
                 Result.ERROR_NOT_SUPPORTED,
                 f"weights are split over {len(cores)} cores, for which JAX has {len(set(cores))} devices here",
             )
+        if (platform := cores[0].platform) not in engine.manifest.platforms:
+            raise InterfaceError(
+                Result.ERROR_NOT_SUPPORTED,
+                f"the engine is for {', '.join(engine.manifest.platforms)}, the cores are {platform} devices",
+            )
         self._engine = engine
         self._mesh = Mesh(np.array(cores), ("core",)) if len(cores) > 1 else None
         self._whole: Any = NamedSharding(self._mesh, PartitionSpec()) if self._mesh else SingleDeviceSharding(cores[0])
         with jax.enable_x64(True):
             self._weights = [jax.device_put(array, self._sharding(array)) for array in engine.weights]
+        jax.block_until_ready(self._weights)
+        gc.collect(0)  # JAX keeps the arrays that it has copied until a collection; the youngest generation is quick
         self._programs: dict[int, Any] = {}
         self._compiling = threading.Lock()
 

@@ -9,12 +9,13 @@ from typing import Any, final
 
 import numpy as np
 
-from diopi_engine.engine import Array, Engine, numpy_type
+from diopi_engine.engine import Engine
 from diopi_engine.proto.hgrt import DataType, MemFlags, Result
 from diopi_engine.runtime.allocation import Allocation
 from diopi_engine.runtime.devices import DeviceDescription
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution
+from diopi_engine.sizes import Array, numpy_type
 
 ALIGNMENT = 64
 """Default alignment of a tensor's memory in bytes, with which XLA needs no copy."""
@@ -86,9 +87,23 @@ class RuntimeTensor:
         self.described = dtype, layout, shape
 
     def _allocate_aligned(self, size: int) -> Array:
-        """Return newly mapped memory of at least `size` bytes, aligned, and page-locked for host tensors."""
+        """Return newly mapped memory of at least `size` bytes, aligned, and page-locked for host tensors.
+
+        Args:
+            size: the number of bytes.
+
+        Returns:
+            The memory.
+
+        Raises:
+            InterfaceError: HG_ERROR_OUT_OF_MEMORY if the system has less memory, or no addresses for so much.
+        """
         padded_size = -(-size // self._alignment) * self._alignment
-        mapping: Any = mmap.mmap(-1, padded_size + self._alignment)
+        try:
+            mapping: Any = mmap.mmap(-1, padded_size + self._alignment)
+        except (OSError, OverflowError) as error:
+            reason = f"a tensor needs {size} bytes, aligned to {self._alignment}: {error}"
+            raise InterfaceError(Result.ERROR_OUT_OF_MEMORY, reason) from None
         memory = np.frombuffer(mapping, np.uint8)
         if self.location is MemFlags.HOST:
             self._lock_pages(memory.ctypes.data, len(memory))

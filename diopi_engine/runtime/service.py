@@ -67,7 +67,7 @@ def _wrap_implementation(function: FunctionDeclaration, fail: Any) -> Callable[.
         ]
         _write([(parameters[n], values[n]) for n in outputs], call(*arguments))
 
-    return _RESULT_CODES.returning_code(function.name, receive, lambda reason: fail(reason.encode()))
+    return _RESULT_CODES.returning_code(function.name, receive, lambda reason: fail(reason.encode(errors="replace")))
 
 
 def _convert_argument(parameter: CParameter, value: Any) -> Any:

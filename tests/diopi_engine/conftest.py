@@ -2,12 +2,15 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import export
 from shared_folders import fill_once
 
 import diopi_engine
@@ -22,12 +25,30 @@ def layer(weights: Any, x: Any) -> Any:
     return {"y": jnp.maximum(x @ weights["a"] + weights["b"], 0), "z": jnp.argmax(x, -1)}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def verified_networks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the folder in which the processes of these tests record the networks that they have verified."""
+    folder = tmp_path_factory.mktemp("verified")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DIOPI_ENGINE_CACHE", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def engine() -> Engine:
     """Compile a layer with two outputs, for batches of up to 16 samples and patches of 4."""
     return diopi_engine.compile(
         layer, [Input("x", ("b", 4))], weights=WEIGHTS, outputs=["y", "z"], name="layer", max_batch=16, patch=4
     )
+
+
+@pytest.fixture(scope="session")
+def engine_for_cuda() -> Engine:
+    """Return an engine that adds 1, whose network was lowered for another platform than the CPU."""
+    engine = diopi_engine.compile(lambda x: x + 1, [Input("x", ("b", 4))], platforms=["cpu"])
+    (x,) = export.symbolic_args_specs((np.zeros((1, 4), np.float32),), "b, 4")
+    network = export.export(jax.jit(lambda x: [x + 1]), platforms=["cuda"])(x).serialize()
+    return replace(engine, manifest=replace(engine.manifest, platforms=("cuda",)), network=bytes(network))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from diopi_engine import CompileError, Engine, Input
 
 @pytest.mark.parametrize("batch", [1, 2, 7])
 def test_an_engine_computes_the_same_as_its_function(engine: Engine, batch: int) -> None:
-    from diopi_engine.engine import Array
+    from diopi_engine.sizes import Array
 
     x: Array = np.linspace(-2, 2, batch * 4, dtype=np.float32).reshape(batch, 4)
     y, z = engine(x)

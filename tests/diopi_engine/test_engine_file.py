@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 import diopi_engine
-from diopi_engine import Engine, EngineFileError, EngineVersionError, Input, container
+from diopi_engine import (
+    Engine,
+    EngineFileError,
+    EngineVersionError,
+    Input,
+    container,
+    verification,
+    verification_process,
+)
 from diopi_engine.engine import MANIFEST, NETWORK
 
 Members = dict[str, bytes]
@@ -34,6 +42,21 @@ def test_members_are_neither_compressed_nor_executable(engine: Engine) -> None:
         assert archive.namelist() == [MANIFEST, NETWORK, "weights/0.npy", "weights/1.npy"]
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
         np.load(io.BytesIO(archive.read("weights/0.npy")), allow_pickle=False)
+
+
+def test_the_archive_is_what_zipfile_writes(engine: Engine) -> None:
+    members = container.unpack(engine.to_bytes())
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+        archive.comment = b"diopi engine, sha256 of the first member: " + container.sha256(members[MANIFEST]).encode()
+    assert container.pack(members) == buffer.getvalue()
+
+
+def test_too_many_members_do_not_fit_in_a_file() -> None:
+    with pytest.raises(EngineFileError, match=r"65536 members of together .* at most 65535 members"):
+        container.pack({str(number): b"" for number in range(1 << 16)})
 
 
 def test_every_flipped_bit_is_detected(engine: Engine) -> None:
@@ -85,6 +108,40 @@ def replace_weight_with_pickled_object(members: Members) -> Members:
     return update_digests({**members, "weights/0.npy": weight.getvalue()})
 
 
+def change_binding(**changes: object) -> Callable[[Members], Members]:
+    """Return a function that changes entries of the manifest's first binding."""
+
+    def change(members: Members) -> Members:
+        first, *remaining = json.loads(members[MANIFEST])["bindings"]
+        return change_manifest(bindings=[first | changes, *remaining])(members)
+
+    return change
+
+
+def change_control(**changes: object) -> Callable[[Members], Members]:
+    """Return a function that changes the scheme."""
+
+    def change(members: Members) -> Members:
+        (control,) = json.loads(members[MANIFEST])["scheme"]
+        return change_manifest(scheme=[control | changes])(members)
+
+    return change
+
+
+def change_scheme_modes(members: Members) -> Members:
+    (control,) = json.loads(members[MANIFEST])["scheme"]
+    return change_manifest(scheme=[control, control | {"mode": "weight_split"}])(members)
+
+
+def replace_member(members: Members, name: str, change: Callable[[bytes], bytes]) -> Members:
+    """Return the members with another content of one of them."""
+    return update_digests({**members, name: change(members[name])})
+
+
+def change_weight_header(members: Members) -> Members:
+    return replace_member(members, "weights/0.npy", lambda data: data.replace(b"'shape': (4", b"'shape': ((", 1))
+
+
 def update_digests(members: Members) -> Members:
     """Return the members with a manifest that contains their correct digests."""
     digests = {name: container.sha256(data) for name, data in members.items() if name != MANIFEST}
@@ -108,6 +165,26 @@ def update_digests(members: Members) -> Members:
         (change_manifest(is_divisible=False), "patches of 4 divide batches, which must be computed as a whole"),
         (change_manifest(engine=1), "number 1"),
         (change_manifest(max_batch="16"), 'manifest.max_batch is "16", expected int'),
+        (change_manifest(max_batch=1 << 40), "do not suit batches of up to 1099511627776"),
+        (change_manifest(name="a\0b"), r"a name is 'a\\x00b', expected 1 to 1024 bytes of printable characters"),
+        (change_manifest(name="\ud800"), r"a name is '\\ud800'"),
+        (change_manifest(platforms=[]), "for no platform"),
+        (change_manifest(platforms=["cpu", "cpu"]), "platforms have the same name: cpu, cpu"),
+        (change_manifest(platforms=["cpu"]), "the network is for cpu, cuda, rocm, tpu, the manifest says cpu"),
+        (change_binding(shape=[None, 1 << 47]), "binding x has more than 281474976710656 bytes for 16 samples"),
+        (change_binding(shape=[4, 4]), "some bindings have the batch as first size"),
+        (change_binding(name="y"), "bindings have the same name: y, y, z"),
+        (change_binding(is_input=False), "an output precedes an input|the network has the arguments"),
+        (change_binding(layout="NHWC"), "binding x has layout NHWC and 2 axes"),
+        (change_control(memory=-1), "the scheme has invalid values for engine 'layer'"),
+        (change_control(memory=1 << 70), "the scheme has invalid values"),
+        (change_control(virtual_device=1 << 31), "the scheme has invalid values"),
+        (change_control(memory_group=-1), "the scheme has invalid values"),
+        (change_control(cores_per_batch=2), "the scheme has invalid values"),
+        (change_scheme_modes, "engines of one device that run in different modes"),
+        (lambda members: {**members, MANIFEST: b"[" * 100_000}, "JSON"),
+        (change_weight_header, "weight a is not a valid npy array"),
+        (lambda members: replace_member(members, "weights/0.npy", lambda data: data + b"0"), "has 49 bytes, expected"),
         (change_manifest(weights=[]), "the members are"),
         (change_manifest(more=1), "manifest is .* expected an object with format"),
         (lambda members: {**members, MANIFEST: members[MANIFEST] + b" "}, "compiler"),
@@ -171,3 +248,40 @@ def test_a_failed_save_leaves_nothing(engine: Engine, tmp_path: Path, monkeypatc
     with pytest.raises(OSError, match="no space"):
         engine.save(tmp_path / "layer.engine")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_verified_network_is_recorded(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIOPI_ENGINE_CACHE", str(tmp_path / "records"))
+    monkeypatch.setattr(verification, "_verified", set())
+    Engine.from_bytes(engine.to_bytes())
+    assert len([*(tmp_path / "records").iterdir()]) == 1
+    monkeypatch.setattr(verification, "_verified", set())
+    monkeypatch.setattr(verification, "_run_verification", None)  # which a call would not survive
+    Engine.from_bytes(engine.to_bytes())
+
+
+def test_a_network_that_ends_its_process_is_rejected(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "_verified", set())
+    monkeypatch.setattr(verification, "_is_recorded", lambda _: False)
+    monkeypatch.setattr(verification, "PROCESS", "faulthandler_of_no_package")
+    with pytest.raises(EngineFileError, match="the process that tried it ended with no verdict"):
+        Engine.from_bytes(engine.to_bytes())
+
+
+@pytest.mark.parametrize(
+    ("network", "problem"),
+    [(b"none", "is no network"), (None, "the manifest says float32[4, 3], float32[3], float32[None, 5]")],
+    ids=["no network", "another shape"],
+)
+def test_verification_names_the_problem(engine: Engine, network: bytes | None, problem: str) -> None:
+    x, *remaining = engine.manifest.bindings
+    wider = replace(engine.manifest, bindings=(replace(x, shape=(None, 5)), *remaining))
+    assert problem in (verification_process.find_problem(wider, network or engine.network) or "")
+
+
+def test_verification_compiles_the_network(engine: Engine) -> None:
+    assert verification_process.find_problem(engine.manifest, engine.network) is None
+
+
+def test_verification_reads_networks_of_other_platforms(engine_for_cuda: Engine) -> None:
+    assert verification_process.find_problem(engine_for_cuda.manifest, engine_for_cuda.network) is None

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from diopi_engine.conformance.bench import NotConformingError
-from diopi_engine.engine import Array
+from diopi_engine.sizes import Array
 from diopi_proto.messages import pluralize
 from diopi_proto.types import Dtype
 from diopi_test.checks.values import compare

@@ -18,8 +18,8 @@ from diopi_engine.conformance.bench import GUARD, NotConformingError, check_arra
 from diopi_engine.conformance.client import FailedCallError
 from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.client import DeviceSession, NvdlaClient, RuntimeClient, ffi
-from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
+from diopi_engine.sizes import Array
 
 PREFIX = "nvdla."
 """The prefix of the names of these cases."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_engine.engine import Array
+from diopi_engine.sizes import Array
 
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
 

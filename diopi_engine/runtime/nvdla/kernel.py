@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
 from diopi_engine.runtime.devices import DeviceDescription, devices
 from diopi_engine.runtime.errors import InterfaceError
@@ -18,6 +17,7 @@ from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, to_integer
 from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
 from diopi_engine.runtime.nvdla.program import Program, binding_bytes
+from diopi_engine.sizes import Array
 
 HANDLES = Handles(Error.Error_BadValue)
 

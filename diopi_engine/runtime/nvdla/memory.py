@@ -12,10 +12,10 @@ from typing import Any, final
 
 import numpy as np
 
-from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
 from diopi_engine.runtime.devices import read_setting
 from diopi_engine.runtime.errors import InterfaceError
+from diopi_engine.sizes import Array
 
 ALIGNMENT = 64
 """Allocations are rounded up to a multiple of this number of bytes."""

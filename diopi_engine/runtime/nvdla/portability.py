@@ -56,7 +56,7 @@ class PortabilityLayer:
 
     def print(self, text: str) -> None:
         """Print a line for debugging."""
-        self._functions["NvDlaDebugPrintf"](b"%s\n", ffi.new("char[]", text.encode()))
+        self._functions["NvDlaDebugPrintf"](b"%s\n", ffi.new("char[]", text.encode(errors="replace")))
 
 
 def _pointer_type(function: FunctionDeclaration) -> str:

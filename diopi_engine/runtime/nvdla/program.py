@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import final
 
-from diopi_engine.engine import Array, Engine, numpy_type
+from diopi_engine.engine import Engine
 from diopi_engine.errors import EngineFileError, EngineVersionError
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.declarations import Enumeration
@@ -18,7 +18,7 @@ from diopi_engine.runtime.cores import core_numbers
 from diopi_engine.runtime.devices import DeviceDescription
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution, binding_shape
-from diopi_engine.sizes import sample_bytes
+from diopi_engine.sizes import Array, numpy_type, sample_bytes
 
 _ERRORS: Mapping[Enumeration, Error] = {
     Result.ERROR_NOT_SUPPORTED: Error.Error_NotSupported,

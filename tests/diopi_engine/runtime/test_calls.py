@@ -263,6 +263,35 @@ def test_the_flags_of_a_tensor_state_its_memory(client: EngineClient, memory: An
     client.call("hgTensorDestroy", tensor)
 
 
+@pytest.mark.parametrize("sizes", [(1 << 50,), (1 << 62, 1 << 62), ((1 << 63) - 1,) * 8])
+@pytest.mark.parametrize("alignment", [0, 1 << 20, 1 << 63])
+def test_tensors_of_impossible_sizes_are_out_of_memory(
+    client: EngineClient, sizes: tuple[int, ...], alignment: int
+) -> None:
+    desc = ffi.new("hgTensorDesc*", {"type": 9, "dims": {"nbDims": len(sizes), "d": [*sizes]}})
+    with fails(Result.ERROR_OUT_OF_MEMORY, r"a tensor needs \d+ bytes"):
+        client.get("hgTensorCreate", desc, ffi.new("hgMemDesc*", (MemFlags.SYSTEM, alignment)), 0)
+    tensor = client.tensor(np.zeros(3, np.int16))
+    with fails(Result.ERROR_OUT_OF_MEMORY, r"a tensor needs \d+ bytes"):
+        client.call("hgTensorUpdateDesc", tensor, desc)
+    assert client.get("hgTensorGetSize", tensor) == 6
+    client.call("hgTensorDestroy", tensor)
+
+
+def test_an_engine_of_another_platform_can_be_created_but_not_run(
+    client: EngineClient, engine_for_cuda: Engine
+) -> None:
+    handle = client.engine(engine_for_cuda.to_bytes())
+    with fails(Result.ERROR_NOT_SUPPORTED, "the engine is for cuda, the cores are cpu devices"):
+        client.context(handle)
+    client.call("hgEngineDestroy", handle)
+
+
+def test_an_engine_of_an_impossible_size_is_rejected(client: EngineClient, engine: Engine) -> None:
+    with fails(Result.ERROR_INVALID_FILE, "the engine has 18446744073709551615 bytes, expected at most 4294967295"):
+        client.get("hgEngineCreate", engine.to_bytes(), (1 << 64) - 1)
+
+
 def test_no_memory_and_no_flags_are_rejected(client: EngineClient) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT, "memory is NULL and flags is 0"):
         client.get("hgTensorCreate", ffi.NULL, ffi.NULL, 0)

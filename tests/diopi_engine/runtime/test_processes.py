@@ -17,6 +17,8 @@ from diopi_engine import Engine, Input
 from diopi_engine.conformance.client import EngineClient, FailedCallError
 from diopi_engine.proto import headers
 from diopi_engine.proto.hgrt import DeviceAttribute, DevicePriority, Result
+from diopi_engine.runtime.cores import Cores, retain
+from diopi_engine.runtime.errors import InterfaceError
 
 FREE = DeviceAttribute.FREE_CORE_COUNT
 
@@ -41,6 +43,23 @@ x, y = np.ones((9, 8), np.float32), np.zeros((9, 6), np.float32)
 client.execute(context, 9, [x, y])
 np.testing.assert_allclose(y, np.full((9, 6), 8 * 0.5 + 1), rtol=1e-6)
 client.call("hgExecutionContextDestroy", context)
+"""
+
+
+MEMORY = """
+import sys
+from pathlib import Path
+import numpy as np
+from diopi_engine.conformance.client import EngineClient
+client, data = EngineClient(Path(sys.argv[1])), Path(sys.argv[2]).read_bytes()
+x, y = np.ones((1, 1024), np.float32), np.zeros((1, 8192), np.float32)
+for _ in range(6):
+    engine = client.engine(data)
+    context = client.context(engine)
+    client.execute(context, 1, [x, y])
+    client.call("hgExecutionContextDestroy", context)
+    client.call("hgEngineDestroy", engine)
+    print(next(line for line in open("/proc/self/status") if line.startswith("VmRSS")).split()[1])
 """
 
 
@@ -102,6 +121,17 @@ def test_weights_are_split_over_cores(library: Path, locks: Path, tmp_path: Path
     assert done.returncode == 0, done.stderr
 
 
+def test_destroying_an_engine_frees_its_memory(library: Path, locks: Path, tmp_path: Path) -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("the system does not state the memory of a process in /proc")
+    weights = np.ones((1024, 8192), np.float32)
+    diopi_engine.compile(lambda w, x: x @ w, [Input("x", ("b", 1024))], weights=weights).save(tmp_path / "engine")
+    command = [sys.executable, "-c", MEMORY, str(library), str(tmp_path / "engine")]
+    done = subprocess.run(command, env=environment(locks), capture_output=True, text=True, check=True)
+    resident = [int(line) << 10 for line in done.stdout.split()]
+    assert max(resident) - resident[0] < weights.nbytes / 2, resident
+
+
 @contextmanager
 def holder(locks: Path) -> Iterator[subprocess.Popen[str]]:
     """Start another process that retains three cores of device 0 until it ends."""
@@ -113,6 +143,23 @@ def holder(locks: Path) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline() == "7\n"
         yield process
         process.kill()
+
+
+def test_cores_stay_taken_if_the_folder_of_the_locks_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "locks"
+    if not Path("/proc/locks").exists():
+        pytest.skip("the system does not list locks in /proc/locks")
+    cores = Cores(folder, 0, 4)
+    with holder(folder) as process:
+        shutil.rmtree(folder)
+        assert Cores(folder, 0, 4).free == cores.free == 0b1000
+        assert retain(cores, 1, 0) == 0b1000
+        shutil.rmtree(folder)
+        with pytest.raises(InterfaceError, match="0 of 4 are free"):
+            retain(cores, 1, 0)
+        process.kill()
+        process.wait()
+        assert retain(cores, 3, 0) == 0b0111
 
 
 def test_cores_are_taken_machine_wide_and_freed_by_death(client: EngineClient, locks: Path, engine: Engine) -> None:
