@@ -1,4 +1,8 @@
-"""The comparison of a vendor's claims with the results of a run."""
+"""The comparison of a vendor's claims with the results of a run.
+
+A claim states that a function supports certain element types and layouts. A *use* is a function with one element type
+and the layouts of its tensors, as the cases of the run call it.
+"""
 
 from __future__ import annotations
 

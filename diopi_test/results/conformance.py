@@ -1,4 +1,7 @@
-"""Conformance by family and function."""
+"""Count the functions of each family that a vendor implements, and those that conform.
+
+A family is a group of related functions, such as reductions. A function conforms if none of its cases failed.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,17 @@ def families_of(
 
 
 def _family(name: str, functions: Sequence[str], implemented: set[str], failing: set[str]) -> FamilyConformance:
-    """Count the functions of one family that are implemented and that conform."""
+    """Return the conformance of a family.
+
+    Args:
+        name: the name of the family.
+        functions: its tested functions.
+        implemented: all functions that the vendor implements.
+        failing: all functions with a failed case that counts.
+
+    Returns:
+        The counts and the names of the functions that do not conform.
+    """
     not_conforming = tuple(function for function in functions if function in implemented & failing)
     number = sum(function in implemented for function in functions)
     return FamilyConformance(

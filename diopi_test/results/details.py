@@ -33,5 +33,5 @@ def details(checks: Iterable[CheckResult]) -> Iterator[str]:
 
 
 def _listed(named: Mapping[str, str], between: str) -> str:
-    """Join names and texts to one line."""
+    """Join names and texts to one line such as `x = 1; y = 2`, with `between` between a name and its text."""
     return "; ".join(f"{name}{between}{text}" for name, text in named.items())

@@ -32,6 +32,7 @@ class CopyComparison:
 
     Attributes:
         id: the ID of the case.
+        timing: the duration of the call and the bytes that it moves.
         times: the duration of the call divided by the duration of a copy of the same number of bytes.
     """
 
@@ -50,7 +51,7 @@ def group_by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
 
 
 def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
-    """Return the cases, longest first."""
+    """Return the cases ordered by their duration, the longest first."""
     return sorted(cases, key=lambda case: (-case.seconds, case.id))
 
 
@@ -73,7 +74,7 @@ def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -
 
 
 def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
-    """Yield the tables of the slowest functions and of the slowest cases."""
+    """Yield the tables that `show_durations` prints, each with at most `number` rows."""
     functions = _table("the functions that took longest", "seconds", "cases", "function")
     for entry in group_by_function(cases)[:number]:
         functions.add_row(f"{entry.seconds:.2f}", str(entry.cases), entry.function)
@@ -92,4 +93,5 @@ def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
 
 
 def _table(title: str, *columns: str) -> Table:
+    """Return an empty table with this title and these columns."""
     return Table(*columns, title=title, title_justify="left", box=None, min_width=len(title))

@@ -1,6 +1,6 @@
 """The log of a run: one line for each event, in order. Every report is derived from it.
 
-A line is a JSON object with the keys `kind`, `content` and, last, `crc32` of the line as it would be without that key.
+A line is a JSON object with the keys `kind`, `content` and, last, `crc32`: the checksum of the line without this key.
 Lines are only appended. Readers ignore lines that are incomplete or changed. A killed process or a full disk leaves an
 incomplete line; `damaged_lines` finds lines that have another cause.
 """
@@ -20,11 +20,13 @@ from typing import Any, final
 import platformdirs
 
 SUFFIX = ".log.jsonl"
+"""The end of the names of log files."""
 
 MAX_LOGS = 50
 """The maximum number of logs in the user's folder. A new log replaces the oldest."""
 
 _SEAL = len(',"crc32":"01234567"}')
+"""The number of bytes that the checksum takes at the end of a line."""
 
 _SEALED = re.compile(rb',"crc32":"[0-9a-f]{8}"}\n$')
 """The end of a line that was written completely."""
@@ -106,7 +108,7 @@ class LogWriter:
 
 
 def seal(entry: LogRecord) -> bytes:
-    """Return the line of a record, with its checksum."""
+    """Return the line of a record as bytes, with its checksum and a line feed."""
     text = json.dumps({"kind": entry.kind, "content": entry.content}, separators=(",", ":"))
     return f'{text[:-1]},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
@@ -158,7 +160,7 @@ def damaged_lines(lines: Sequence[bytes]) -> Sequence[int]:
 
 
 def _ends_a_part(lines: Sequence[bytes], number: int) -> bool:
-    """Return whether the run was resumed after a line."""
+    """Return whether the next complete line after line `number` (counted from 0) states that the run was resumed."""
     after = next((line for line in lines[number + 1 :] if is_intact(line)), b"")
     return after.startswith(b'{"kind":"resumed"')
 
@@ -175,7 +177,7 @@ def _entry(line: bytes) -> LogRecord:
 
 
 def _content(line: bytes) -> bytes:
-    """Return a line without its checksum."""
+    """Return the JSON of a line without its checksum."""
     return line[: -_SEAL - 1] + b"}"
 
 

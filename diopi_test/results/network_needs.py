@@ -1,4 +1,8 @@
-"""The obstacles of networks, derived from the results of a run."""
+"""Derive the obstacles of networks from the results of a run.
+
+An obstacle is something that a vendor has to do before a network works, such as to implement a function. `planning.py`
+orders the obstacles of several networks.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,17 @@ def _needs(
     by_id: Mapping[str, CaseRecord],
     by_function: Mapping[str, Sequence[CaseRecord]],
 ) -> Mapping[Obstacle, BlockedCalls]:
-    """Return the obstacles of a network and the calls that each of them blocks."""
+    """Return the obstacles of a network and the calls that each of them blocks.
+
+    Args:
+        network: the recorded calls of the network.
+        report: the report of the run.
+        by_id: the cases of the run by ID.
+        by_function: the cases of the run by function.
+
+    Returns:
+        The blocked calls by obstacle.
+    """
     ids = {f"{call.function}[{call.label}]": call for call in network.calls}
     found: dict[Obstacle, list[TracedCall]] = defaultdict(list)
     if any(name in by_id for name in ids):
@@ -56,7 +70,16 @@ def _needs(
 
 
 def _obstacles_of_case(case: CaseRecord | None, function: str, report: Report) -> Sequence[Obstacle]:
-    """Return what prevents a call."""
+    """Return the obstacle of a call: at most one, and none if its case passed or its failure does not count.
+
+    Args:
+        case: the record of the case that makes the call; None if there is none.
+        function: the function that is called.
+        report: the report of the run.
+
+    Returns:
+        The obstacle in a list.
+    """
     if case is None or case.verdict is Verdict.not_run:
         return [Obstacle(ObstacleKind.not_run, function)]
     if case.verdict is Verdict.not_implemented:
@@ -67,7 +90,7 @@ def _obstacles_of_case(case: CaseRecord | None, function: str, report: Report) -
 
 
 def _obstacles_of_function(function: str, cases: Sequence[CaseRecord], report: Report) -> Sequence[Obstacle]:
-    """Return what prevents a function from conforming."""
+    """Return the obstacles that all cases of a function together show."""
     tested = [case for case in cases if case.verdict is not Verdict.not_run and report.decides(case.class_)]
     if not tested:
         return [Obstacle(ObstacleKind.not_run, function)]
@@ -77,7 +100,7 @@ def _obstacles_of_function(function: str, cases: Sequence[CaseRecord], report: R
 
 
 def _failure(case: CaseRecord) -> Obstacle:
-    """Return the cause of a failure; reports of older versions name only the function."""
+    """Return the obstacle of a failed case: its cause, or the function in reports of older versions without causes."""
     if case.cause:
         return Obstacle(ObstacleKind.cause, case.cause)
     return Obstacle(ObstacleKind.failure, case.function)

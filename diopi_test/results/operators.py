@@ -1,6 +1,8 @@
-"""The operators of a vendor's framework that served each function, and whether a library or the framework served them.
+"""Which operators of a framework each standard function ran, and whether a library or the framework served them.
 
-Runs record operators if a library overrides them, see `--torch-setup`.
+Some vendors implement the standard functions with the operators of a framework such as PyTorch. A library can override
+operators of the framework with its own kernels. If it does, a run records the operators; see the option
+`--torch-setup`.
 """
 
 from __future__ import annotations
@@ -124,5 +126,5 @@ def show_operators(report: Report, console: Console) -> None:
 
 
 def _uses(report: Report) -> Iterable[OperatorUse]:
-    """Return the uses of operators in all cases of a report."""
+    """Return the uses of operators that all cases of a report recorded."""
     return (use for case in report.cases for use in case.operators)

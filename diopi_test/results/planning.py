@@ -1,4 +1,8 @@
-"""What a vendor needs for a set of networks, in the order that unlocks the networks soonest."""
+"""Plan what a vendor has to do for a set of networks, in the order in which networks work the soonest.
+
+The plan is derived from obstacles: things that a vendor has to do before a network works. `network_needs.py` finds them
+in a report.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ class BlockedCalls:
 
 
 Needs = Mapping[str, Mapping[Obstacle, BlockedCalls]]
-"""By network, the obstacles, each with the calls that it blocks. A network without obstacles works."""
+"""The obstacles of each network, each with the calls that it blocks. A network without obstacles works."""
 
 
 @final
@@ -52,6 +56,7 @@ class PlannedObstacle:
     """An obstacle in the plan.
 
     Attributes:
+        obstacle: the obstacle.
         networks: the networks of the plan that it blocks.
         cases, steps: the distinct calls, and the calls per training step, that it blocks in these networks.
     """

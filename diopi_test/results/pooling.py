@@ -1,9 +1,9 @@
-"""The test of the errors of a function, pooled over its cases.
+"""The test of the rounding errors of a function, pooled over all its cases in a run.
 
 A case with few elements shows little about the precision of a kernel, but all cases of a function together do. The test
-takes the passed cases of a run and compares the root mean square of all their errors with the limit for so many
-elements. A function that fails has a further record in the report. The record has no case of its own: its ID selects
-all cases of the function.
+takes the passed cases of a run and compares the root mean square of all their errors with the limit for the total
+number of elements. If it exceeds the limit, the report contains an additional failed record for the function. There is
+no case with the ID of this record; on the command line, the ID selects all cases of the function.
 """
 
 from __future__ import annotations
@@ -51,14 +51,24 @@ def is_pooled(case_id: str) -> bool:
 
 
 def pool(parts: Sequence[RoundingErrors]) -> RoundingErrors:
-    """Return the errors of the elements of several results of one type."""
+    """Return the number of elements and the root mean square of the errors of several results of one type."""
     elements = sum(part.elements for part in parts)
     squares = math.fsum(part.elements * part.rms**2 for part in parts)
     return RoundingErrors(dtype=parts[0].dtype, elements=elements, rms=math.sqrt(squares / elements))
 
 
 def _record(function: str, pooled: RoundingErrors, results: int, command_of_case: str) -> CaseRecord:
-    """Return the record of a function whose errors are too large; its command is that of a case with another ID."""
+    """Return the failed record of a function whose pooled errors are too large.
+
+    Args:
+        function: the function.
+        pooled: the errors of all its results of one type.
+        results: the number of results.
+        command_of_case: the command line that repeats any case of the function; its last word is the ID of the case.
+
+    Returns:
+        The record; its command line repeats all cases of the function.
+    """
     dtype = pooled.dtype.name
     words = shlex.split(command_of_case)
     command = shlex.join([*words[:-1], f"{function}[{CHECK}-{dtype}]"]) if words else ""

@@ -35,12 +35,15 @@ class CaseRecord:
         base: the label of the stored case from which the case is derived; empty if the case itself is stored.
         dtype: the name of the element type under test; empty if there is none.
         class_: the case class, which decides whether conformance depends on the case.
+        verdict: how the case ended.
+        checks: the results of the checks.
         message: why the case did not pass.
+        seconds: the duration of the case.
         command: a command line that repeats the case; empty until the case is added to the report.
         waived_verdict: the verdict before the waiver; None if the case is not waived.
         timing: the duration of the call; None unless the case passed in a run that measures durations.
         error_code: the name of the error code that a valid call returned; empty if it returned none.
-        preceding_case: of a flaky case, the ID of the case that ran before it in the process in which it failed.
+        preceding_case: for a flaky case, the ID of the case that ran before it in the process in which it failed.
         operators: operators of the vendor's framework that the case was the first to run.
         severity: how bad the failure is; None until the case is added to the report, and for cases that did not fail.
         cause: the ID of the cause; empty until the case is added to the report, and for cases that did not fail.
@@ -206,6 +209,9 @@ class Use:
     """A function with one element type and with certain layouts, and the numbers of its cases by verdict.
 
     Attributes:
+        function: the standard function.
+        dtype: the element type under test.
+        layouts: the names of the layouts of the tensors.
         verdicts: number of cases by verdict.
     """
 
@@ -254,6 +260,7 @@ class WaiverUse:
         waiver: the waiver; for a known flake, its verdict is `flaky`.
         source: the file that contains the rule, or the vendor.
         retries: how often failed cases are run again; 0 unless the rule is a known flake.
+        state: whether the waiver was used, and if not, why.
         matched: the number of cases that the pattern matches.
         waived: the number of cases that the rule waived.
     """
@@ -427,7 +434,7 @@ def affects_status(case: CaseRecord, fail_on: Severity, *, strict: bool) -> bool
     Args:
         case: The record of the case, with its severity.
         fail_on: The least severity that affects the exit status.
-        strict: Whether all failed cases do.
+        strict: Whether all failed cases affect it.
     """
     is_severe = case.severity is None or case.severity.rank >= fail_on.rank
     return strict or (case.class_.is_demanded and is_severe)

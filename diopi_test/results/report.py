@@ -1,4 +1,4 @@
-"""Text reports: the causes of failures, the cases closest to the limit, then the counts."""
+"""Print the report of a run to the terminal: causes of failures, the cases closest to the limit, and counts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def show(report: Report, console: Console, durations: int = 0) -> None:
 
 
 def show_plan(plan: PlanReport, console: Console) -> None:
-    """Print the summary of each run of a plan, then a line for each."""
+    """Print the summary of each run of a plan, then a table with a row per run."""
     for run in plan.runs:
         console.rule(escape(run.name), align="left")
         show(run.report, console)
@@ -56,7 +56,7 @@ def show_plan(plan: PlanReport, console: Console) -> None:
 
 
 def _title(report: Report) -> str:
-    """Return the vendor with its declared arithmetic, in green or red."""
+    """Return the vendor with its declared arithmetic, marked up in green if the exit status is 0 and else in red."""
     return f"[{'green' if report.exit_status == 0 else 'red'}]{escape(report.title)}[/]"
 
 

@@ -22,7 +22,10 @@ from diopi_test.baseline.codec import (
 from diopi_test.results.records import SCHEMA_VERSION, PlanReport, Report
 
 FILE = Path(__file__).with_name("report.schema.json")
+"""The committed schema of the report of a run."""
+
 PLAN_FILE = Path(__file__).with_name("plan_report.schema.json")
+"""The committed schema of the report of a plan."""
 
 PLAIN = {
     str: {"type": "string"},
@@ -30,6 +33,7 @@ PLAIN = {
     int: {"type": "integer"},
     date: {"type": "string", "format": "date"},
 }
+"""The schemas of simple types. The schema of float is in `_schema_of`."""
 
 Schema = dict[str, Any]
 

@@ -12,6 +12,7 @@ from diopi_test.results.records import CaseRecord, ModelReport
 from diopi_test.traces.files import load_shipped_trace, shipped_calls
 
 SUCCESSFUL = (Verdict.passed, Verdict.waived)
+"""The verdicts of calls that do not prevent training."""
 
 WORST = (
     *(Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory, Verdict.failed, Verdict.flaky),
@@ -35,6 +36,7 @@ def model_reports(
     """
 
     def verdict_of(case: CaseRecord) -> Verdict:
+        """Return the verdict of a case; `passed` for a failure that does not count."""
         return Verdict.passed if case.verdict in UNSUCCESSFUL and not counts(case) else case.verdict
 
     names = LEVELS[level].models if level in LEVELS else ()
@@ -44,7 +46,15 @@ def model_reports(
 
 
 def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
-    """Return the report of a network."""
+    """Return the report of a network.
+
+    Args:
+        name: the name of the network.
+        ended: the verdicts of the cases of the run, by function and label.
+
+    Returns:
+        The report.
+    """
     verdicts = {
         function: [ended.get((function, label), Verdict.not_run) for label in labels]
         for function, labels in shipped_calls(name).items()

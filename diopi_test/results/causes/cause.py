@@ -1,4 +1,4 @@
-"""`Cause`: a group of failed cases in the form of the report."""
+"""`Cause`: a group of failed cases that most likely have the same defect, as the report of a run contains it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import final
 from diopi_test.results.causes.severity import Severity
 
 _OPTIONAL = {"omit_default": True}
+"""Metadata of fields that JSON omits if they have their default."""
 
 
 @final
@@ -25,8 +26,9 @@ class Cause:
         functions: the number of failed cases by function.
         smallest_case: the ID of the smallest case.
         command: a command line that repeats the smallest case.
-        factor: the largest error / budget, or root mean square / limit, of results with rounding errors; None
-            if no result has rounding errors with a budget.
+        factor: the largest error as a multiple of what is accepted, for results with rounding errors: an element's
+            error relative to its error budget, or the root mean square of the errors relative to its limit. None if no
+            result has such errors.
         diagnosis: the ID of the diagnosis that explains the cause; empty if there is none.
         likely: the probable defect; empty without a diagnosis.
         look_at: where to look for the defect; empty without a diagnosis.

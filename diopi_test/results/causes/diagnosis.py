@@ -1,7 +1,8 @@
-"""The catalogue of known causes: signatures of failures, the probable defect, and where to look for it.
+"""The catalogue of known causes of failures: the conditions of each, the probable defect, and where to look for it.
 
-The catalogue is the file `diagnoses.toml`. The first diagnosis whose conditions hold for a group of
-failed cases applies.
+The catalogue is the file `diagnoses.toml`. `results/causes/report.py` looks up each group of failed cases: the first
+diagnosis whose conditions hold for the group applies. The conditions refer to the signature of the group, which is what
+all its cases have in common, and to the findings, which are the main problems of the single cases.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from diopi_test.results.causes.grouping import CaseGroup
 from diopi_test.results.causes.traits import FLOATING_TYPE, FLOATING_TYPES, base_function, family_of
 
 MIN_SHARE = 0.8
-"""Share of the cases of a group that must meet a condition about cases."""
+"""The share of the cases of a group that must meet a condition about single cases: "most cases" in this module."""
 
 NEAR = 1024
-"""Elements after a limit of an index that can be correct by chance."""
+"""How many elements after the place of a defect can be correct by chance, before the first wrong element."""
 
 _OPTIONAL: Mapping[str, Any] = {"omit_default": True}
+"""Metadata of fields that the catalogue may omit."""
 
 
 @final
@@ -149,6 +151,7 @@ def diagnose(group: CaseGroup) -> Diagnosis | None:
 
 
 def _holds(when: Conditions, group: CaseGroup) -> bool:
+    """Return whether all conditions hold for a group."""
     signature, findings = group.signature, group.findings
     of_signature = ("symptom", "relation", "pattern", "state", "trait")
     if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
@@ -208,7 +211,7 @@ def _is_median_expected(limits: Sequence[float], findings: Sequence[Finding]) ->
 
 
 _FLOAT32_TYPES = frozenset({"float32", "complex64"})
-"""Element types whose products are those of float32."""
+"""Element types whose products consist of float32 products."""
 
 
 def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
@@ -236,7 +239,7 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
 
 
 def _begins_near(first_wrong: int, limits: Sequence[int]) -> bool:
-    """Return whether the first wrong element has one of these numbers, or comes soon after it."""
+    """Return whether the first wrong element is one of the elements with these numbers, or soon follows one of them."""
     return any(0 <= first_wrong - limit < NEAR for limit in limits)
 
 
@@ -245,9 +248,10 @@ _NOT_ROW_MAJOR = frozenset({"not_row_major", "result_not_row_major", "layout"})
 
 
 def _is_place_fixed(findings: Sequence[Finding]) -> bool:
-    """Return whether tensors of equal shapes are wrong at the same index, and at least two tensors show this.
+    """Return whether the worst element of most tensors of equal shapes has the same index.
 
-    The data of cases differ, so that a defect that depends on values has no fixed place.
+    At least two tensors must have the same shape. The data of cases differ, so that a defect that depends on values has
+    no fixed place.
     """
     indices: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
     for shape, index in (finding.place for finding in findings if finding.place):
@@ -258,11 +262,21 @@ def _is_place_fixed(findings: Sequence[Finding]) -> bool:
 
 
 def _is_among(name: str, alternatives: Sequence[str]) -> bool:
+    """Return whether a field of the signature has one of the alternatives, or there are no alternatives."""
     is_floating_type = FLOATING_TYPE in alternatives and name in FLOATING_TYPES
     return not alternatives or is_floating_type or (name or "none") in alternatives
 
 
 def _holds_for_most(values: Sequence[Collection[str]], alternatives: Sequence[str]) -> bool:
+    """Return whether most cases have one of the alternatives among their values, or there are no alternatives.
+
+    Args:
+        values: the values of each case.
+        alternatives: the alternatives of the condition.
+
+    Returns:
+        Whether the condition holds.
+    """
     if not alternatives:
         return True
     counts = Counter(bool(set(alternatives).intersection(entry)) for entry in values)

@@ -1,4 +1,9 @@
-"""The main finding of a failed case: of everything that the checks found, what most likely leads to the defect."""
+"""Select the main finding of a failed case: the problem that most likely leads to the defect.
+
+The checks of a case can report several problems at once. A finding describes one of them by a symptom (what was
+observed), a relation (what the wrong elements are instead of the expected ones), a pattern (where the wrong elements
+are), a state (under which circumstances the call was made) and a detail (a text). `signature.py` lists their values.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +26,16 @@ from diopi_test.results.records import CaseRecord
 from diopi_test.results.stacks import describe_vendor_frame
 
 _RANK = {symptom: number for number, symptom in enumerate(SYMPTOMS)}
+"""The position of each symptom in the order from the most to the least telling one."""
 
 _STATE_OF_CALL = {SECOND_CALL: "second call", QUEUED_CALL: "queued", RELAID_CALL: "relaid"}
+"""The state, a key of `STATES`, by the kind of the call of a case."""
 
 MAX_DETAIL = 120
-"""Characters of the text in a signature."""
+"""The largest number of characters of a detail."""
 
 MIN_PLACED = 3
-"""Number of elements of a tensor from which on the places of wrong elements say something."""
+"""The least number of elements of a tensor whose wrong elements have a pattern."""
 
 
 @final
@@ -44,10 +51,10 @@ class Finding:
         result_type: the element type of the first incorrect tensor; empty if it is not known.
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
         call_size: the number of elements of the largest tensor of the call; 0 if it is not known.
-        correct_bits: of rounding errors, the number of correct leading bits; None if it is not known.
+        correct_bits: the number of correct leading bits, for rounding errors; None if it is not known.
         wrong_count: the number of wrong elements of the first incorrect tensor; 0 if it is not known.
         is_saturated: whether the worst element of the first incorrect tensor is the largest number of its type.
-        first_wrong: the number of the first wrong element if a pattern states it; else 0.
+        first_wrong: the number of the first wrong element in row-major order if a pattern states it; else 0.
         row_length: the number of elements per index of the first axis of the first incorrect tensor; 0 if that is not
             known.
         period: the distance between the runs of wrong elements if a pattern states it; else 0.
@@ -90,26 +97,37 @@ def find_main_finding(record: CaseRecord) -> Finding:
     state = "after_other_cases" if record.verdict is Verdict.flaky else ""
     verdict = _first_verdict(record)
     if verdict in PROCESS_LOST:
-        return _finding(record, verdict.value, state=state, detail=_crash_detail(record, verdict))
+        return _finding_without_tensor(record, verdict.value, state=state, detail=_crash_detail(record, verdict))
     failed = [check for check in record.checks if not check.passed]
     if not failed:
         symptom = "error" if record.error_code or _CODE.match(record.message) else "exception"
-        return _finding(record, symptom, state=state, detail=_template(record, _first_message(record)))
+        return _finding_without_tensor(record, symptom, state=state, detail=_template(record, _first_message(record)))
     symptom, check = min(
         ((symptom, check) for check in failed for symptom in _symptoms(check)), key=lambda pair: _RANK[pair[0]]
     )
-    return _of_check(record, symptom, check, state)
+    return _finding_of_check(record, symptom, check, state)
 
 
-def _finding(record: CaseRecord, symptom: str, *, state: str = "", detail: str = "") -> Finding:
+def _finding_without_tensor(record: CaseRecord, symptom: str, *, state: str = "", detail: str = "") -> Finding:
+    """Return a finding that does not concern the elements of a tensor."""
     return Finding(record=record, symptom=symptom, state=state, detail=detail, traits=traits_of_case(record, None))
 
 
-def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) -> Finding:
-    """Return the finding of a failed check."""
+def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) -> Finding:
+    """Return the finding of a failed check, which describes the first incorrect tensor if there is one.
+
+    Args:
+        record: the record of the case.
+        symptom: the symptom that the check found.
+        check: the result of the check.
+        state: the state; if empty, it follows from the call in which the check failed.
+
+    Returns:
+        The finding.
+    """
     if not check.differences:
         detail = _template(record, check.message) if check.check in _CHECKS_WITH_DETAIL else ""
-        return _finding(record, symptom, state=state, detail=detail)
+        return _finding_without_tensor(record, symptom, state=state, detail=detail)
     first = check.differences[0]
     deviation = deviation_of(first)
     return Finding(
@@ -137,7 +155,7 @@ _STATED_SYMPTOMS = frozenset({"read_early", "layout", "repeat"})
 """Symptoms that imply the call in which they were observed."""
 
 _CHECKS_WITH_DETAIL = frozenset({"validity", "layout", "repeat", "process_state"})
-"""Checks whose message says more than their name."""
+"""Checks whose message becomes the detail of a finding, because it says more than the name of the check."""
 
 
 # Symptoms
@@ -158,10 +176,10 @@ def _symptoms(check: CheckResult) -> Sequence[str]:
 
 
 def _main_kind(deviation: Deviation) -> str:
-    """Return the kind that most wrong elements have; of equally frequent kinds, the first one.
+    """Return the kind that most wrong elements have; the first kind if several are equally frequent.
 
-    Minor kinds don't count if other kinds occur, too. If a considerable part of the elements are wrong numbers, these
-    don't follow from rounding errors or lost special values, and are the main kind.
+    There are two exceptions. Minor kinds don't count if other kinds occur, too. Wrong numbers are the main kind if they
+    are a considerable part of the elements, because rounding errors or lost special values do not explain them.
     """
     kinds = {kind: number for kind, number in deviation.kinds.items() if kind not in _MINOR_KINDS} or deviation.kinds
     main = max(kinds, key=lambda kind: kinds[kind])
@@ -176,10 +194,10 @@ _SPECIFIC_KINDS = frozenset(
 """Kinds with specific reasons, which don't explain wrong numbers in the same tensor."""
 
 _MINOR_KINDS = frozenset({DeviationKind.sign_of_zero.value, DeviationKind.flushed.value})
-"""Kinds that say little if other kinds occur, too."""
+"""Kinds that are ignored if other kinds occur, too."""
 
 MIN_SHARE_OF_WRONG_VALUES = 0.25
-"""Share of wrong numbers, among them and the elements of a specific kind, from which on they are the main kind."""
+"""Wrong numbers are the main kind if they are at least this share of them and the elements of a specific kind."""
 
 
 # Relations and patterns
@@ -189,7 +207,7 @@ _NO_RELATION = PLAIN_SYMPTOMS | {"unwritten"}
 
 
 def _relation(symptom: str, deviation: Deviation) -> str:
-    """Return the relation of the wrong elements to the expected ones."""
+    """Return the relation of the wrong elements to the expected ones; empty if it is not known or has no meaning."""
     return "" if symptom in _NO_RELATION or deviation.relation is None else deviation.relation.value
 
 
@@ -215,8 +233,10 @@ _PLACES = (
 
 
 _FIRST = re.compile(r"(?:from number|elements, numbers) (\d+)")
+"""Matches the number of the first wrong element in the text of a pattern."""
 
 _PERIOD = re.compile(r"of every (\d+) elements")
+"""Matches the distance between runs of wrong elements in the text of a pattern."""
 
 
 def _number_in_patterns(difference: Difference, expression: re.Pattern[str]) -> int:
@@ -247,9 +267,11 @@ _TEXT_PRECISION = 1e-3
 
 
 _SHAPE = re.compile(r"^\w+ (\([\d, ]*\))")
+"""Matches the element type and the shape at the beginning of the text of a tensor argument."""
 
 
 def _place(difference: Difference) -> tuple[str, tuple[int, ...]] | None:
+    """Return the shape of an incorrect tensor as text, and the index of its worst element; None if they are unknown."""
     match = _SHAPE.match(difference.arguments.get(difference.tensor, ""))
     return (match[1], difference.index) if match else None
 
@@ -267,25 +289,26 @@ _CODE = re.compile(r"[A-Z]\w+: ")
 """The error code at the beginning of the message of a call that failed."""
 
 _SIGNAL = re.compile(r"was ended by (?P<signal>SIG\w+|signal \d+)|exit code (?P<code>-?\d+)")
+"""How the process ended, in the message of a case that crashed."""
 
 _FLAKY = re.compile(r"^\w+ (?:in a process in which .*? had run before|at first) \((?P<message>.*)\), \w+ alone", re.S)
-"""The message of a flaky case."""
+"""The message of a flaky case, which failed in one process and passed alone in another."""
 
 
 def _first_verdict(record: CaseRecord) -> Verdict:
-    """Return the verdict of a case; of a flaky case, the verdict when it failed."""
+    """Return the verdict of a case; for a flaky case, the verdict of the attempt that failed."""
     name = record.message.partition(" ")[0]
     return Verdict(name) if record.verdict is Verdict.flaky and name in set(Verdict) else record.verdict
 
 
 def _first_message(record: CaseRecord) -> str:
-    """Return the message of a case; of a flaky case, the message when it failed."""
+    """Return the message of a case; for a flaky case, the message of the attempt that failed."""
     match = _FLAKY.match(record.message)
     return match["message"] if record.verdict is Verdict.flaky and match else record.message
 
 
 def _crash_detail(record: CaseRecord, verdict: Verdict) -> str:
-    """Return the signal or the exit code, and the vendor's innermost frame of the stack."""
+    """Return the detail of a lost process: the signal or exit code, and the innermost stack frame of the vendor."""
     message = _first_message(record)
     ending = _SIGNAL.search(message) if verdict is Verdict.crashed else None
     ending_text = "" if ending is None else ending["signal"] or f"exit code {ending['code']}"
@@ -300,7 +323,7 @@ _REPLACEMENTS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], s
     (re.compile(r"\b(bfloat16|float|half|double|bool|u?int|complex)…?\b"), "…"),
     (re.compile(r"(…[\s,]*)+"), "… "),
 )
-"""What differs between failures of one cause, and what replaces it."""
+"""Parts of messages that differ between failures of one cause, with their replacements, applied in order."""
 
 
 def _template(record: CaseRecord, message: str) -> str:

@@ -1,4 +1,8 @@
-"""Deviations of logs that older versions wrote: only the worst element of each tensor and the patterns are known."""
+"""Derive the deviations of incorrect tensors from logs of older versions, which do not contain deviations.
+
+A deviation describes how the wrong elements of a tensor differ from the expected ones. Older logs contain only the
+worst element of each tensor and the patterns of wrong elements, as texts.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _SPECIAL_VALUES = re.compile(r"only where (?P<parameter>\S+) is (?P<condition>.+
 
 
 def deviation_of(difference: Difference) -> Deviation:
-    """Return the deviation of a tensor; derived from texts if the log does not contain it."""
+    """Return the deviation of an incorrect tensor; derive it from texts if the log does not contain it."""
     if difference.deviation is not None:
         return difference.deviation
     kind = _kind_of_worst(difference.actual, difference.expected)
@@ -24,7 +28,7 @@ def deviation_of(difference: Difference) -> Deviation:
 
 
 def _kind_of_worst(actual_text: str, expected_text: str) -> DeviationKind:
-    """Return the kind of the worst element; texts that are no real numbers are wrong values."""
+    """Return the kind of the worst element; if the texts are no real numbers, the kind is a wrong value."""
     try:
         actual, expected = float(actual_text), float(expected_text)
     except ValueError:
@@ -41,6 +45,7 @@ def _kind_of_worst(actual_text: str, expected_text: str) -> DeviationKind:
 
 
 def _regions(difference: Difference) -> list[Region]:
+    """Return the regions of inputs that the patterns of a tensor state."""
     found = (
         _SPECIAL_VALUES.match(pattern.text) for pattern in difference.patterns if pattern.kind is PatternKind.values
     )

@@ -1,10 +1,11 @@
 """Grouping of failed cases into causes.
 
-1. Every failed case has a main finding.
-2. Findings that say little join the informative findings of the same function.
-3. Traits of the arguments explain why some cases of a function fail and others do not.
-4. Findings with equal signatures have the same cause. If functions can share the defect, the signature does not name
-   the function.
+1. Every failed case has a main finding: the problem of the case that most likely leads to the defect.
+2. Small tensors do not show in which way the elements are wrong. Findings with few elements take over the description
+   of the findings of the same function with many elements.
+3. Traits of the arguments, such as a NaN among the inputs, explain why some cases of a function fail and others do not.
+4. The description of a finding and the trait form its signature. Findings with equal signatures have the same cause.
+   The signature also names the function, unless several functions can share the defect.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from diopi_test.results.pooling import CHECK as POOLED
 from diopi_test.results.records import CaseRecord
 
 _OF_NUMBERS = frozenset({DeviationKind.wrong_value.value, DeviationKind.rounding.value})
-"""Symptoms that a defect can cause together, in one case or the other."""
+"""The symptoms of wrong numbers. One defect can cause the first in some cases and the second in others."""
 
 _SHARED_RELATIONS = frozenset(
     {"saturated", "bfloat16", "float16", "float32", "narrow", "through_float32", "through_float64", "in_32_bits"}
@@ -33,11 +34,13 @@ _SHARED_RELATIONS = frozenset(
 """Relations that point to a defect which functions share, such as a kernel or a helper function."""
 
 _SHARED_PATTERNS = frozenset({"tail", "blocks", "range"})
+"""Patterns of wrong elements that point to a defect which functions share."""
 
 _LOCAL_SYMPTOMS = frozenset({"wrong_value", "rounding", "validity", "timed_out", "draws", "unwritten"})
 """Symptoms that do not suffice to show that functions share a defect."""
 
 _TRAIT_RANK = {trait: number for number, trait in enumerate(TRAITS)}
+"""The position of each trait in the order from specific to general."""
 
 
 @final
@@ -50,7 +53,8 @@ class CaseGroup:
         findings: the main findings of the cases.
         passed: the number of passed cases of the functions that fail. Calls that must be rejected don't count, because
             they run no kernel.
-        relations: how many failed cases of these functions have each relation, including cases with other signatures.
+        relations: the number of failed cases of these functions by relation (what the wrong elements are instead of the
+            expected ones), including cases with other signatures.
         numeric_types: the element types of all cases of these functions that have wrong numbers or rounding errors,
             including cases with other signatures.
     """
@@ -112,27 +116,37 @@ def _findings_and_passed(
     return failed, passed
 
 
-# Findings that say little
+# Findings with few elements
 
 _LATE = "written_late"
-"""Elements that are written too late are not yet written in cases in which they are read only once."""
+"""The symptom of results that are written after the work of the call in the stream.
+
+Only cases that read a result twice show this symptom. In other cases, the same defect looks like unwritten elements.
+"""
 
 _OF_LATE_RESULTS = frozenset({"unchanged", "partly_unchanged"})
 """Relations of a tensor that is read before the call has updated it."""
 
 INFORMATIVE_SIZE = 8
-"""Number of elements of a tensor from which on the relation and the places of wrong elements are not chance."""
+"""The least number of elements of a tensor whose relation and pattern of wrong elements are not due to chance."""
 
 MIN_SHARE = 0.8
-"""Share of the findings of a function that decides for the remaining ones."""
-
+"""If at least this share of the findings of a function has the same symptom, all of them count as this symptom."""
 
 MIN_SHARE_FLOATING = 1 / 3
-"""Share of the findings of a function from which on the floating-point types decide."""
+"""If at least this share of the findings of a function has a floating-point type, only these findings decide."""
 
 
 def _mark_narrow(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Sequence[Finding]:
-    """Return the findings of a function; errors of arithmetic in a narrower type have the relation `narrow`."""
+    """Return the findings of a function, with the relation `narrow` if it computes in a type narrower than the result.
+
+    Args:
+        findings: the findings of the failed cases of the function.
+        passed: the records of its passed cases.
+
+    Returns:
+        The findings in the same order.
+    """
     numeric = [finding for finding in findings if is_numeric(finding) and finding.record.dtype in PRECISION]
     correct_bits = [(finding.record.dtype, finding.correct_bits) for finding in numeric]
     passed_types = [record.dtype for record in passed if record.class_ is not CaseClass.empty]
@@ -147,11 +161,11 @@ def _mark_narrow(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> S
 
 
 def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of a function; wrong numbers have the relation and the pattern of the most frequent ones.
+    """Return the findings of a function with the most frequent relation and pattern in all findings of wrong numbers.
 
-    Small tensors do not show in which relation or at which place elements are wrong. If larger tensors of the function
-    do, the function most likely has only this defect. If elements of any case are written late, unwritten elements and
-    tensors without their update in other cases count as written late, too.
+    The relation and pattern are elected by the informative findings (see `_informative` and `_elect`), because small
+    tensors do not show them and a function most likely has only one such defect. If a result of any case is written
+    late, unwritten elements and tensors without their update in other cases count as written late, too.
     """
     numeric = [finding for finding in findings if is_numeric(finding)]
     voters = _informative(numeric)
@@ -180,7 +194,10 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _informative(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return the findings of floating-point types unless they are few: integer inputs have few different results."""
+    """Return the findings of floating-point types, or all findings if these are few.
+
+    Integer results are less informative, because different defects often give equal integers.
+    """
     floating = [finding for finding in findings if finding.record.dtype in PRECISION]
     return floating if len(floating) >= MIN_SHARE_FLOATING * len(findings) else findings
 
@@ -201,7 +218,15 @@ def _elect(findings: Sequence[Finding], name: str) -> str:
 
 
 def _signatures(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Iterator[tuple[Signature, Finding]]:
-    """Yield the signature of each finding of a function."""
+    """Yield each finding of a function with its complete signature, including the trait and the scope.
+
+    Args:
+        findings: the findings of the function.
+        passed: the records of its passed cases.
+
+    Yields:
+        Pairs of a signature and a finding.
+    """
     cores: dict[Signature, list[Finding]] = defaultdict(list)
     for finding in findings:
         cores[finding.signature].append(finding)
@@ -228,7 +253,16 @@ _SHARED_TRAITS = frozenset(TRAITS) - OF_RECORD - {"zero", "negative", "broadcast
 
 
 def _explain(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Iterator[tuple[str, list[Finding]]]:
-    """Yield traits with the findings that they explain; an empty trait with all of them if traits explain only some."""
+    """Divide findings among the traits that explain why these cases fail while others pass.
+
+    Args:
+        findings: findings of a function with equal signatures.
+        passed: the records of the passed cases of the function.
+
+    Yields:
+        Each trait with the findings that it explains. If traits do not explain all findings, the only pair is an empty
+        trait with all findings.
+    """
     if findings[0].symptom in PLAIN_SYMPTOMS:
         yield from _split_empty(findings)
         return
@@ -249,7 +283,10 @@ def _explain(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Itera
 
 
 def _split_empty(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
-    """Yield the findings of cases with elements and of cases without, which often run no kernel, each with a trait."""
+    """Yield the findings of tensors with elements under an empty trait, and those of empty tensors under `empty`.
+
+    The two are kept apart because calls with empty tensors often run no kernel.
+    """
     for trait in ("", "empty"):
         if part := [finding for finding in findings if ("empty" in finding.traits) == bool(trait)]:
             yield trait, part
@@ -270,7 +307,13 @@ def _is_relevant(trait: str, finding: Finding, contrast: _Contrast) -> bool:
 
 
 class _Contrast:
-    """What is known of the passed cases of a function."""
+    """What the passed cases of a function have, to compare failed cases with.
+
+    Attributes:
+        traits: the sets of traits that follow from the class and the element type of a case.
+        dtypes: the names of the element types.
+        labels: the labels without the element type, which stand for the other arguments.
+    """
 
     def __init__(self, passed: Sequence[CaseRecord]) -> None:
         self.traits = {frozenset(record_traits(record)) for record in passed}
@@ -279,12 +322,14 @@ class _Contrast:
 
 
 def _label_without_dtype(record: CaseRecord) -> str:
+    """Return the part of a label that cases with the same arguments in other element types have in common."""
     return record.label.removeprefix(f"{record.dtype}-")
 
 
 _TRAITS_OF_REGIONS = frozenset(
     {"nan", "infinite", "negative_zero", "subnormal", "extreme_integer", "far_from_zero", "near_zero", "below", "above"}
 )
+"""Traits about the inputs to which the wrong elements of a tensor are limited."""
 
 
 # Representatives
@@ -294,6 +339,7 @@ def smallest(findings: Iterable[Finding]) -> CaseRecord:
     """Return the case that is the easiest to look at: few elements, no process lost, float32, a short label."""
 
     def effort(finding: Finding) -> tuple[bool, bool, int, bool, int, str]:
+        """Return a sort key that is smaller for cases that are easier to look at."""
         record = finding.record
         is_flaky, is_lost = record.verdict is Verdict.flaky, record.verdict in PROCESS_LOST
         return is_flaky, is_lost, finding.size, record.dtype != "float32", len(record.id), record.id

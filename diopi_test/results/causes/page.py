@@ -1,4 +1,4 @@
-"""The list of diagnoses in the documentation: python -m diopi_test.results.causes.page docs/diagnoses.md."""
+"""Generate the list of diagnoses in the documentation: python -m diopi_test.results.causes.page docs/diagnoses.md."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def update_page(page: str) -> str:
 
 
 def _section(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the lines of the section about a diagnosis, in Markdown."""
     yield f"## {diagnosis.id}"
     yield ""
     yield f"**Probable defect:** {diagnosis.likely}."

@@ -1,7 +1,8 @@
-"""Evidence of arithmetic in a narrower type: the errors of a function in cases of several element types.
+"""Find out whether a function computes in a narrower type than the element type of its tensors.
 
-Arithmetic in float16 leaves about eleven correct bits in every wider type, and cases of float16 pass. A wrong formula
-leaves as many correct bits, but it fails in all types.
+The evidence are the errors of the function in cases of several element types. For example, arithmetic in float16 leaves
+about eleven correct bits in cases of every wider type, and cases of float16 pass. A wrong formula can leave as many
+correct bits, but it fails in all types.
 """
 
 from __future__ import annotations
@@ -20,31 +21,34 @@ PRECISION: Mapping[str, int] = {
     **{dtype.name: number_format.precision for dtype, number_format in FORMATS.items()},
     **{dtype.name: FORMATS[component].precision for dtype, component in COMPONENT.items()},
 }
-"""Significant bits by element type; of complex types, those of their parts."""
+"""The number of significant bits by element type; for complex types, the bits of the real and imaginary parts."""
 
 LARGEST: Mapping[str, float] = {
     **{dtype.name: number_format.largest for dtype, number_format in FORMATS.items()},
     **{dtype.name: FORMATS[component].largest for dtype, component in COMPONENT.items()},
 }
-"""The largest finite number by element type; of complex types, that of their parts."""
+"""The largest finite number by element type; for complex types, the largest real or imaginary part."""
 
 NARROW_TYPES: Mapping[str, tuple[float, float]] = {
     Dtype.float32.name: (-2.0, 8.0),
     Dtype.float16.name: (-2.0, 6.0),
     Dtype.bfloat16.name: (-2.0, 6.0),
 }
-"""Narrower types, with the range of the correct bits minus the bits of the type. Long sums lose bits, and results to
-which only some rounded terms contribute keep more."""
+"""The narrower types that are considered, with the accepted range of (correct bits − significant bits of the type).
+
+The difference is negative for long sums, which lose bits. It is positive for results to which rounded terms contribute
+little.
+"""
 
 _MIN_SHARE_CONSISTENT = 0.8
-"""Share of the findings of a function whose errors must be those of the narrower type."""
+"""The share of the failed cases of a function whose correct bits must lie in the range of the narrower type."""
 
 _MIN_SHARE_FAILED = 1 / 3
-"""Share of the cases of wider types that must fail. The numbers of the remaining cases can be exact in both types."""
+"""The share of the cases of wider types that must fail. In the other cases, the numbers can be exact in both types."""
 
 
 def count_correct_bits(difference: Difference, deviation: Deviation) -> float | None:
-    """Return the number of correct leading bits of rounding errors; None for integers and without evidence.
+    """Return the number of correct leading bits of a tensor with rounding errors; None for integers, or if unknown.
 
     Args:
         difference: an incorrect tensor.
@@ -80,7 +84,17 @@ def _fits(
     failed_types: Mapping[int, int],
     passed_types: Mapping[int, int],
 ) -> bool:
-    """Return whether all evidence agrees with arithmetic in a type."""
+    """Return whether all evidence agrees with arithmetic in a narrower type.
+
+    Args:
+        name: the narrower type.
+        correct_bits: as in `find_narrow_type`.
+        failed_types: the number of failed cases by the significant bits of their element type.
+        passed_types: the number of passed cases, likewise.
+
+    Returns:
+        Whether the type fits.
+    """
     limit, (lower, upper) = PRECISION[name], NARROW_TYPES[name]
     if any(precision <= limit for precision in failed_types):
         return False

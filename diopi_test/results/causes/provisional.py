@@ -1,4 +1,8 @@
-"""What a single failure says about its cause, without the other cases of the run."""
+"""What a single failure says about its cause, without the other cases of the run.
+
+A run needs it while other cases are still running: it repeats only some of the failures that most likely have the same
+cause, and a waiver can name a cause.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from diopi_test.results.causes.traits import base_function
 from diopi_test.results.records import CaseRecord
 
 _LOST_SYMPTOMS = frozenset(verdict.value for verdict in PROCESS_LOST)
+"""The symptoms of failures that ended the process of the vendor."""
 
 
 @final

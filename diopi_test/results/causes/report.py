@@ -64,6 +64,7 @@ def list_causes(records: Sequence[CaseRecord], groups: Mapping[str, CaseGroup], 
 
 
 def _cause(group: CaseGroup, counts: Counts) -> Cause:
+    """Return the cause of a group of failed cases, which is not empty."""
     findings = group.findings
     example = smallest(_counted_first(findings, counts))
     severity = worst(finding.record.severity for finding in findings if finding.record.severity is not None)
@@ -91,4 +92,5 @@ def _counted_first(findings: Sequence[Finding], counts: Counts) -> Sequence[Find
 
 
 def _order(cause: Cause) -> tuple[bool, int, int, int, str]:
+    """Return the sort key of a cause in the list of a report."""
     return not cause.counts, -cause.severity.rank, -len(cause.functions), -cause.cases, cause.id

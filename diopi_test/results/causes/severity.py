@@ -39,7 +39,10 @@ _CRITICAL_CHECKS = frozenset({"guards", "gaps", "inputs", "written", "validity"}
 """Checks whose failure is critical whatever the elements are."""
 
 _CRITICAL_PROBLEMS = frozenset({"written_late"})
+"""Problems, as named by the check that found them, that are critical."""
+
 _MINOR_PROBLEMS = frozenset({"no_reason"})
+"""Problems that are minor if the check found no others."""
 
 
 def worst(severities: Iterable[Severity]) -> Severity | None:
@@ -68,8 +71,8 @@ def severity_of_case(verdict: Verdict, checks: Sequence[CheckResult], message: s
 def severity_of_check(result: CheckResult) -> Severity:
     """Return the severity of a failed check.
 
-    The names of the check and of its problems decide. Otherwise, the worst deviation of a decisive tensor decides. A
-    check with neither is major.
+    Some checks and problems have a fixed severity. For other checks, the worst deviation of the incorrect tensors
+    decides. A check without such tensors is major.
     """
     if result.check in _CRITICAL_CHECKS or not _CRITICAL_PROBLEMS.isdisjoint(result.problems):
         return Severity.critical
@@ -80,7 +83,7 @@ def severity_of_check(result: CheckResult) -> Severity:
 
 
 def _decisive_deviations(differences: Sequence[Difference]) -> list[Deviation]:
-    """Return the deviations of the tensors that decide.
+    """Return the deviations of the incorrect tensors that decide the severity.
 
     Tensors of int32 and int64 usually contain positions. If other tensors are wrong as well, the positions are ignored:
     they are wrong because the values are.
@@ -95,4 +98,5 @@ def _decisive_deviations(differences: Sequence[Difference]) -> list[Deviation]:
 
 
 def _severity_of_deviation(deviation: Deviation) -> Severity:
+    """Return the severity of the worst kind of wrong elements of a tensor."""
     return worst(_OF_KIND[kind] for kind in deviation.kinds) or Severity.major

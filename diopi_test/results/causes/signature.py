@@ -1,4 +1,7 @@
-"""The signature of a failure: what failed cases of one cause have in common, and a sentence about it."""
+"""The signature of a failure: what the failed cases of one cause have in common.
+
+The tables of this module list the possible values of its fields, each with the words for reports.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import final
 from diopi_test.results.causes.traits import TRAITS
 
 ID_DIGITS = 8
-"""Hexadecimal digits of the ID of a cause."""
+"""The number of hexadecimal digits of the ID of a cause."""
 
 SYMPTOMS: Mapping[str, str] = {
     "crashed": "the process ends",
@@ -58,14 +61,14 @@ SYMPTOMS: Mapping[str, str] = {
     "refused": "an invalid call is not rejected",
     "untouched": "a failed call changes its results",
 }
-"""What is observed, by the name of the symptom. A case with several symptoms counts as the first one here."""
+"""What is observed, by the name of the symptom. The first symptom of this table that a case has is its main symptom."""
 
 PLAIN_SYMPTOMS = frozenset(
     {"guards", "inputs", "gaps", "process_state", "written_late", "read_early", "leaks", "growth"}
     | {"lost_nan", "lost_infinity", "sign_of_zero", "flushed"}
     | {"refused.success", "refused.no_reason", "refused", "untouched"}
 )
-"""Symptoms that say enough: which elements and which arguments are concerned does not matter."""
+"""Symptoms that determine the defect on their own, so that pattern and traits are ignored."""
 
 RELATIONS: Mapping[str, str] = {
     "unchanged": "the result is as it was before the call",
@@ -87,7 +90,7 @@ RELATIONS: Mapping[str, str] = {
     "integral": "fractions are dropped",
     "narrow": "errors of arithmetic in a narrower type",
 }
-"""What the wrong elements are, by relation."""
+"""What the wrong elements are instead of the expected ones, by the name of the relation."""
 
 PATTERNS: Mapping[str, str] = {
     "single": "in one element",
@@ -98,7 +101,7 @@ PATTERNS: Mapping[str, str] = {
     "end": "after the first elements",
     "blocks": "in whole blocks of elements",
 }
-"""Where the wrong elements are, by pattern."""
+"""Where in the tensor the wrong elements are, by the name of the pattern."""
 
 STATES: Mapping[str, str] = {
     "after_other_cases": "only after other cases",
@@ -106,22 +109,23 @@ STATES: Mapping[str, str] = {
     "queued": "only while inputs are still being copied",
     "relaid": "only with inputs in another layout",
 }
-"""In which state of the process or of the arguments a case fails."""
+"""In which state of the process or of the arguments a case fails, by the name of the state."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """What the failed cases of a cause have in common. Empty fields do not matter.
+    """What the failed cases of a cause have in common. An empty field means that the cases may differ in it.
 
     Attributes:
         symptom: what was observed, a key of `SYMPTOMS`.
         relation: what the wrong elements are, a key of `RELATIONS`.
         pattern: where the wrong elements are, a key of `PATTERNS`.
         state: in which state the cases fail, a key of `STATES`.
-        trait: which arguments make the cases fail, a key of `TRAITS`.
+        trait: which property of the arguments makes the cases fail, a key of `TRAITS`.
         detail: a text without numbers and names of functions: an error message, or a signal with a stack frame.
-        scope: the function whose forms fail, if the fields above can't be attributed to a defect that functions share.
+        scope: the function that fails, including its in-place and scalar forms; empty if functions can share the
+            defect.
     """
 
     symptom: str

@@ -15,10 +15,10 @@ from diopi_test.results.details import details
 from diopi_test.results.records import CaseRecord, Report
 
 MAX_CAUSES = 20
-"""Causes that are listed."""
+"""The maximum number of causes that are listed."""
 
 MAX_CASES = 5
-"""Causes whose smallest case is shown with its details."""
+"""The maximum number of causes whose smallest case is shown with its details."""
 
 _COLORS = {Severity.critical: "bold red", Severity.major: "red", Severity.minor: "yellow"}
 
@@ -73,6 +73,7 @@ def sentence_of(cause: Cause) -> str:
 
 
 def _show_cause(number: int, cause: Cause, console: Console) -> None:
+    """Print the sentence of a cause, the probable defect, and the command that repeats its smallest case."""
     severity = f"[{_COLORS[cause.severity]}]{cause.severity.value:8}[/]"
     sentence, size = escape(sentence_of(cause)), escape(size_of(cause))
     console.print(f"{number:3}  {severity}  {sentence}: {size}  [dim]{cause.id}[/]", highlight=False, soft_wrap=True)
@@ -83,6 +84,7 @@ def _show_cause(number: int, cause: Cause, console: Console) -> None:
 
 
 def _show_case(case: CaseRecord, console: Console) -> None:
+    """Print the verdict, the message and the worst elements of a failed case."""
     assert case.verdict in UNSUCCESSFUL, "only failed cases belong to a cause"
     console.print(f"[red]{case.verdict}[/] {escape(case.id)}", highlight=False)
     console.print(f"  {case.message}", highlight=False, markup=False)

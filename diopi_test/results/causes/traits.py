@@ -1,4 +1,9 @@
-"""Traits of a case: unusual properties of its arguments that may explain why it fails and simpler cases do not."""
+"""Traits of a case: unusual properties of its arguments that may explain why it fails and simpler cases do not.
+
+`grouping.py` compares the traits of failed cases with those of passed cases. The properties are read from the record of
+the case: from its class and element type, from the texts of the arguments of a call, and from the *regions* of inputs,
+such as `input is NaN`, to which the wrong elements are limited.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,10 @@ from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.records import CaseRecord
 
 _TENSOR = re.compile(r"(?P<dtype>\w+) \((?P<shape>[\d, ]*)\), strides \((?P<strides>[-\d, ]*)\)")
-"""The text of a tensor argument."""
+"""Matches the text of a tensor argument, for instance `float32 (2, 3), strides (3, 1)`."""
 
 MAX_ROWS = 65_535
-"""Number of rows above which the grid of some kernels is too small."""
+"""The largest number of rows for which the launch grid of every GPU kernel is large enough."""
 
 TRAITS: Mapping[str, str] = {
     "nan": "an input is NaN",
@@ -83,17 +88,18 @@ _OF_CLASS = {
     CaseClass.aliased: "aliased",
     CaseClass.concurrent: "concurrent",
 }
-"""Traits by case class, which are known of passed cases, too."""
+"""Traits by case class, which passed cases have, too."""
 
 OF_RECORD = frozenset(
     {*_OF_CLASS.values(), "float16", "bfloat16", "half", "complex", "float64", "bool", "integers", "from_half"}
 )
-"""Traits that follow from the class and the element type."""
+"""Traits that follow from the class and the element type of a case, so that they are also known if it passed."""
 
 FLOATING_TYPE = "floating_type"
 """A name for any of `FLOATING_TYPES` in the conditions of a diagnosis."""
 
 FLOATING_TYPES = frozenset({"float16", "bfloat16", "half", "complex", "float64"})
+"""The traits of floating-point element types."""
 
 
 def traits_of_case(record: CaseRecord, deviation: Deviation | None) -> frozenset[str]:
@@ -134,6 +140,7 @@ def record_traits(record: CaseRecord) -> Iterator[str]:
 
 
 def _region_traits(deviation: Deviation) -> Iterator[str]:
+    """Yield the traits that follow from the regions of inputs to which the wrong elements are limited."""
     for region in deviation.regions:
         if region.parameter == "expected":
             continue
@@ -187,11 +194,12 @@ def largest_size(arguments: Mapping[str, str]) -> int:
 
 @cache
 def _prototype(function: str) -> Prototype | None:
+    """Return the prototype of a function; None if it is no standard function."""
     return prototypes().get(function)
 
 
 def base_function(function: str) -> str:
-    """Return the out-of-place, tensor-only form of a function; `function` itself if it is no standard function."""
+    """Return the function of which `function` is the in-place or scalar form; otherwise `function` itself."""
     prototype = _prototype(function)
     return prototype.base if prototype else function
 
@@ -204,6 +212,7 @@ def family_of(function: str) -> str:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
+    """Return the integers in a text in which they are separated by commas."""
     return tuple(int(number) for number in text.split(",") if number.strip())
 
 
