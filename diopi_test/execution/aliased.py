@@ -1,7 +1,7 @@
 """Cases of aliasing: a caller passes one tensor for several parameters, or inputs with a common storage.
 
-These cases are not stored. Each is derived from a stored case whose tensors have suitable shapes, element types and
-layouts:
+The baseline does not contain these cases. When they run, each is derived from a stored case whose tensors have suitable
+shapes, element types and layouts:
 
 - A result overwrites an argument (`Prototype.aliases`). Its results must be those of the stored case.
 - Two inputs are one tensor, or contiguous tensors that overlap, or one is a transposed view of the other, as in
@@ -130,7 +130,7 @@ def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> B
 
 @cache
 def aliased_targets(prototype: Prototype) -> Mapping[str, Sharing]:
-    """Return everything that may share memory in a call of a function, by the label of the case."""
+    """Return the cases of aliasing of a function: what shares memory in each, by the label of the case."""
     return dict(_make_targets(prototype))
 
 
@@ -187,12 +187,16 @@ def _can_derive(prototype: Prototype, case: BaselineCase, sharing: Sharing) -> b
 
 
 def _has_equal_entries(case: BaselineCase, array: str) -> bool:
-    """Return whether the first two entries of an array have the same form."""
+    """Return whether the first two entries of an array have the same element type, shape and layout."""
     entries = case.arguments[array]
     if not isinstance(entries, list) or len(entries) < 2:
         return False
     first, second = entries[:2]
-    return isinstance(first, BaselineTensor) and isinstance(second, BaselineTensor) and _form(first) == _form(second)
+    return (
+        isinstance(first, BaselineTensor)
+        and isinstance(second, BaselineTensor)
+        and _dtype_shape_and_layout(first) == _dtype_shape_and_layout(second)
+    )
 
 
 def _can_overwrite(case: BaselineCase, result: str, argument: str) -> bool:
@@ -200,7 +204,7 @@ def _can_overwrite(case: BaselineCase, result: str, argument: str) -> bool:
     tensor, expected = case.arguments[argument], case.expected[result]
     if not isinstance(tensor, BaselineTensor) or not isinstance(expected, Expected):
         return False
-    return result == argument or _form(tensor)[:2] == _form(expected)[:2]
+    return result == argument or (tensor.dtype, tensor.values.shape) == (expected.dtype, expected.values.shape)
 
 
 def _has_equal_layout(case: BaselineCase, sharing: Sharing) -> bool:
@@ -233,9 +237,10 @@ def _can_share_inputs(case: BaselineCase, sharing: Sharing) -> bool:
 
 
 def _divide_equally(case: BaselineCase, pair: InputPair) -> bool:
-    """Return whether inputs that divide rows into sequences divide as many rows in the same way; True for others.
+    """Return whether two inputs that divide rows into sequences divide equally many rows in the same way.
 
-    If only the index of a baseline file was read, all elements are zero, and the number of rows decides.
+    The result is True for other inputs. If only the index of a baseline file was read, all elements are zero, so that
+    only the number of rows decides.
     """
     if not pair.divided:
         return True
@@ -253,7 +258,7 @@ def _exchange_last_axes(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return (*sizes[:-2], sizes[-1], sizes[-2])
 
 
-def _form(tensor: BaselineTensor | Expected) -> tuple[Any, ...]:
+def _dtype_shape_and_layout(tensor: BaselineTensor | Expected) -> tuple[Any, ...]:
     """Return the element type, shape and layout of a tensor."""
     return tensor.dtype, tensor.values.shape, tensor.layout
 
@@ -267,7 +272,18 @@ def _common_storage(case: BaselineCase, sharing: Sharing) -> SharedStorage:
 
 
 def _arguments_with_equal_values(case: BaselineCase, sharing: Sharing) -> Iterator[dict[str, BaselineTensor]]:
-    """Yield the shared arguments, with the values of each source in turn where memory is shared."""
+    """Yield alternatives for the values of the two inputs that share memory.
+
+    Where the inputs share elements, an alternative has the values that one of them has in the stored case
+    (`InputPair.sources`).
+
+    Args:
+        case: the stored case.
+        sharing: how the inputs share memory.
+
+    Yields:
+        Both arguments by name.
+    """
     assert sharing.pair is not None
     pair = sharing.pair
     first, second = case.arguments[pair.first], case.arguments[pair.second]
@@ -295,7 +311,7 @@ def _arguments_with_equal_values(case: BaselineCase, sharing: Sharing) -> Iterat
 
 
 def _transposed_arguments(case: BaselineCase, pair: InputPair) -> Iterator[dict[str, BaselineTensor]]:
-    """Yield the arguments of which the second transposes the first, with the values of each source in turn."""
+    """Yield alternatives for two inputs of which the second is a transposed view of the first."""
     dtype = case.arguments[pair.first].dtype
     for source in pair.sources:
         values = case.arguments[source].values

@@ -1,4 +1,7 @@
-"""The stored cases from which other cases are derived when they run."""
+"""Find the stored cases from which other cases are derived when they run.
+
+A derived case repeats a stored case with a change, for example with an invalid shape. The stored case is its base.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TypeVar
 from diopi_test.oracle.records import BaselineCase
 
 Target = TypeVar("Target")
+"""The description of a change."""
 
 
 def find_bases(

@@ -50,7 +50,15 @@ PLAIN = CallMode()
 @final
 @dataclass(kw_only=True)
 class PlacedTensor:
-    """A tensor of the call, with the bytes of its storage before the call and the expected result."""
+    """A tensor of the call.
+
+    Attributes:
+        name: the name of the parameter, with `.number` for an entry of an array.
+        role: whether the call reads the tensor, writes it, or both.
+        tensor: the tensor on the device.
+        before: the bytes of its storage before the call; None if the callee allocates it.
+        expected: the expected result; None for an input.
+    """
 
     name: str
     role: Role
@@ -62,7 +70,13 @@ class PlacedTensor:
 @final
 @dataclass
 class OutputBox:
-    """A result that the callee returns through a pointer: a number, or a tensor that it allocates."""
+    """A result that the callee returns through a pointer: a number, or a tensor that it allocates.
+
+    Attributes:
+        name: the name of the parameter, with `.number` for an entry of an array.
+        box: the place that the callee writes the result to.
+        expected: the expected result.
+    """
 
     name: str
     box: Box
@@ -71,7 +85,13 @@ class OutputBox:
 
 @final
 class CallArguments:
-    """The values of one round of a call, with the tensors and boxes among them.
+    """The values for the parameters of one execution of a call, with the tensors and boxes among them.
+
+    Args:
+        context: the context of the call.
+        case: the case that describes the call.
+        mode: the way in which the call is executed.
+        find_generator: returns the random generator of a parameter with a seed; later executions use the same one.
 
     Attributes:
         placed: the tensors, with their bytes before the call.
@@ -263,6 +283,7 @@ def _place_elements(layout: str, shape: tuple[int, ...], shift: int) -> Placemen
 
 
 _ENUMS = (Reduction, RoundMode, MemoryFormat)
+"""The enumerations that attributes can have as their type."""
 
 
 def convert_attribute(parameter: Parameter, value: Any) -> Any:

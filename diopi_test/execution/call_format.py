@@ -27,6 +27,7 @@ Document = dict[str, Any]
 """A JSON document, in which a block is the number of its place among the blocks of the message."""
 
 Blocks = Sequence[Bytes]
+"""The blocks of a message: the contents of tensors and storages."""
 
 
 class CallFormatError(ValueError):

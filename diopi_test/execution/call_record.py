@@ -19,6 +19,7 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.errors import GuardError
 
 Bytes = NDArray[np.uint8]
+"""The bytes of a tensor's storage, as an array of one axis."""
 
 
 def are_bits_equal(first: NDArray[Any], second: NDArray[Any]) -> bool:

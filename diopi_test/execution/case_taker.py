@@ -25,4 +25,4 @@ def is_case_taker(vendor: BaseVendor) -> TypeGuard[CaseTaker]:
 @cache
 def _implements_case_taker(kind: type[BaseVendor]) -> bool:
     """Return whether a class of vendors has the methods of the protocol; cached, because the check is slow."""
-    return issubclass(kind, CaseTaker)  # cached, since protocols are slow to ask
+    return issubclass(kind, CaseTaker)

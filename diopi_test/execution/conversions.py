@@ -36,6 +36,7 @@ INT32_RANGE = np.iinfo(np.int32)
 """The smallest and the largest int32 number."""
 
 StoredTensor = TypeVar("StoredTensor", BaselineTensor, Expected)
+"""A tensor argument or an expected result."""
 
 
 def channels_last(case: BaselineCase) -> BaselineCase:

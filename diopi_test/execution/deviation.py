@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import final
 
 _OPTIONAL = {"omit_default": True}
+"""Metadata of fields that JSON omits if they have their default."""
 
 
 class DeviationKind(StrEnum):

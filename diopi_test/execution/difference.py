@@ -11,6 +11,7 @@ from typing import final
 from diopi_test.execution.deviation import Deviation
 
 OPTIONAL = {"omit_default": True}
+"""Metadata of fields that JSON omits if they have their default."""
 
 
 class PatternKind(StrEnum):

@@ -38,6 +38,7 @@ class Mutation:
     """A way to make a call invalid; the label of the case is `negative-<parameter>-<name>`.
 
     Attributes:
+        name: the end of the label.
         concerns: returns whether the mutation applies to a parameter.
         flaw: returns the flaw for a valid case; None if the changed call would be valid.
     """

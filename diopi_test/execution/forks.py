@@ -1,4 +1,4 @@
-"""Detection of forks: a vendor forks the process, and the copy returns from the call."""
+"""Detect that a vendor forks the process and lets the copy return from the call, as if it were the process itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ForkWatch:
 
 
 MAX_COPY_SECONDS = 2.0
-"""Seconds after which a copy of the process has usually finished its case."""
+"""How long `has_returned` waits; a copy of the process has usually finished its case by then."""
 
 
 def list_children() -> set[int]:

@@ -26,6 +26,7 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, ex
 from lib_rt.dtypes import to_numpy
 
 F = TypeVar("F", bound=Fact)
+"""A kind of facts, which prototypes state about their parameters."""
 
 
 def _fact(parameter: Parameter, kind: type[F]) -> F:

@@ -11,6 +11,7 @@ from diopi_proto.prototype import Prototype
 from diopi_test.oracle.records import BaselineCase, Expected
 
 _FORMS = {"inplace": "plain", "inplace_scalar": "scalar"}
+"""The out-of-place form (`Prototype.form`) that corresponds to each in-place form."""
 
 
 def derive_out_of_place_case(case: BaselineCase) -> BaselineCase | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 OPTIONAL = {"omit_default": True}
+"""Metadata of fields that JSON omits if they have their default."""
 
 
 @final

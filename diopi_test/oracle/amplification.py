@@ -1,4 +1,8 @@
-"""Amplification of rounding by the problem itself: how much a reference changes if its inputs are perturbed."""
+"""Measure how much a function amplifies rounding: how much its reference changes if the inputs are perturbed.
+
+The change of each result element is a part of its error budget (`budget.py`), because even a correct implementation has
+such errors.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ def measure_amplification(
     tested: Dtype,
     seed: Callable[[], Generator],
 ) -> list[FloatArray]:
-    """Return the amplification s of every element of every result.
+    """Return the amplification of every element of every result.
 
     Args:
         evaluate: the reference.
@@ -36,7 +40,8 @@ def measure_amplification(
         seed: returns a generator for the signs of the perturbations, with the same seed at every call.
 
     Returns:
-        For each result an array of its shape, in the unit of the result. It is zero for exact results.
+        For each result an array of its shape: the largest change of each element for perturbations of half an ulp, as
+        an absolute number. It is zero for exact results.
     """
     amplified = [np.zeros(result.shape) for result in results]
     for dtype in dict.fromkeys(dtype for dtype in dtypes if is_inexact(dtype)):
@@ -55,7 +60,19 @@ def _largest_changes(
     dtype: Dtype,
     rng: Generator,
 ) -> list[FloatArray]:
-    """Return the largest change of each result element over rounds in which inputs are perturbed by half an ulp."""
+    """Return the largest change of each result element over all rounds of perturbed inputs.
+
+    Args:
+        evaluate: the reference.
+        values: the materialised arguments.
+        results: the reference's results for the unperturbed arguments.
+        tested: the element type under test.
+        dtype: the element type in whose ulps inputs are perturbed, if it is finer than their own.
+        rng: the generator for the signs of the perturbations.
+
+    Returns:
+        For each result an array of its shape, scaled to perturbations of half an ulp.
+    """
     largest = [np.zeros(result.shape) for result in results]
     perturbations = make_perturbations(values, tested, dtype, rng)
     if not any(perturbations.values()) or not any(result.dtype.kind in "fc" for result in results):

@@ -17,15 +17,19 @@ from diopi_proto.types import Dtype
 from lib_rt.formats import FloatArray, format_of, ulp
 
 Mask = NDArray[np.bool_]
+"""An array that is true for the elements that a property applies to."""
 
 K = 8.0
 """Largest accepted ratio of an element's error to s + ulp + eps · m."""
 
 EXACT = 2.0**-10
-"""Unit, in ulps, of an exact element in a result with rounded elements: no other number is within K units."""
+"""The unit, in ulps, of an element that must be exact in a result with rounded elements.
+
+It is so small that no other number is within K units of the expected one.
+"""
 
 NEAR = 2.0**-20
-"""Relative difference of squared distances below which rounding may decide which point is the nearest."""
+"""If two squared distances differ by less than this part of them, rounding may decide which point is the nearest."""
 
 
 @final
@@ -64,7 +68,7 @@ class Budget:
             is_sum: Whether the result is a sum, whose zeros have no sign.
 
         Returns:
-            The budget. The unit is at least an ulp, except of exact elements.
+            The budget. The unit is at least an ulp, except for exact elements.
         """
         if is_sum:
             amplified = _allow_subnormals(reference, amplified, dtype)

@@ -1,4 +1,9 @@
-"""The data of a case: the values of every argument, determined only by (function, case, argument)."""
+"""Compute the data of a case: the values of every argument.
+
+A case only describes its tensors by shapes, domains and layouts (`TensorSpec`). Their values are drawn by a generator
+that depends only on the names of the function, the case and the argument. To *materialize* arguments means to compute
+their values.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +156,7 @@ def _share_overlapping_elements(raw: NDArray[Any], place: Placement) -> NDArray[
 
 
 def _attribute(prototype: Prototype, name: str, value: Any) -> Any:
-    """Return an attribute as the callee receives it: a C float is rounded to float32."""
+    """Return an argument that is no tensor as the callee receives it: a C float is rounded to float32."""
     if not name.startswith("_") and issubclass(prototype.parameter(name).annotation, kinds.f32):
         return float(np.float32(value))
     return tuple(value) if isinstance(value, range) else value

@@ -38,6 +38,7 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.formats import is_inexact
 
 ExpectedByName = dict[str, Expected | list[Expected] | None]
+"""The expected results by parameter name: a list for an array of tensors, None for a result that the case omits."""
 
 
 def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
@@ -154,7 +155,13 @@ def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:
 @final
 @dataclass(frozen=True)
 class Evaluation:
-    """The computation of a case's expected results from its argument values."""
+    """The computation of a case's expected results from its argument values.
+
+    Attributes:
+        prototype: the prototype of the function.
+        function: the reference of the function.
+        case: the case.
+    """
 
     prototype: Prototype
     function: Reference
@@ -283,7 +290,15 @@ class Evaluation:
 
 
 def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
-    """Return the expectation, unspecified where an intermediate overflow or underflow may destroy the result."""
+    """Return the expected result, marked as unspecified where an intermediate overflow or underflow may destroy it.
+
+    Args:
+        expected: the expected result.
+        in_range: the result of a reference that computes within the range of the element type.
+
+    Returns:
+        The expected result.
+    """
     if expected.needs_validator:
         return expected
     lost = overflow.is_lost_to_overflow(

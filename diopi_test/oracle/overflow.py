@@ -23,7 +23,7 @@ from lib_rt.formats import Format, format_of, is_inexact
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
-SUMS = (np.add, np.subtract)
+
 PRODUCTS = (np.matmul, np.einsum, np.tensordot, np.dot)
 """Functions whose results are sums of products, one factor from each operand."""
 

@@ -18,6 +18,7 @@ from diopi_test.oracle.data import TensorData
 from lib_rt.formats import format_of, is_inexact, ulp
 
 ROUNDS = 8
+"""The number of rounds, each of which perturbs all inputs once, in other directions than the other rounds."""
 
 Pattern = NDArray[np.uint8]
 """For each element one bit per round, set if the element goes up."""
@@ -29,7 +30,10 @@ PARALLEL = np.isin(np.arange(1 << ROUNDS), [*WALSH, *(0xFF ^ row for row in WALS
 """Indexed by the difference of two patterns: whether adding a row to one pattern makes them equal or opposite."""
 
 NEIGHBOURS = 8
-"""Number of most recent shapes whose patterns a new pattern avoids; each shape excludes a sixteenth of all patterns."""
+"""The number of most recently drawn shapes whose patterns a new pattern avoids.
+
+Each of them excludes a sixteenth of all patterns.
+"""
 
 Perturbation = Callable[[int], Any]
 """Maps the number of a round to the perturbed argument in this round."""
@@ -96,8 +100,8 @@ def make_perturbations(
         rng: the generator of the signs.
 
     Returns:
-            For each argument name a function from the number of a round to the perturbed argument; None if the argument
-            is not perturbed.
+        For each argument name a function from the number of a round to the perturbed argument; None if the argument is
+        not perturbed.
     """
     signs = SignPatterns(rng)
     perturbations = {

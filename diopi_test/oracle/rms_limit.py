@@ -17,10 +17,10 @@ from diopi_proto.types import Dtype
 from lib_rt.formats import format_of
 
 MIN_ELEMENTS = 20
-"""Distinct rounded elements from which on the root mean square is tested."""
+"""The least number of distinct rounded elements of a result whose root mean square is tested."""
 
 HALF_LIMIT = 1.0
-"""Largest accepted root mean square of half-precision results, in units."""
+"""The largest accepted root mean square of the errors of half-precision results, in units of s + ulp + eps · m."""
 
 FUNCTION_ERROR = 4.0
 """Largest error of an elementary function of float32 and wider types, in ulps. CUDA documents 4 ulps for `powf`."""

@@ -1,4 +1,4 @@
-"""Subnormal inputs, which an implementation may treat as zero."""
+"""Find subnormal numbers in the inputs of a case, and flush them to zero, as an implementation is allowed to do."""
 
 from __future__ import annotations
 

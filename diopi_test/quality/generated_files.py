@@ -20,6 +20,7 @@ GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
 """The interface that released libraries rely on: one JSON record per function."""
 
 README = "README.md"
+"""The file whose counts of functions and cases are generated."""
 
 DEPENDENCIES = f"diopi_test/run/{FILE}"
 """The functions whose results the cases of other functions take."""

@@ -19,6 +19,7 @@ from diopi_test.quality.source_edits import LINE_LENGTH, append_definition
 MARK = "FILL IN"
 """Starts the text of each place that the author of an operator fills in."""
 
+# The folders and files of the source tree that a new operator changes
 PROTOTYPES = "diopi_proto/functions"
 REFERENCES = "diopi_test/oracle/reference"
 IMPLEMENTATIONS = "diopi_impl/jax_cpu"

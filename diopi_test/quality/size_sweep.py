@@ -61,6 +61,7 @@ MAX_RANK = 5
 MIN_SIZE = 2
 """The smallest size that can be replaced."""
 
+# The reasons for which a size or a function has no case of the size sweep, as the page lists them
 NO_TENSORS_REASON = "no small case has a tensor argument with an axis"
 NOT_SUITABLE_REASON = (
     "no small case of the class `basic` has only contiguous tensors, of which the first has at most 5 axes"

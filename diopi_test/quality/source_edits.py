@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 LINE_LENGTH = 120
+"""The maximum number of characters of a line of source code."""
 
 
 def append_definition(source: str, definition: str, imports: Mapping[str, Sequence[str]]) -> str:

@@ -74,4 +74,5 @@ def _fill_box(context: Context, box: Box, values: Any, expected: Expected) -> No
     box.value.write(values)
 
 
+# found by name: diopi_test.quality.stub_vendor:vendor
 vendor = StubVendor("stub", "1", HostRuntime().functions(), host_addressable=True)

@@ -14,18 +14,20 @@ from diopi_test.results.pooling import is_pooled
 from diopi_test.results.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
 SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
+"""The verdicts of cases that do not count against the vendor."""
 
 FACTOR = 2.0
 """The factor by which the share of the budget, or the duration, must grow to be reported."""
 
 LEAST_RATIO = 0.1
-"""Ratios of error to budget below this number are not reported, however much they grow."""
+"""Ratios of error to error budget below this number are not reported, however much they grow."""
 
 LEAST_SECONDS = 1.0
-"""Seconds of a function's cases below which a slowdown is not reported, because short times vary."""
+"""The least duration in seconds of all cases of a function for which a slowdown is reported, because short times
+vary."""
 
 LEAST_TIMED = 20e-6
-"""Seconds by which the timed calls of a function must take longer to be reported."""
+"""The least increase in seconds of the timed calls of a function that is reported."""
 
 
 class OutcomeChange(StrEnum):
@@ -52,6 +54,8 @@ class ChangedCase:
     """A case whose outcome changed.
 
     Attributes:
+        id: the ID of the case.
+        change: the kind of the change.
         before, after: the verdicts; None if the run did not include the case.
         message: the message of the second run, or of the first run if the second one does not include the case.
         counts: whether the case affects conformance in the second run.
@@ -68,7 +72,12 @@ class ChangedCase:
 @final
 @dataclass(frozen=True)
 class LessAccurate:
-    """A case that passed in both runs and uses more of its budget; error / budget before and after."""
+    """A case that passed in both runs and uses more of its error budget in the second run.
+
+    Attributes:
+        id: the ID of the case.
+        before, after: the largest error / budget in the first and in the second run.
+    """
 
     id: str
     before: float
@@ -78,9 +87,11 @@ class LessAccurate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Slower:
-    """A function whose calls took longer in the second run, with the seconds for the cases in both runs.
+    """A function whose calls took longer in the second run.
 
     Attributes:
+        function: the function.
+        before, after: the seconds for its cases in the first and in the second run.
         timed: whether the times cover only the calls, because both runs measured them.
     """
 
@@ -199,7 +210,16 @@ class ReportComparison:
 
 
 def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComparison:
-    """Compare two runs; `factor` is explained at `FACTOR`."""
+    """Compare two runs.
+
+    Args:
+        before: The report of the first run.
+        after: The report of the second run.
+        factor: The factor by which the share of the budget, or the duration, must grow to be reported.
+
+    Returns:
+        The comparison.
+    """
     old, new = _add_passed_pools(*({case.id: case for case in report.cases} for report in (before, after)))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
     pairs = [(old[name], new[name]) for name in old if name in new]
@@ -220,12 +240,16 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
 def _add_passed_pools(
     old: Mapping[str, CaseRecord], new: Mapping[str, CaseRecord]
 ) -> tuple[Mapping[str, CaseRecord], Mapping[str, CaseRecord]]:
-    """Return the cases of two runs, with a passed record of pooled errors that only the second or the first run has."""
+    """Return the cases of two runs by ID, each with passed records in place of pooled errors that only the other has.
+
+    A run has a record of the pooled errors of a function only if the function fails this test. Without the additional
+    records, such a failure would count as a new case instead of a broken one.
+    """
     return {**_passed_pools(old, new), **old}, {**_passed_pools(new, old), **new}
 
 
 def _passed_pools(run: Mapping[str, CaseRecord], second: Mapping[str, CaseRecord]) -> Mapping[str, CaseRecord]:
-    """Return passed records of pooled errors that only the second run records, of functions that both runs tested."""
+    """Return passed records, for the run, of the pooled errors that `second` records for functions that both tested."""
     tested = {case.function for case in run.values() if case.verdict is Verdict.passed}
     return {
         name: replace(case, verdict=Verdict.passed, message="")
@@ -301,7 +325,7 @@ def _slower(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> It
 
 @final
 class _Seconds:
-    """Seconds before and after, by function."""
+    """Totals of seconds in the first and in the second run, by function."""
 
     def __init__(self) -> None:
         self.by_function: dict[str, tuple[float, float]] = {}

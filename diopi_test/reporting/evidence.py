@@ -32,13 +32,16 @@ VERSION = 1
 """The version of the archive format; archives of other versions are not read."""
 
 SUFFIX = ".diopi.zip"
+"""The end of the names of archives."""
 
 INDEX, LOG, MANIFEST, SIGNATURE = "evidence.json", "log.jsonl", "manifest.json", "evidence.json.sig"
+"""The names of members: the index of the archive, the log of the run, the baseline's manifest, and the signature."""
 
 LARGEST = 1 << 30
 """The maximum size of an archive in bytes. The members are not compressed, so together they are not larger."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of all members, the earliest one in ZIP files, so that equal members give equal archives."""
 
 
 class EvidenceError(Exception):
@@ -86,7 +89,17 @@ def pack(log: bytes, manifest: bytes, *, signed: bool = False) -> Mapping[str, b
 
 
 def _build_members(content: LogContent, log: bytes, manifest: bytes, signed: bool) -> Mapping[str, bytes]:
-    """Return the members of the archive of a log with this content."""
+    """Return all members of an archive except the signature, by name and in order.
+
+    Args:
+        content: what the log contains.
+        log: the file of the log.
+        manifest: the file of the baseline's manifest.
+        signed: whether the archive gets a signature.
+
+    Returns:
+        The files.
+    """
     report = content.report()
     members = {LOG: log, MANIFEST: manifest, **derive_members(report)}
     listed = {name: Member(hashlib.sha256(data).hexdigest(), len(data)) for name, data in members.items()}
@@ -124,7 +137,11 @@ def build_archive(members: Mapping[str, bytes]) -> bytes:
 
 @final
 class Archive:
-    """An archive to verify; EvidenceError if it can't be opened."""
+    """An archive to verify, from the bytes of its file; raise EvidenceError if they are no archive.
+
+    Attributes:
+        members: the content of each member by name.
+    """
 
     @classmethod
     def read(cls, path: Path) -> Archive:
@@ -198,7 +215,7 @@ def _members(content: bytes) -> Mapping[str, bytes]:
 
 
 def _examine_log(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]]:
-    """Return the content of a log, None if it can't be read, and the problems of it and of the manifest."""
+    """Return the content of a log, None if it can't be read, and the problems of the log and the manifest in words."""
     lines = log.splitlines(keepends=True)
     problems = list(_damages(lines))
     try:

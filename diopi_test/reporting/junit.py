@@ -27,6 +27,7 @@ COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipp
 """The elements that a suite counts, by the attribute with their number."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Matches a character that XML 1.0 forbids."""
 
 
 def junit(report: Report) -> str:
@@ -83,7 +84,7 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
 
 
 def _count(element: Element) -> None:
-    """Set the numbers of test cases of a suite, or of all suites, and of those that did not pass."""
+    """Set the attributes `COUNTED` of a suite, or of the element that contains all suites."""
     for name, path in COUNTED.items():
         element.set(name, str(len(element.findall(f".//{path}"))))
 

@@ -24,7 +24,7 @@ MAX_LISTED = 20
 """The maximum number of cases that are listed; for further cases, only their number is stated."""
 
 LONGEST = 400
-"""Characters of a message."""
+"""The maximum number of characters of a text in code; longer messages are truncated."""
 
 
 def render_report(report: Report, durations: int = 0) -> str:
@@ -33,7 +33,7 @@ def render_report(report: Report, durations: int = 0) -> str:
 
 
 def render_comparison(comparison: ReportComparison) -> str:
-    """Return the changes, with broken cases first."""
+    """Return a summary of a comparison of two runs: warnings, counts and changes, with broken cases first."""
     return "".join(f"{line}\n" for line in _comparison_lines(comparison))
 
 

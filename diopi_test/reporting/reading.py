@@ -1,4 +1,7 @@
-"""Reading of reports: the JSON of `diopi-test run --json`, or the log of a run that may be in progress."""
+"""Read reports of this and former versions: the JSON of `diopi-test run --json`, or the log of a run.
+
+The run of a log may still be in progress.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ def read_report(path: Path) -> Report:
     try:
         with path.open("rb") as file:
             is_log = file.readline().startswith(b'{"kind":')
-        return _of_log(path) if is_log else _of_json(path.read_text("utf-8"))
+        return _read_log(path) if is_log else _read_json(path.read_text("utf-8"))
     except (OSError, ValueError, LogError) as error:
         raise ReportError(f"{path} is no report of diopi-test run --json, and no log: {error}") from error
 
 
-def _of_json(text: str) -> Report:
+def _read_json(text: str) -> Report:
     """Read a report in JSON, of this or a former version."""
     content = json.loads(text)
     version = content.get("schema_version") if isinstance(content, dict) else None
@@ -60,7 +63,7 @@ def with_fail_on(report: Report, fail_on: Severity) -> Report:
     return with_causes(replace(report, fail_on=fail_on))
 
 
-def _of_log(path: Path) -> Report:
+def _read_log(path: Path) -> Report:
     """Read the log of a run and derive its report."""
     content = LogContent.read(path)
     _check_version(content.header.schema_version, "log")

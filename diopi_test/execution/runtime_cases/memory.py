@@ -49,7 +49,8 @@ class _Allocation:
 @runtime_case
 def memory_is_aligned(vendor: BaseVendor) -> None:
     """Check that an address is a multiple of `ALIGNMENT`, whatever the size."""
-    sizes = (*range(1, 66), 1000, 4097, MIB + 1)  # most are no multiples of `ALIGNMENT`; 4097 exceeds a page by a byte
+    # most sizes are no multiples of `ALIGNMENT`; 4097 exceeds a page by one byte
+    sizes = (*range(1, 66), 1000, 4097, MIB + 1)
     with open_device(vendor) as device, allocate(device, *sizes) as addresses:
         for address in addresses:
             require(address % ALIGNMENT == 0, f"address {address:#x} is not a multiple of {ALIGNMENT}")

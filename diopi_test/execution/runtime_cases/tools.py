@@ -14,6 +14,7 @@ from diopi_impl import BaseVendor
 from lib_rt import Device
 
 Bytes = NDArray[np.uint8]
+"""Bytes in host memory."""
 
 
 class RuntimeCaseError(Exception):
@@ -33,6 +34,7 @@ RUNTIME = "runtime"
 """The word that replaces the function in the IDs of cases of the runtime."""
 
 RUNTIME_CASES: list[RuntimeCase] = []
+"""All cases of the runtime, in the order in which the modules register them."""
 
 
 def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor], None]:

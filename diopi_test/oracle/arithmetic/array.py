@@ -1,4 +1,4 @@
-"""`DeclaredArray`: an array that carries an arithmetic through a reference.
+"""`DeclaredArray`: an array with which a reference computes in the arithmetic that a vendor declares.
 
 NumPy's dispatch protocols (NEP 13 for ufuncs, NEP 18 for other functions) call this class for each operation on such an
 array. The class computes the operation by the rule of the arithmetic if there is one, and as NumPy does otherwise. The
@@ -29,7 +29,7 @@ It returns NotImplemented if the operation does not deviate for these operands.
 @final
 @dataclass
 class Arithmetic:
-    """The rules of the operations that deviate from the reference's arithmetic, in one evaluation of a reference.
+    """An arithmetic: the rules of the operations that deviate from float64, in one evaluation of a reference.
 
     Attributes:
         rules: the rule of each operation that deviates.
@@ -42,8 +42,8 @@ class Arithmetic:
     def compute(self, operation: Operation, function: Callable[..., Any], operands: list[Any], keywords: Any) -> Any:
         """Return the result of an operation on plain arrays, by its rule if it has one.
 
-        A rule that does not apply to the operands makes the result NotImplemented. The operation removes `out` from
-        `keywords` and writes to that array.
+        The result is NotImplemented if the rule does not apply to the operands. If the operation has a rule, the
+        keyword `out` is removed from `keywords`, and the result is written to that array.
         """
         rule = self.rules.get(operation)
         if rule is None:

@@ -35,7 +35,7 @@ DOUBLE = (Dtype.float64, Dtype.complex128)
 """The element types that are not computed in float32."""
 
 ARITHMETIC = "declared arithmetic"
-"""The purpose of the random directions of declared errors, which separates them from other random numbers of a case."""
+"""A part of the seed of the directions of declared errors, so that they differ from other random numbers of a case."""
 
 DROPOUT_PROBABILITIES = ("p_dropout", "dropout_p")
 """The names of the probability with which functions of attention drop a weight."""

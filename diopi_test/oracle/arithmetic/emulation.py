@@ -20,6 +20,7 @@ PAIR = Format(48, -126, 127)
 """The format of a pair of float32 numbers, apart from numbers near the smallest ones."""
 
 SINGLE = FORMATS[Dtype.float32]
+"""The format of float32, whose range a pair has."""
 
 
 def round_to_pairs(value: Any, signs: Signs) -> Any:

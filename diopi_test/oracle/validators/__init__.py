@@ -59,9 +59,13 @@ Problems = Iterator[str]
 """Descriptions of what is wrong, each of which names the result."""
 
 Validator = Callable[[CompletedCall], Problems]
+"""Decides whether the results of a call are valid: yields a description of each problem, and nothing if there is
+none."""
+
 V = TypeVar("V", bound=Validator)
 
 _validators: dict[str, Validator] = {}
+"""The registered validators by the name of the function."""
 
 
 def validates(*names: str) -> Callable[[V], V]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from diopi_test.oracle.validators import Array, Problems
 
 Mask = NDArray[np.bool_]
+"""An array that is true for the elements that have a property."""
 
 
 def is_identical(x: Array, y: Array) -> Mask:

@@ -16,7 +16,7 @@ from diopi_test.oracle.validators.properties import (
 )
 
 
-def _select(call: CompletedCall, positions: Array, name: str, axis: int) -> tuple[list[str], Array]:
+def _check_and_select(call: CompletedCall, positions: Array, name: str, axis: int) -> tuple[list[str], Array]:
     """Return the problems of positions along `axis`, and the elements of the input there if there are no problems."""
     input = np.atleast_1d(call.arguments["input"])
     positions = np.atleast_1d(positions)
@@ -28,7 +28,7 @@ def _select(call: CompletedCall, positions: Array, name: str, axis: int) -> tupl
 def sort(call: CompletedCall) -> Problems:
     """Check that the values are in order and are the elements of the input at distinct positions."""
     axis, values = call.arguments["dim"], np.atleast_1d(call.results["values"])
-    problems, elements = _select(call, call.results["indices"], "indices", axis)
+    problems, elements = _check_and_select(call, call.results["indices"], "indices", axis)
     yield from problems
     if not problems:
         yield from check_elements(
@@ -42,7 +42,7 @@ def argsort(call: CompletedCall) -> Problems:
     """Check that the positions are distinct and that the elements of the input there are in order."""
     dim = call.arguments["dim"]
     axis = -1 if dim is None else dim
-    problems, elements = _select(call, call.result, "out", axis)
+    problems, elements = _check_and_select(call, call.result, "out", axis)
     yield from problems or check_order(
         "the elements of input at the positions in out", elements, axis, call.arguments["descending"]
     )
@@ -52,7 +52,7 @@ def argsort(call: CompletedCall) -> Problems:
 def topk(call: CompletedCall) -> Problems:
     """Check that the k values are the largest or smallest elements, at distinct positions, and sorted if requested."""
     axis, values = call.arguments["dim"], np.atleast_1d(call.results["values"])
-    problems, elements = _select(call, call.results["indices"], "indices", axis)
+    problems, elements = _check_and_select(call, call.results["indices"], "indices", axis)
     yield from problems
     if not problems:
         yield from check_elements(

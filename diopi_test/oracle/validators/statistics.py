@@ -15,16 +15,19 @@ from scipy import fft, special
 from diopi_test.oracle.validators import Array, CompletedCall, Problems
 
 FALSE_ALARM = 1e-9
-"""Probability that a case rejects a valid result."""
+"""The largest accepted probability that a case rejects a valid result."""
 
 LEVEL = FALSE_ALARM / 1000
-"""Significance level of a single test: a case has less than a hundred tests, and approximations get a factor of ten."""
+"""The significance level of a single test.
+
+A case has less than a hundred tests, and the approximations in their probabilities are allowed a factor of ten.
+"""
 
 MAX_SHIFTED = 2**20
-"""Largest number of elements that a test of correlation takes: more elements would only take more time."""
+"""The largest number of elements that a test of correlation uses, because more elements would only take more time."""
 
 MIN_ELEMENTS = 200
-"""Smallest number of elements for a test of correlation: with fewer elements it is not normally distributed."""
+"""The least number of elements for a test of correlation: with fewer, a correlation is not normally distributed."""
 
 
 def report_unlikely(description: str, probability: float) -> Problems:

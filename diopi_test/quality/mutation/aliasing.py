@@ -12,6 +12,7 @@ from diopi_test.execution.evaluated import DerivationError
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
 
+# The names of the kinds of mutants, which describe the defect
 SHORTCUT = "shortcut for one tensor as two inputs"
 EARLY = "result written before a shared input is read"
 OFFSET = "offset of an overlapping input ignored"

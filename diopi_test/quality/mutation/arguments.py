@@ -131,6 +131,7 @@ _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
     "replaced by its first element": _repeat_first_element,
     "transposed": read_transposed,
 }
+"""What a mutant reads in place of a tensor, by the description in the mutant's name."""
 
 
 def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
@@ -169,6 +170,7 @@ _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
     "transposed": lambda ndim: list(range(ndim))[::-1],
     "channels_last": lambda ndim: [0, *range(2, ndim), 1],
 }
+"""The axes of a tensor of a rank in the order in which they lie in memory, by layout."""
 
 
 def _swap_tensors(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str, Any] | None:
@@ -241,6 +243,7 @@ def _reverse(value: Any) -> Any:
 
 
 _MODIFICATIONS = {"off by one": _add_one, "negated": _negate, "in reverse order": _reverse}
+"""The wrong values of an attribute that mutants use, by the description in the mutant's name."""
 
 
 def _use_next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:

@@ -47,6 +47,7 @@ class CachedValue:
     mistake: Mistake
 
 
+# The names of kinds of mutants, which describe the defect
 ATTRIBUTE, STRIDES = "attribute cached from an earlier call", "strides cached from an earlier call"
 TYPES, RESULT = "element types cached from an earlier call", "result cached without regard to data"
 

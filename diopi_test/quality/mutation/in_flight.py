@@ -24,6 +24,7 @@ from diopi_test.quality.mutation.vendor import CaseTakingVendor, dense_tensors, 
 from diopi_test.run.run_in_flight import run_in_flight
 from lib_rt import Context, Device
 
+# The kinds of mutants, named after the defect
 SCRATCH = "scratch buffer shared by all streams"
 STAGING = "staging memory reused before it is copied"
 PLAN = "plan replaced by that of a later call"
@@ -35,6 +36,7 @@ CHAIN_LENGTH = 4
 """The number of calls of a chain."""
 
 Step = Callable[[], None]
+"""A part of a call that the simulated device executes at once."""
 
 
 @final

@@ -11,6 +11,7 @@ from diopi_test.quality.mutation.mutant import Effect, Mutant, changed_if
 from lib_rt import Tensor
 
 Tensors = Sequence[Tensor]
+"""The input tensors or the result tensors of a call. A mutant corrupts their memory after the results are written."""
 
 
 def memory_mutants() -> tuple[Mutant, ...]:

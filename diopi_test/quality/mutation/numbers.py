@@ -24,6 +24,7 @@ Values = Callable[[Any], Any]
 """A function that returns wrong numbers for an array or an attribute; Python numbers stay Python numbers."""
 
 NARROW_FLOATS = frozenset({Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.complex64})
+"""The floating-point and complex types that are narrower than those in which the reference computes."""
 
 
 def number_mutants(function: str) -> Iterator[Mutant]:

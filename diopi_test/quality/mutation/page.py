@@ -15,6 +15,7 @@ from diopi_test.quality.mutation.matrix import (
 )
 from diopi_test.quality.mutation.report import assign_signs, matrix_row
 
+# The constants in capital letters are texts of the page.
 INTRODUCTION = """# Mutation testing
 
 This page is for contributors who write cases. Afterwards you know which defects the cases detect and which they can't
@@ -128,7 +129,7 @@ def _table_row(*cells: str) -> str:
 
 
 def _format_killed(results: Sequence[MutantResult]) -> str:
-    """Return the number of killed mutants, with the total unless all were killed."""
+    """Return the number of killed mutants, followed by the total unless all were killed; `-` without mutants."""
     killed = count_killed(results)
     return "-" if not results else str(killed) if killed == len(results) else f"{killed} of {len(results)}"
 

@@ -20,6 +20,8 @@ from lib_rt.dtypes import from_numpy, to_numpy
 from lib_rt.formats import format_of
 
 RandomSource = np.random.Generator
+"""The generator of random numbers from which a mutant draws."""
+
 ResultForm = tuple[Any, tuple[int, ...], tuple[int, ...]]
 """NumPy type and shape of the first result, and shape of the last."""
 
@@ -135,6 +137,7 @@ _SAMPLING: dict[str, Callable[..., Any]] = {
 }
 """Functions that draw from several generators."""
 
+# How each random function draws correct results
 _DRAWS: dict[str, Callable[..., Any]] = {
     "diopiDropout": _draw_dropout,
     "diopiDropoutInp": _draw_dropout,

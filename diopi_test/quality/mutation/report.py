@@ -18,6 +18,7 @@ from diopi_test.quality.mutation.matrix import (
 )
 
 Reports = Sequence[MutationReport]
+"""The reports of several functions."""
 
 SCHEMA_VERSION = 2
 """The version of the JSON report. Version 1 was a list of functions, with `trials` and `fault`."""
@@ -61,7 +62,7 @@ def _result_to_json(result: MutantResult) -> dict[str, Any]:
 
 
 NOT_APPLICABLE, SURVIVED = ".", "!"
-"""Signs in a row of the kill matrix: no mutant of the kind changed a result; a mutant survived."""
+"""Signs in a row of the kill matrix: `.` if no mutant of the kind changed a result, `!` if a mutant survived."""
 
 BLOCK = len(ascii_lowercase)
 """The number of kinds of mutants in a block of a row."""
@@ -135,6 +136,7 @@ def print_report(reports: Reports, console: Console) -> None:
 
 
 _PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
+"""Options with which the console prints a line unchanged."""
 
 
 def _list_checks(results: Sequence[MutantResult]) -> str:

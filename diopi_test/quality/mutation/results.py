@@ -245,6 +245,7 @@ def _ignore_memory_format(call: SimulatedCall) -> Effect:
 
 
 _NEIGHBORING_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
+"""The wrong element type in which a mutant allocates a result, by the correct type."""
 
 
 def _allocate_in_another_type(call: SimulatedCall) -> Effect:
@@ -297,6 +298,7 @@ def result_mutants(function: str) -> Iterator[Mutant]:
 change_last_element = _change_each_result(_change_element(lambda size: size - 1))
 """Changes the last element of each result that has elements, and returns the effect."""
 
+# Mutants that every function with computed results has
 _COMMON_MUTANTS = (
     Mutant(name="first element wrong", corrupt=_change_each_result(_change_element(lambda size: 0))),
     Mutant(name="last element wrong", corrupt=change_last_element),

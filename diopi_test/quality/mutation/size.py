@@ -202,6 +202,7 @@ def _change_elements(find_indices: FindIndices) -> Callable[[SimulatedCall], Eff
 Offsets = Callable[[Array], Array]
 """A function that returns offsets after they were stored in a type that can't represent all of them."""
 
+# By the name of the type
 OFFSETS: Mapping[str, Offsets] = {
     "int16": lambda offsets: offsets & 0x7FFF,  # not negative, because a negative offset would crash at once
     "uint16": lambda offsets: offsets & 0xFFFF,

@@ -1,4 +1,7 @@
-"""Mutants of long series of calls: every n-th call is wrong, or memory that the device did not allocate is leaked."""
+"""Mutants of long series of calls: every n-th call is wrong, or calls leak memory of the host.
+
+A soak test is such a series: it repeats the calls of a function many times.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ MAX_SECONDS = 60.0
 """The time in seconds after which no further call is made."""
 
 PERIODIC = f"every {PERIOD}th call wrong"
+"""The kind of mutants with a wrong result from time to time."""
 
 
 def _allocate() -> object:
@@ -60,7 +64,7 @@ SOAK_KINDS = (PERIODIC, *LEAKS)
 
 @final
 class SoakVendor(CaseTakingVendor):
-    """A vendor that writes the expected results, with the defect of a mutant.
+    """A vendor that writes the expected results, except for the defect of a mutant of a kind of `SOAK_KINDS`.
 
     Attributes:
         effect: whether a result was wrong, or memory was leaked, since the vendor was created.

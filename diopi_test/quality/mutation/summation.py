@@ -269,5 +269,6 @@ def _subclasses_by_type(base: type[NarrowSumArray]) -> dict[Dtype, type[NarrowSu
     return {dtype: type(f"{base.__name__}In{dtype.name.title()}", (base,), {"narrow": dtype}) for dtype in NARROW}
 
 
+# The classes of arrays whose sums are rounded, by the element type to which they are rounded
 _SUMMING, _SUMMING_LONG_ONES = _subclasses_by_type(NarrowSumArray), _subclasses_by_type(LongSumArray)
 _SUMMING_IN_CHUNKS = _subclasses_by_type(ChunkedSumArray)

@@ -182,7 +182,7 @@ class History:
             yield run, kind(**content)
 
     def _insert(self, table: str, rows: Iterator[dict[str, Any]] | Sequence[dict[str, Any]]) -> int:
-        """Insert rows and return the number of the last one."""
+        """Insert rows, which are the values by column, and return the number of the last row."""
         number = 0
         for row in rows:
             columns, places = ", ".join(row), ", ".join("?" * len(row))
@@ -203,6 +203,7 @@ class History:
 
 
 def _now() -> str:
+    """Return the current time in UTC, as ISO 8601 with seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

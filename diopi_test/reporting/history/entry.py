@@ -1,4 +1,4 @@
-"""The rows that a run adds to the history."""
+"""The rows that a run adds to the history, which is a database of the results of many runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ class RunEntry:
         identity: what distinguishes the run from others; a resumed run has the identity of its beginning.
         content: a digest of the whole report.
         started: the time at which the run began, as ISO 8601.
+        library: the SHA-256 of a compiled vendor's file; empty for other vendors.
         revision: the revision of the vendor's sources.
+        baseline: the SHA-256 of the baseline.
+        standard: the version of the standard.
+        seconds: the duration of the run.
+        incomplete: whether some cases have no verdict.
         numerics: the name of the declared arithmetic, with the beginning of its digest unless it is IEEE 754.
     """
 
@@ -233,4 +238,5 @@ def _waived_cause_entries(report: Report, waived: Mapping[str, Sequence[CaseReco
 
 
 def _digest(content: object) -> str:
+    """Return the SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

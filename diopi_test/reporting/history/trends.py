@@ -17,7 +17,17 @@ from diopi_test.reporting.history.entry import CauseEntry, FunctionEntry, RunEnt
 @final
 @dataclass(frozen=True, kw_only=True)
 class RunData:
-    """A run with everything that the trends need."""
+    """A run with everything that the trends need.
+
+    Attributes:
+        number: the number of the run in the database.
+        entry: the row of the run.
+        functions: the results of its functions by name.
+        causes: the causes of its failures by ID.
+        verdicts: the number of its cases by verdict.
+        flaky: the IDs of its flaky cases.
+        timings: the duration of each timed call in seconds, by the ID of the case.
+    """
 
     number: int
     entry: RunEntry

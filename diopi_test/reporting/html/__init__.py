@@ -16,8 +16,10 @@ from diopi_test.reporting.html.summary import render_summary
 from diopi_test.results.records import Report
 
 OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "run.js")
+"""The scripts of the page of a report, in the order in which they run."""
 
 OF_COMPARISON = ("page.js", "comparison.js")
+"""The scripts of the page of a comparison."""
 
 
 def render_report(report: Report, language: str = "en", docs: str = "") -> str:

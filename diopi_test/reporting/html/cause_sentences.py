@@ -21,8 +21,10 @@ DIAGNOSES_FILE = "diagnoses.json"
 """The translations of the probable defect and of the place to look at, by diagnosis."""
 
 _FACTOR = re.compile(r"(?P<text>.*), up to (?P<factor>\S+) times the limit", re.DOTALL)
+"""Matches a sentence that ends with the factor of rounding errors."""
 
 _SCOPE = re.compile(r"(?P<text>.*) in (?P<scope>diopi\w+|runtime)", re.DOTALL)
+"""Matches a sentence that ends with the name of a function."""
 
 
 def translate_sentence(cause: Cause, language: str) -> str:

@@ -13,10 +13,10 @@ from diopi_test.results.causes.cause import Cause
 from diopi_test.results.records import Report
 
 MAX_CAUSES = 50
-"""Causes that the summary lists, of those that affect the exit status and of the others."""
+"""The maximum number of causes in each of two lists: those that affect the exit status, and the others."""
 
 MAX_CASES = 200
-"""Cases that the summary lists per cause."""
+"""The maximum number of cases that the summary lists per cause."""
 
 
 def render_causes(report: Report, texts: Texts, docs: str) -> Content:

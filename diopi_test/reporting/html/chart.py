@@ -9,16 +9,16 @@ from typing import final
 from diopi_test.reporting.html.markup import Markup, join, tag
 
 WIDTH, HEIGHT = 640, 180
-"""Size of a chart in units of its drawing."""
+"""The size of a chart in units of its `viewBox`, which the browser scales."""
 
 LEFT_MARGIN, RIGHT_MARGIN, TOP_MARGIN, BOTTOM_MARGIN = 56, 12, 12, 24
 """Margins around the plotted area."""
 
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
-"""Size of a chart in a table cell."""
+"""The size of a chart in a table cell, in units of its `viewBox`."""
 
 COLORS = 6
-"""Number of line colors in the style sheet."""
+"""The number of line colors that the style sheet defines."""
 
 
 @final
@@ -76,14 +76,24 @@ def format_number(value: float) -> str:
 
 
 def _spread(count: int, first: float, last: float) -> Sequence[float]:
-    """Return positions at equal distances."""
+    """Return `count` positions at equal distances from `first` to `last`; the middle for a single position."""
     if count == 1:
         return [(first + last) / 2]
     return [round(first + (last - first) * number / (count - 1), 1) for number in range(count)]
 
 
 def _height(value: float | None, top: float, upper: float, lower: float) -> float | None:
-    """Return the y coordinate of a value, in a chart whose axis ends at `top`."""
+    """Return the y coordinate of a value; None without a value.
+
+    Args:
+        value: the value.
+        top: the value at the upper end of the axis, which begins with 0.
+        upper: the y coordinate of the upper end.
+        lower: the y coordinate of 0.
+
+    Returns:
+        The coordinate, rounded to a tenth.
+    """
     return None if value is None else round(lower - (lower - upper) * value / top, 1)
 
 
@@ -94,7 +104,18 @@ def _grid_line(value: float, y: float) -> Markup:
 
 
 def _line(line: Line, ys: Sequence[float | None], xs: Sequence[float], labels: Sequence[str], color: int) -> Markup:
-    """Return the points and the line between them; the line has gaps where values are missing."""
+    """Return the points of a line, with the value as a tooltip, and the line between them.
+
+    Args:
+        line: the line, which has gaps where values are missing.
+        ys: the y coordinates of the points; None where values are missing.
+        xs: the x coordinates of the points.
+        labels: the labels of the points.
+        color: the number of the color in the style sheet.
+
+    Returns:
+        The group of SVG elements.
+    """
     parts: list[list[str]] = [[]]
     dots = []
     for value, x, y, label in zip(line.values, xs, ys, labels, strict=True):

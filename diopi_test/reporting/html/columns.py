@@ -1,4 +1,7 @@
-"""The data of an HTML report in columns: one list per property, with one entry per case. Such data loads fast."""
+"""The data of an HTML report in columns: one list per property of cases, with one entry per case.
+
+Data in this form is smaller than one object per case, so that browsers load it faster.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,19 @@ from diopi_test.results.records import CaseRecord, Report
 from diopi_test.results.stacks import split_stack
 
 DETAILS = 5 * 2**20
-"""Maximum number of JSON characters for details of failures. Functions with the most failures lose details first."""
+"""The approximate maximum number of characters of the details of all failures.
+
+If it does not suffice, the functions with the most failures have details for only some of them.
+"""
 
 SHORT = 160
-"""Maximum number of characters of a message whose full text is in the details."""
+"""The maximum number of characters of a message in the list of cases; the details have the full text."""
 
 TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command", "severity", "cause")
-"""The columns whose values occur often. They contain numbers that refer to a table of the values."""
+"""The columns whose values repeat. They contain numbers instead, which refer to a table of the distinct values."""
 
 LONG = 2000
-"""Maximum number of characters of a message in the details."""
+"""The maximum number of characters of a message in the details."""
 
 
 def build_columns(report: Report) -> Mapping[str, Any]:
@@ -151,7 +157,7 @@ def _timing(case: CaseRecord) -> Sequence[float | None] | None:
 
 
 def _by_number(cases: Sequence[CaseRecord], value: Any) -> Mapping[int, Any]:
-    """Return the value of each case that has one, by the number of the case."""
+    """Return the results of `value(case)` that are not empty, by the position of the case among all cases."""
     return {number: found for number, case in enumerate(cases) if (found := value(case))}
 
 

@@ -7,7 +7,7 @@ from diopi_test.reporting.html.markup import Markup, breakable, join, static_tab
 from diopi_test.reporting.html.texts import Texts
 
 MAX_CASES = 200
-"""Changed cases that the summary lists."""
+"""The maximum number of changed cases that the summary lists."""
 
 
 def render_comparison_summary(comparison: ReportComparison) -> Markup:

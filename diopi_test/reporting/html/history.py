@@ -22,7 +22,7 @@ from diopi_test.reporting.html.page import asset, policy_digest
 from diopi_test.reporting.html.texts import Texts
 
 MAX_ROWS = 50
-"""Rows of a table of trends."""
+"""The maximum number of rows of a table of trends."""
 
 
 def render_history(series: Sequence[Series], language: str = "en") -> str:
