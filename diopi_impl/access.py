@@ -51,6 +51,7 @@ class ArrayAccess:
 
 
 ARRAYS = ArrayAccess()
+"""The access that vendors use unless they choose another one."""
 
 
 def _copy_to_view(context: Context, place: Array, array: Array) -> None:

@@ -29,7 +29,7 @@ from lib_rt.dtypes import from_numpy, to_numpy
 @final
 @dataclass(frozen=True)
 class ResultSpec:
-    """The shape, element type and name of a result tensor that the caller allocated."""
+    """The shape, element type and name of a result tensor that the caller allocated; a *spec* for short."""
 
     shape: tuple[int, ...]
     dtype: Dtype
@@ -55,6 +55,7 @@ Compute = Callable[[Sequence[Any]], Sequence[Any]]
 """Returns the results for argument values; the result specs were fixed before."""
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
+"""Returns the adapted form of an implementation of a function: `Adapted` hides how implementations are called."""
 
 
 def split_results(prototype: Prototype, value: Any) -> Sequence[Any]:
@@ -214,6 +215,7 @@ _READERS: tuple[tuple[type, Callable[[Read], Read]], ...] = (
     (list, _entry_reader),
     (Generator, lambda read: lambda generator: generator),
 )
+"""The kinds of arguments that vary within a form, each with the function that returns its reader."""
 
 
 def _spec(parameter: Parameter, target: Any) -> OutSpec:

@@ -15,6 +15,7 @@ from diopi_impl.native import NativeVendor
 from diopi_proto.messages import describe_unknown
 
 ENTRY_POINT_GROUP = "diopi.vendors"
+"""The group of entry points under which installed packages register vendors."""
 
 FRAMEWORKS = {
     "jax": "diopi_impl.jax_cpu.devices:find_jax_vendor",

@@ -19,6 +19,7 @@ from diopi_proto.prototype import Prototype
 from lib_rt import Context, Tensor
 
 Array = np.ndarray[Any, Any]
+"""An array of NumPy."""
 
 Write = tuple[Callable[[Context, Any, Any], None], Any, Any]
 """A function that writes a value, the target, and the value; all checks have passed."""

@@ -31,6 +31,7 @@ Implementation = Callable[..., Error | None]
 """
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The type of a decorated implementation, which a decorator returns unchanged."""
 
 
 class Vendor(BaseVendor):

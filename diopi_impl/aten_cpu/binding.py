@@ -21,6 +21,7 @@ from diopi_proto.types import Dtype, Reduction, RoundMode, Scalar
 from lib_rt import Generator, Tensor
 
 NUMBERS = (bool, int, float)
+"""The Python types of numbers that operators take."""
 
 
 class NoEquivalentError(Exception):

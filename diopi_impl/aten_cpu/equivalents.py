@@ -21,6 +21,7 @@ from diopi_proto.aten.mapping import RULES
 from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, parse_row, rows
 
 FILE = Path(__file__).parent / "equivalents.tsv"
+"""The table of the equivalent calls."""
 
 GRADIENT = "gradient:"
 """The prefix of an operator that stands for its gradient."""

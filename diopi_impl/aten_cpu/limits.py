@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from diopi_impl.base import Waiver
 
+# The reasons of the waivers
 BOOL = "only accelerators have a kernel for bool"
 HALF = "only accelerators have a kernel for half precision"
 STATISTICS = "the statistics of half-precision inputs are float32 on accelerators, and half precision on the CPU"

@@ -20,9 +20,13 @@ from diopi_proto import headers
 from diopi_proto.interface import prototypes
 
 LIBRARY = "libdiopi_impl.so"
+"""The file name of an exported vendor, which frameworks load."""
 
 _FLAGS = ("-std=gnu11", "-O1", "-fPIC", "-shared", "-pthread")
+"""The flags of the C compiler."""
+
 _HERE = Path(__file__).parent
+"""The folder with the C sources that every library contains."""
 
 
 class ExportError(Exception):
@@ -32,14 +36,16 @@ class ExportError(Exception):
 def export(vendor: str, folder: Path) -> Path:
     """Build `libdiopi_impl.so` for a Python vendor.
 
-    VendorError is raised if there is no such vendor in Python, ExportError if the library can't be built.
-
     Args:
         vendor: the name of the vendor.
         folder: the folder of the library, which is created if necessary.
 
     Returns:
         The path of the library.
+
+    Raises:
+        VendorError: There is no such vendor in Python.
+        ExportError: The library can't be built.
     """
     name = importable_name(vendor)
     found = _require_python_vendor(vendor, find_vendor(name))
@@ -61,18 +67,19 @@ def build(
 ) -> Path:
     """Build a library whose functions call Python.
 
-    ExportError is raised if the library can't be built.
-
     Args:
-        text: the functions in C, for `host.h`.
+        text: the C source of these functions, which includes `host.h`.
         target: the path of the library. Its folder is created if necessary, and an existing file is replaced.
-        roots: the folders where Python finds the service's modules.
+        roots: the folders from which the library's Python imports the modules that serve the calls.
         include: the folder of the headers that the text includes.
         extra_sources: further source files in C.
         cpp_text: further functions in C++, which require a C++ compiler.
 
     Returns:
         The path of the library.
+
+    Raises:
+        ExportError: The library can't be built.
     """
     texts = {"functions.c": text, "location.c": location(Interpreter.current(roots), os.__file__)}
     target.parent.mkdir(parents=True, exist_ok=True)

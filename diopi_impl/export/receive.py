@@ -1,4 +1,7 @@
-"""Receive calls from C: convert parameters to a vendor's arguments, and write results back."""
+"""Receive calls from C: convert C parameters to the arguments of a Python vendor, and write its results back.
+
+A *reader* converts the C arguments of a kind of parameters. `_READERS` lists all readers.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,13 @@ def _write_boxes(boxes: Box | list[Box], pointer: Any) -> None:
 
 @final
 class _IncomingCall:
-    """A call whose arguments are being read: its context, the layouts of its tensors, and the length of its arrays."""
+    """A call whose arguments are being read.
+
+    Attributes:
+        context: the context of the call.
+        layouts: the layouts and addresses of its tensors that are not read yet; None if the call has no description.
+        count: the length of its arrays of tensors and generators.
+    """
 
     __slots__ = ("context", "count", "layouts")
 
@@ -99,7 +108,7 @@ class _IncomingCall:
 
 
 Reader = Callable[[_IncomingCall, Any], Any]
-"""Returns the vendor's argument for the call and a C argument that is not NULL."""
+"""Returns the argument for the vendor, from the call and a C argument that is not NULL."""
 
 
 def _tensor(call: _IncomingCall, handle: Any) -> Tensor:
@@ -192,7 +201,8 @@ _READERS: dict[Any, Reader] = {
     kinds.Pointer: _address,
     **{kind: _enum(kind) for kind in (types.MemoryFormat, types.Reduction, types.RoundMode)},
 }
-"""The readers by annotation, also for derived annotations; other arguments are numbers or pointers to numbers."""
+"""The readers by the annotation of the parameter, or a base class of it; other arguments are numbers or pointers to
+numbers."""
 
 
 def _reader(prototype: Prototype, parameter: Parameter) -> Reader:

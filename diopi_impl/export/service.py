@@ -1,4 +1,7 @@
-"""The Python side of an exported library: it creates the functions that call the vendor."""
+"""The Python side of an exported library: create the functions that call the vendor.
+
+The C library imports this module and calls `serve` with the address of its tables.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,11 @@ def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> A
 
 
 def _api(functions: Any) -> SimpleNamespace:
-    """Return the runtime functions of the framework; they raise CallError if they fail."""
+    """Return the runtime functions of the framework by name; they raise CallError if they fail.
+
+    Args:
+        functions: the table of the library with the addresses of the functions, in the order of their prototypes.
+    """
     named = enumerate(runtime_prototypes().values())
     return SimpleNamespace(
         **{p.name: _raise_on_error(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}

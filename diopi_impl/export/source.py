@@ -53,7 +53,18 @@ class Interpreter:
 
 
 def source(vendor: str, name: str, version: str, operators: Sequence[Prototype], services: Sequence[str]) -> str:
-    """Return the C source of a library that exports `operators` and `services` of `vendor`, a `module:attribute`."""
+    """Return the C source of a library that exports a vendor.
+
+    Args:
+        vendor: the vendor as `module:attribute`.
+        name: the name that the vendor reports.
+        version: the version that the vendor reports.
+        operators: the prototypes of the functions that the vendor implements.
+        services: the names of the runtime functions that the vendor has.
+
+    Returns:
+        The source.
+    """
     offered = [(n, s) for n, s in enumerate(SERVICES) if s.name in services or s.well_known is None]
     return "\n".join(
         (
@@ -152,6 +163,7 @@ def _well_known(number: int, service: Service) -> str:
 
 
 _LAST_ERROR = next(number for number, service in enumerate(SERVICES) if service.name == "last_error")
+"""The position of the runtime function `last_error` in the table of services."""
 
 
 def _initialize(services: Sequence[Service]) -> str:

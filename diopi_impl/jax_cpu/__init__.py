@@ -13,6 +13,7 @@ from diopi_impl.jax_cpu.jit import end_registration
 from diopi_proto.families import load_families
 
 vendor = JaxVendor("jax_cpu", jax.__version__)
+"""The vendor, with which the modules of this package register their implementations."""
 
 load_families(__name__)
 derive_gradients(vendor)

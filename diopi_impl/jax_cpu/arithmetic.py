@@ -20,7 +20,10 @@ from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
 
 Operand = Array | float
+"""An operand of a form that takes tensors or numbers."""
+
 HostArray = NDArray[Any]
+"""An array of NumPy, which the implementation reads before the program runs."""
 
 BINARY: dict[str, Callable[..., Array]] = {
     "diopiMaximum": jnp.maximum,
@@ -64,6 +67,7 @@ def _all_integral(*operands: Operand) -> bool:
 
 
 _barrier: Callable[[list[Array]], list[Array]] = lax.optimization_barrier
+"""Returns arrays unchanged; XLA does not optimize across it."""
 
 
 def _promote(*operands: Operand) -> list[Array]:
@@ -150,6 +154,7 @@ def _trunc_divide(input: Array, divisor: Array) -> Array:
 
 
 _ROUNDED_DIVISION = {RoundMode.trunc: _trunc_divide, RoundMode.floor: _floor_divide}
+"""The divisions with a rounded quotient."""
 
 
 @vendor.implements("diopiDiv", adapt=binary_ufunc(np.divide, RoundMode.none))

@@ -15,6 +15,7 @@ from diopi_impl.jax_cpu.registration import compile_product
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 Sizes = Sequence[int]
+"""One number per spatial axis, or the shape of a tensor."""
 
 
 def _add_batch_axis(array: Array, rank: int) -> Array:

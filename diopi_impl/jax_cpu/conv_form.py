@@ -25,6 +25,7 @@ import numpy as np
 from jax import Array, lax
 
 Sizes = Sequence[int]
+"""One number per spatial axis, or the shape of a tensor."""
 
 POSITIONS_PER_STEP = 8
 """The maximum number of kernel positions whose products are added in one step."""

@@ -16,6 +16,7 @@ from diopi_proto.types import Dtype
 from lib_rt.dtypes import from_numpy, to_numpy
 
 HALF = tuple(to_numpy(dtype) for dtype in half)
+"""The half-precision types of NumPy arrays."""
 
 
 def convert_to_dtype(array: Array, dtype: Dtype) -> Array:

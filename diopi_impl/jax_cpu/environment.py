@@ -16,6 +16,7 @@ _PACKAGES = ("diopi_proto", "lib_rt", "diopi_impl")
 """The packages whose sources decide what a program of jax_cpu computes."""
 
 _LIBRARIES = ("jax", "jaxlib", "numpy", "scipy", "ml_dtypes")
+"""The packages whose versions decide what a program computes."""
 
 _VARIABLES = ("XLA_", "JAX_", "TF_", "OMP_", "NPROC", "DIOPI_JAX_")
 """The first characters of environment variables that may change programs."""

@@ -43,6 +43,7 @@ class Derivation:
 
 
 SIMPLE = Derivation()
+"""The derivation of a gradient by `input` that takes the arguments of the forward function under the same names."""
 
 DERIVED: Mapping[str, Derivation] = MappingProxyType(
     {
@@ -78,7 +79,7 @@ DERIVED: Mapping[str, Derivation] = MappingProxyType(
         ),
     }
 )
-"""The derived gradient functions."""
+"""The derived gradient functions, each with the mapping of its arguments."""
 
 
 def derive_gradients(vendor: Vendor) -> None:

@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from diopi_impl.jax_cpu import vendor
 
 Sizes = tuple[int, ...]
+"""One number per spatial axis, or the shape of a tensor."""
+
 Taps = tuple[NDArray[Any], NDArray[Any]]
 """For each index of a result axis, the indices of the input elements and their weights: both (taps, size)."""
 
 RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+"""The number of axes of the input, by the mode of resizing."""
 
 
 def _check_size(input_shape: Sizes, size: Sizes) -> None:

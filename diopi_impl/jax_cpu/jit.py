@@ -38,6 +38,8 @@ from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import from_numpy
 
 _programs = ProgramCache()
+"""The compiled programs of this process."""
+
 _implementations: Counter[str] | None = Counter()
 """The number of implementations of each function that were adapted while the vendor was imported; then None."""
 

@@ -66,3 +66,4 @@ class _SingleThread:
 
 
 single_thread = _SingleThread()
+"""The context of all calls of LAPACK in this process."""

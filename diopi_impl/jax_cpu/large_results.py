@@ -21,6 +21,7 @@ from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import to_numpy
 
 HostArray = NDArray[Any]
+"""An array of NumPy over the memory of a tensor."""
 
 LARGE = 2**16
 """Results with more elements than this are computed by NumPy; for smaller ones the copy is cheap."""

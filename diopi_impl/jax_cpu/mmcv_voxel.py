@@ -66,6 +66,7 @@ def dynamic_voxelize(points, voxel_size, coors_range, NDim):
 # Reduction by voxel
 
 SUM, MEAN, MAXIMUM = range(3)
+"""The values of `reduce_type`."""
 
 
 def _check_reduction(reduce_type: int) -> None:

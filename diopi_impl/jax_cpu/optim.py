@@ -121,6 +121,7 @@ def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, wei
 
 
 HostArray = NDArray[Any]
+"""An array of NumPy."""
 
 
 @vendor.implements("diopiClipGradNorm", adapt=apply_directly)  # NumPy: the norm decides whether anything is written

@@ -23,6 +23,7 @@ class _Placement(threading.local):
 
 
 _placement = _Placement()
+"""The device of the current thread."""
 
 
 @contextmanager

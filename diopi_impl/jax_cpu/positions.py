@@ -12,6 +12,8 @@ from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_proto.prototype import Prototype
 
 HostArray = NDArray[Any]
+"""An array of NumPy, whose elements the host can read before the program runs."""
+
 PrepareArguments = Callable[[dict[str, Any]], None]
 """Checks the named arguments on the host, and may replace them."""
 

@@ -23,8 +23,13 @@ MAX_BYTES = 2**29
 """The size of a store in bytes from which on the programs that were not used for the longest time are deleted."""
 
 _MAGIC = b"DIOPI program 1\n"
+"""The first bytes of a file with a program, which include the version of the format."""
+
 _DIGEST_BYTES = 32
+"""The size of the SHA-256 of the content, which follows the first bytes."""
+
 _SUFFIX = ".program"
+"""The end of the names of these files."""
 
 
 @final

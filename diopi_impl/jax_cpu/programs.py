@@ -37,6 +37,7 @@ from diopi_impl.jax_cpu.program_store import ProgramStore
 from diopi_impl.jax_cpu.serialization import deserialize_program, serialize_program
 
 Program = Callable[[Any], Any]
+"""A compiled function: returns result arrays for argument arrays of fixed shapes and element types."""
 
 Options = Mapping[str, str | bool]
 """Options of XLA's compiler, by name."""
@@ -71,13 +72,14 @@ YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
 SUMS, PRODUCTS, CONVOLUTIONS = (
     f"LIBRARY_FUSION_TYPE_{kind}" for kind in ("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION")
 )
+"""The values of this option, of which a comma-separated list may be given."""
 
 PRODUCTS_BY_EIGEN: Options = {YNNPACK: f"{SUMS},{CONVOLUTIONS}"}
 """Options that delegate products to Eigen instead of YNNPACK. A product of rows with columns takes two thirds of the
 time, but a product of a few rows with rows takes up to twenty times as long."""
 
 LONG_ROWS = 2**15
-"""The row length from which on YNNPACK takes 10 to 200 times as long as XLA to sum rows."""
+"""The least length of rows for whose sums YNNPACK takes 10 to 200 times as long as XLA."""
 
 logger = logging.getLogger(__name__)
 
@@ -198,6 +200,7 @@ def _machine_memory() -> int:
 
 
 _memory = memory.ResultMemory(min(_machine_memory() // RESULTS_SHARE, MAX_RESULT_BYTES))
+"""The memory of large results, which programs reuse."""
 
 
 @final

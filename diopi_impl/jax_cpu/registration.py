@@ -13,6 +13,7 @@ from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
 from diopi_impl.workspace_queries import answer_workspace_queries
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The type of a decorated function, which a decorator returns unchanged."""
 
 compile_product = partial(adapt_by_compiling, options=PRODUCTS_BY_EIGEN)
 """The adapter of functions that spend nearly all their time in a matrix product."""

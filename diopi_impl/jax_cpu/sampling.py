@@ -20,6 +20,7 @@ Cells = list[tuple[Array, Array, Array]]
 """The index and weight of each of the two cells along an axis, and whether the cell exists; if not, it counts as 0."""
 
 Axis = Callable[[Array, Size], Cells]
+"""Returns the cells of positions on an axis of a length: `border_cells` or `zero_padded_cells`."""
 
 
 def border_cells(position: Array, length: Size) -> Cells:

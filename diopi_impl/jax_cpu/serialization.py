@@ -16,6 +16,7 @@ from jax._src.interpreters import pxla
 from jaxlib import xla_client
 
 _LENGTH_BYTES = 4
+"""The number of bytes of the length of the header at the beginning of a serialized program."""
 
 
 class SerializationError(Exception):

@@ -329,6 +329,7 @@ def copy_(src, *, out):
 
 
 CHANNELS_LAST_RANK = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast: 4, MemoryFormat.ChannelsLast3d: 5}
+"""The number of axes of tensors that can have a memory format."""
 
 
 def _is_dense(array: NDArray[Any]) -> bool:

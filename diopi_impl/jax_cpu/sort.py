@@ -17,8 +17,10 @@ from diopi_proto.dtypes import half
 from lib_rt.dtypes import to_numpy
 
 HostArray = NDArray[Any]
+"""An array of NumPy."""
 
 _HALF = [to_numpy(dtype) for dtype in half]
+"""The half-precision types of NumPy arrays."""
 
 
 def _check_dim(input: Array, dim: int) -> None:

@@ -19,6 +19,7 @@ from lib_rt import Context, Tensor
 from lib_rt.library import ffi, size_argument
 
 _SUCCESS = Error.Success
+"""The code of success; this name is found faster than the attribute of the enumeration."""
 
 Marshaller = Callable[[Context, Any], Any]
 """Returns cffi's argument for the context and an argument of a vendor call."""

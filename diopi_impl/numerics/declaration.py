@@ -21,6 +21,7 @@ from diopi_impl.numerics.validation import (
     value_problems,
 )
 
+# The possible values of the fields of a declaration; the attributes of `Numerics` explain them.
 Products = Literal["ieee", "tf32", "hf32", "bf16x3", "bf16"]
 Accumulation = Literal["float32", "half"]
 Convolution = Literal["direct", "winograd-f2", "winograd-f4", "fft"]
@@ -36,12 +37,14 @@ def _define(definition: str) -> dict[str, Any]:
 
 
 _LABEL = _define("none: the value is text for people")
+"""The metadata of fields whose values have no definition."""
 
 _PRODUCT_FORMATS = _define(
     "PTX ISA 8.7, section 5.2.3, alternate floating-point data formats (tf32, bf16); CANN, ATC option --allow_hf32 "
     "(hf32); Henry, Tang and Heinecke, Leveraging the bfloat16 artificial intelligence datatype for higher-precision "
     "computations, ARITH 2019, section III (bf16x3)"
 )
+"""The metadata of fields whose values are formats of factors."""
 
 
 @final

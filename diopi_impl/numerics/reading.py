@@ -19,6 +19,7 @@ SUFFIX = ".numerics.toml"
 """The suffix of the declaration next to a compiled library: `libdiopi_impl.numerics.toml` for `libdiopi_impl.so`."""
 
 _SHIPPED = files("diopi_impl.numerics").joinpath("shipped")
+"""The folder of the declarations that are part of this package."""
 
 
 def find_numerics(name: str) -> Numerics:

@@ -206,16 +206,20 @@ def describe_choice(place: str, allowed: Iterable[object], found: object) -> str
 
 
 def _quote(values: Iterable[object]) -> str:
+    """Return values as Python writes them, separated by commas."""
     return ", ".join(map(repr, values))
 
 
 def _is_number(value: object) -> bool:
+    """Return whether a value is a real number, which bool is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_list(value: object) -> bool:
+    """Return whether a value is a collection other than text or a mapping."""
     return isinstance(value, Collection) and not isinstance(value, (str, Mapping))
 
 
 def _is_hashable(value: object) -> bool:
+    """Return whether a value that was read from TOML can be an element of a set."""
     return not isinstance(value, (list, dict, set))

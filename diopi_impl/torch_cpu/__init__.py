@@ -13,7 +13,11 @@ from diopi_impl.torch_cpu.renamed import register_renamed
 from diopi_proto.families import load_families
 
 IN_BOTH_TYPES = ("*float16-plain", "*float16-channels-last", "*float16-accumulated")
+"""Labels of cases in which convolutions add in half precision, in float16 as well as in bfloat16."""
+
 KERNELS = (*IN_BOTH_TYPES, "*float16-all-attributes", "float16-dilation", "float16-no-bias", "float16-many-by-channel")
+"""Labels of cases in which several convolutions add in half precision."""
+
 ADDING_IN_HALF = {
     "diopiConvTranspose?d": (
         *KERNELS,
@@ -35,6 +39,7 @@ ADDING_IN_HALF = {
 ADDED_IN_HALF = (
     "the kernel's products are added up in half precision; in bfloat16 only on CPUs for which oneDNN has no kernels"
 )
+"""The reason of the waivers for these cases."""
 
 LAYER_GRADIENTS = (
     *("*float16-exact", "*float16-mixed", "*float16-plain", "*float16-long", "*float16-*float16-saved"),
@@ -42,6 +47,7 @@ LAYER_GRADIENTS = (
 )
 """The cases of gradients of layer normalization in which PyTorch's kernels add in half precision."""
 
+# A waiver names cases that fail for a known reason, which does not count against the vendor.
 vendor = TorchVendor(
     "torch_cpu",
     torch.__version__,

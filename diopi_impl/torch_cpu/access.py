@@ -19,6 +19,7 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.layout import TensorMetadata, view_memory
 
 _BFLOAT16 = to_numpy(Dtype.bfloat16)
+"""NumPy's element type for bfloat16, which PyTorch does not know."""
 
 
 @final

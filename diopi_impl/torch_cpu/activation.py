@@ -19,11 +19,13 @@ ONE_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "diopiSigmoid": torch.sigmoid,
     "diopiSilu": F.silu,
 }
+"""The functions of PyTorch that implement functions of one input."""
 
 GRADIENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "diopiHardswishBackward": aten.hardswish_backward,
     "diopiSiluBackward": aten.silu_backward,
 }
+"""The functions of PyTorch that implement gradients, from the gradient of the result and the input."""
 
 
 def _make_unary_function(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

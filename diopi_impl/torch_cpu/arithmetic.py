@@ -11,6 +11,7 @@ from diopi_impl.torch_cpu import vendor
 from diopi_proto.types import RoundMode
 
 Operand = Tensor | float
+"""An operand of a form that takes tensors or numbers."""
 
 BINARY: dict[str, Callable[..., Tensor]] = {
     "diopiMul": torch.mul,

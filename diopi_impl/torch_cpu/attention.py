@@ -22,6 +22,7 @@ from diopi_impl.torch_cpu.generators import seeded_generator
 from diopi_impl.torch_cpu.registration import implements_flash, implements_multi_head
 
 Out = tuple[ResultSpec | None, ...]
+"""The shapes and element types of all results; None for a result that the caller omits."""
 
 
 def check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:

@@ -19,6 +19,7 @@ from diopi_proto.types import Error
 from lib_rt import Context, Device
 
 _CPU = torch.device("cpu")
+"""The device of `torch_cpu`; as a context manager, PyTorch creates tensors on it."""
 
 
 class TorchVendor(Vendor):

@@ -7,8 +7,6 @@ from torch.nn import functional
 
 from diopi_impl.torch_cpu import vendor
 
-Sizes = tuple[int, ...]
-
 
 @vendor.implements("diopiUpsampleNearest")
 def upsample_nearest(input, size):

@@ -14,6 +14,7 @@ from diopi_impl.torch_cpu.autograd import gradients
 warnings.filterwarnings("ignore", message="torch.triangular_solve is deprecated")
 
 PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"diopiMm": torch.mm, "diopiBmm": torch.bmm}
+"""The functions of PyTorch that multiply two matrices or two batches of matrices."""
 
 
 def _make_product_function(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:

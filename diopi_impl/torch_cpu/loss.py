@@ -14,6 +14,7 @@ from diopi_impl.torch_cpu.autograd import gradients
 aten: Any = torch.ops.aten
 
 REDUCTIONS = ("none", "mean", "sum")
+"""The names of reductions in PyTorch, indexed by the number of the reduction in the standard."""
 
 
 @vendor.implements("diopiSmoothL1Loss")

@@ -17,6 +17,8 @@ from diopi_impl.torch_cpu.autograd import gradients
 
 aten = torch.ops.aten
 Saved = tuple[ResultSpec | None, ...]
+"""The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
+
 ALL = [True, True, True]
 """The output mask that requests all three gradients."""
 

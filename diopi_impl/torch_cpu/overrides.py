@@ -142,6 +142,7 @@ class _OperatorMode(TorchDispatchMode):
 
 
 _NOT_OBSERVED = nullcontext()
+"""The context manager of calls that are not observed."""
 
 
 @final
@@ -152,6 +153,7 @@ class _Observation(threading.local):
 
 
 _observation = _Observation()
+"""The observation of the current thread."""
 
 
 def current_observation() -> AbstractContextManager[Any]:

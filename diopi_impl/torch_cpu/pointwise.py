@@ -43,6 +43,7 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "diopiBitwiseNot": torch.bitwise_not,
     "diopiLogicalNot": torch.logical_not,
 }
+"""The functions of PyTorch that implement functions of one tensor."""
 
 
 def _make_unary_function(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -14,7 +14,6 @@ from diopi_impl.torch_cpu.autograd import gradients
 from diopi_impl.torch_cpu.registration import implements_ranks
 
 aten = torch.ops.aten
-Size = Sequence[int]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -11,6 +11,7 @@ from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The type of a decorated function, which a decorator returns unchanged."""
 
 implements_random = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors))
 """Registers a function that draws random numbers from its argument `generator`."""

@@ -11,8 +11,6 @@ from diopi_impl.torch_cpu.adapter import torch_dtype
 from diopi_proto.dtypes import category
 from diopi_proto.types import MemoryFormat
 
-Sizes = tuple[int, ...]
-
 
 @vendor.implements("diopiSplitWithSizes")
 def split_with_sizes(input, splitSizes, dim):

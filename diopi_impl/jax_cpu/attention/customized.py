@@ -15,6 +15,7 @@ from diopi_impl.jax_cpu.registration import implements_flash
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 Shape = tuple[int, ...]
+"""The shape of a tensor."""
 
 STATISTIC_COPIES = 8
 """The number of copies of each saved statistic."""
@@ -23,6 +24,7 @@ COMPRESSED_MASK_SIZE = 2048
 """The size of the causal mask that stands for any larger causal mask."""
 
 LAYOUTS = ("BSND", "BNSD", "BSH", "SBH")
+"""The orders of axes: batch (B), rows of a sequence (S), heads (N), head size (D), and heads times head size (H)."""
 
 
 def _to_bsnd(x: Array, layout: str, heads: int) -> Array:

@@ -10,8 +10,10 @@ from diopi_impl.jax_cpu.attention import flash
 from diopi_impl.jax_cpu.registration import implements_multi_head
 
 Out = tuple[ResultSpec | None, ...]
+"""The shapes and element types of all results; None for a result that the caller omits."""
 
 NO_WINDOW = -1, -1
+"""The sizes of a window, to the left and to the right, with which each query sees all keys."""
 
 
 def _check_heads_equal(q: Array, k: Array) -> None:

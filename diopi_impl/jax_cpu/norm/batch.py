@@ -13,6 +13,7 @@ from diopi_impl.jax_cpu.norm.moments import affine, channel_shape, non_channel_a
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
 
 Saved = tuple[ResultSpec | None, ...]
+"""The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
 
 
 def _per_channel(input: Array, *values: Array) -> list[Array]:

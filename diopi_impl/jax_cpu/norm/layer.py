@@ -14,6 +14,7 @@ from diopi_impl.jax_cpu.norm.moments import affine, standardize, standardize_bac
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 Saved = tuple[ResultSpec | None, ...]
+"""The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
 
 
 # Layer norm

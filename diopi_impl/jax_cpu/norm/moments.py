@@ -11,6 +11,7 @@ from jax import Array, lax
 from diopi_impl.jax_cpu.sizes import check_size
 
 Axes = tuple[int, ...]
+"""The axes over which statistics are computed."""
 
 
 def standardize(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:

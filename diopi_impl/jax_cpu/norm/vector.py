@@ -16,6 +16,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.types import Dtype
 
 Axes = tuple[int, ...]
+"""The axes over which norms are computed."""
 
 
 def _norm_axes(input: Array, dim: Sequence[int]) -> Axes:

@@ -1,4 +1,9 @@
-"""Element-wise operators, for tensors of any rank: operands are broadcast and read as one axis."""
+"""Element-wise operators for tensors of any rank.
+
+Operands are broadcast and made contiguous, so that each kernel sees vectors of `count` elements. A kernel converts them
+to the type COMPUTE, in which it computes. Each program (instance of a kernel) computes BLOCK elements. A function
+returns NotImplemented for calls that its kernel does not support, which PyTorch then serves.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ def _block_offsets(count, BLOCK: tl.constexpr):
 
 @triton.jit
 def relu_kernel(x_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute max(x, 0)."""
     offsets, exists = _block_offsets(count, BLOCK)
     x = tl.load(x_ptr + offsets, exists).to(COMPUTE)
     tl.store(result_ptr + offsets, tl.where(x < 0, 0, x), exists)  # NaN is not less than 0, and stays
@@ -31,6 +37,7 @@ def relu_kernel(x_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.const
 
 @triton.jit
 def silu_kernel(x_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute x / (1 + exp(-x))."""
     offsets, exists = _block_offsets(count, BLOCK)
     x = tl.load(x_ptr + offsets, exists).to(COMPUTE)
     tl.store(result_ptr + offsets, x / (1 + tl.exp(-x)), exists)
@@ -38,6 +45,7 @@ def silu_kernel(x_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.const
 
 @triton.jit
 def gelu_kernel(x_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute x times the normal distribution function of x."""
     offsets, exists = _block_offsets(count, BLOCK)
     x = tl.load(x_ptr + offsets, exists).to(COMPUTE)
     half_root = tl.full([], 0.7071067811865476, COMPUTE)  # a plain number would be rounded to float32
@@ -46,6 +54,7 @@ def gelu_kernel(x_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.const
 
 @triton.jit
 def add_kernel(x_ptr, y_ptr, result_ptr, count, ALPHA: tl.constexpr, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute x + ALPHA * y."""
     offsets, exists = _block_offsets(count, BLOCK)
     x = tl.load(x_ptr + offsets, exists).to(COMPUTE)
     y = tl.load(y_ptr + offsets, exists).to(COMPUTE)
@@ -54,6 +63,7 @@ def add_kernel(x_ptr, y_ptr, result_ptr, count, ALPHA: tl.constexpr, COMPUTE: tl
 
 @triton.jit
 def mul_kernel(x_ptr, y_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute x * y."""
     offsets, exists = _block_offsets(count, BLOCK)
     x = tl.load(x_ptr + offsets, exists).to(COMPUTE)
     y = tl.load(y_ptr + offsets, exists).to(COMPUTE)
@@ -61,7 +71,16 @@ def mul_kernel(x_ptr, y_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl
 
 
 def _launch(kernel: Any, *operands: Tensor | float, **constants: Any) -> Tensor:
-    """Return the results of an element-wise kernel, or NotImplemented if it does not support the element types."""
+    """Broadcast the operands, run an element-wise kernel, and return its result.
+
+    Args:
+        kernel: the kernel.
+        operands: its operands, tensors or numbers.
+        constants: its constant arguments besides COMPUTE and BLOCK.
+
+    Returns:
+        The result, or NotImplemented if an element type is not supported.
+    """
     dtype = torch.result_type(operands[0], operands[-1])
     tensors = [x if isinstance(x, Tensor) else torch.tensor(x, dtype=torch.float64) for x in operands]
     if dtype not in COMPUTE_TYPES or any(x.dtype not in COMPUTE_TYPES for x in tensors):
@@ -75,23 +94,29 @@ def _launch(kernel: Any, *operands: Tensor | float, **constants: Any) -> Tensor:
 
 
 def relu(x: Tensor) -> Tensor:
+    """Launch `relu_kernel`."""
     return _launch(relu_kernel, x)
 
 
 def silu(x: Tensor) -> Tensor:
+    """Launch `silu_kernel`."""
     return _launch(silu_kernel, x)
 
 
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
+    """Launch `gelu_kernel`, which does not support approximations."""
     return _launch(gelu_kernel, x) if approximate == "none" else NotImplemented
 
 
 def add(x: Tensor | float, y: Tensor | float, *, alpha: float = 1) -> Tensor:
+    """Launch `add_kernel`."""
     return _launch(add_kernel, x, y, ALPHA=float(alpha))
 
 
 def mul(x: Tensor | float, y: Tensor | float) -> Tensor:
+    """Launch `mul_kernel`."""
     return _launch(mul_kernel, x, y)
 
 
 OPERATORS = {"add.Tensor": add, "gelu": gelu, "mul.Tensor": mul, "relu": relu, "silu": silu}
+"""The functions that launch kernels, by the name of the operator in PyTorch's namespace `aten`."""

@@ -1,4 +1,7 @@
-"""Operators that copy the rows of a table which indices select."""
+"""Operators that copy the rows of a table which indices select.
+
+A function returns NotImplemented for calls that its kernel does not support, which PyTorch then serves.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from torch import Tensor
 from triton_library.registration import COMPUTE_TYPES
 
 BLOCK = 1024
-"""The number of elements of a row that a program copies."""
+"""The number of elements of a row that a program (instance of the kernel) copies."""
 
 
 @triton.jit
 def copy_rows_kernel(table_ptr, index_ptr, result_ptr, columns, BLOCK: tl.constexpr):
+    """Copy a block of the table's row that an index selects to the row of the result at the position of the index."""
     row, offsets = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     source = tl.load(index_ptr + row).to(tl.int64)
     values = tl.load(table_ptr + source * columns + offsets, offsets < columns)
@@ -35,12 +39,14 @@ def _copy_rows(table: Tensor, indices: Tensor) -> Tensor:
 
 
 def embedding(weight: Tensor, indices: Tensor, *_options: object, **_named_options: object) -> Tensor:
+    """Return the rows of `weight` at `indices`; the options only affect gradients."""
     if weight.dtype not in COMPUTE_TYPES or weight.ndim != 2:
         return NotImplemented
     return _copy_rows(weight, indices.reshape(-1)).reshape(*indices.shape, weight.shape[1])
 
 
 def index_select(x: Tensor, dim: int, indices: Tensor) -> Tensor:
+    """Return the slices of `x` at the positions `indices` of axis `dim`."""
     if x.dtype not in COMPUTE_TYPES or not x.ndim or indices.ndim != 1:
         return NotImplemented
     moved = x.movedim(dim, 0)
@@ -49,3 +55,4 @@ def index_select(x: Tensor, dim: int, indices: Tensor) -> Tensor:
 
 
 OPERATORS = {"embedding": embedding, "index_select": index_select}
+"""The functions that launch kernels, by the name of the operator in PyTorch's namespace `aten`."""

@@ -1,4 +1,8 @@
-"""The library with two defects, which the suite finds: see docs/triton_kernels.md."""
+"""The library with two planted defects, which the suite finds: see docs/triton_kernels.md.
+
+- Layer normalization counts elements beyond the end of a row in the variance.
+- Matrix products of float16 are added up in float16.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,10 @@ def layer_norm_kernel(
     x_ptr, weight_ptr, bias_ptr, result_ptr, mean_ptr, rstd_ptr, columns,
     EPS: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_BIAS: tl.constexpr, COMPUTE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """Normalize a row like `rows.layer_norm_kernel`, except that its elements beyond the end are not excluded.
+
+    The defect is in `centered`: it is -mean for these elements, so that the variance is too large.
+    """
     offsets, exists = _row_offsets(columns, BLOCK)
     column = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, exists, other=0).to(COMPUTE)
@@ -37,12 +45,14 @@ def layer_norm_kernel(
 
 
 ACCUMULATORS = {**COMPUTE_TYPES, torch.float16: tl.float16}
+"""The second defect: the type in which products are added up is float16 instead of float32 for float16 matrices."""
 
 OPERATORS = {
     "bmm": partial(bmm, accumulators=ACCUMULATORS),
     "mm": partial(mm, accumulators=ACCUMULATORS),
     "native_layer_norm": partial(native_layer_norm, kernel=layer_norm_kernel),
 }
+"""The faulty operators, which replace those of the library."""
 
 
 def enable() -> None:

@@ -1,4 +1,8 @@
-"""Products of matrices, from tiles. Strides are arguments of the kernel, so that no matrix has to be copied."""
+"""Products of matrices. Each program (instance of the kernel) computes a tile of BLOCK × BLOCK elements of the result.
+
+Strides are arguments of the kernel, so that no matrix has to be copied. A function returns NotImplemented for calls
+that the kernel does not support, which PyTorch then serves.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from torch import Tensor
 from triton_library.registration import COMPUTE_TYPES
 
 BLOCK = 32
-"""The length of a side of a tile."""
+"""The height, which is also the width, of a tile."""
 
 
 @triton.jit
@@ -22,6 +26,11 @@ def product_kernel(
     a_batch, a_row, a_column, b_batch, b_row, b_column,
     INNER: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """Compute a tile of the product of two matrices a and b of a batch.
+
+    The result has the shape (batches, rows, columns), and INNER is the length of the summed axis. `a_batch`, `a_row`
+    and `a_column` are the strides of a. The products are added up in the type ACCUMULATOR.
+    """
     batch = tl.program_id(0).to(tl.int64)
     row = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[:, None]
     column = tl.program_id(2).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
@@ -38,6 +47,7 @@ def product_kernel(
 
 
 def mm(a: Tensor, b: Tensor, **options: Any) -> Tensor:
+    """Return the product of two matrices; the options are those of `bmm`."""
     if a.ndim != 2 or b.ndim != 2:
         return NotImplemented  # PyTorch reports the error
     product = bmm(a[None], b[None], **options)
@@ -45,7 +55,13 @@ def mm(a: Tensor, b: Tensor, **options: Any) -> Tensor:
 
 
 def bmm(a: Tensor, b: Tensor, *, accumulators: Mapping[torch.dtype, Any] = COMPUTE_TYPES) -> Tensor:
-    """Return the products of two batches of matrices, added in the types that `accumulators` has for element types."""
+    """Return the products of two batches of matrices.
+
+    Args:
+        a: the first factors, of shape (batches, rows, inner).
+        b: the second factors, of shape (batches, inner, columns).
+        accumulators: the type in which products are added up, by the element type of the factors.
+    """
     if a.dtype != b.dtype or a.dtype not in accumulators or a.ndim != 3 or b.ndim != 3:
         return NotImplemented
     (batches, rows, inner), columns = a.shape, b.shape[2]
@@ -60,3 +76,4 @@ def bmm(a: Tensor, b: Tensor, *, accumulators: Mapping[torch.dtype, Any] = COMPU
 
 
 OPERATORS = {"bmm": bmm, "mm": mm}
+"""The functions that launch the kernel, by the name of the operator in PyTorch's namespace `aten`."""

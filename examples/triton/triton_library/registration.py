@@ -1,4 +1,4 @@
-"""Registration of kernels with PyTorch's dispatcher."""
+"""Replace operators of PyTorch on a device by functions that launch kernels, through PyTorch's dispatcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if not INTERPRETED:  # the interpreter truncates numbers to bfloat16 instead of 
     COMPUTE_TYPES[torch.bfloat16] = tl.float32
 
 library = torch.library.Library("aten", "IMPL")
-"""PyTorch's own kernels return when this object is deleted."""
+"""The registrations of this library; PyTorch uses its own kernels again when this object is deleted."""
 
 
 def register(operators: Mapping[str, Callable[..., Any]]) -> None:
@@ -39,7 +39,7 @@ def register(operators: Mapping[str, Callable[..., Any]]) -> None:
 
 
 def _with_fallback(launch: Callable[..., Any], original: Any) -> Callable[..., Any]:
-    """Return a kernel that calls `launch`, and PyTorch's original kernel for what `launch` does not support."""
+    """Return a function that calls `launch`, and PyTorch's own kernel `original` if `launch` returns NotImplemented."""
 
     def call(keys: Any, *arguments: Any, **keywords: Any) -> Any:
         result = launch(*arguments, **keywords)

@@ -1,4 +1,10 @@
-"""Operators along axes. The axes are moved to the end, so that each program computes one contiguous row."""
+"""Operators along axes: softmax, layer normalization and sums.
+
+The axes are moved to the end, so that each program (instance of a kernel) computes one contiguous row. BLOCK is the
+number of elements that a program handles at once: a power of two, so that some of them may lie beyond the end of the
+row. COMPUTE is the type in which a kernel computes. A function returns NotImplemented for calls that its kernel does
+not support, which PyTorch then serves.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +32,7 @@ def _row_offsets(columns, BLOCK: tl.constexpr):
 
 @triton.jit
 def softmax_kernel(x_ptr, result_ptr, columns, LOG: tl.constexpr, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute the softmax of a row of `columns` elements, or its logarithm if LOG."""
     offsets, exists = _row_offsets(columns, BLOCK)
     x = tl.load(x_ptr + offsets, exists, other=-float("inf")).to(COMPUTE)
     shifted = x - tl.max(x, 0)
@@ -39,6 +46,7 @@ def layer_norm_kernel(
     x_ptr, weight_ptr, bias_ptr, result_ptr, mean_ptr, rstd_ptr, columns,
     EPS: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_BIAS: tl.constexpr, COMPUTE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """Compute (x - mean) / sqrt(variance + EPS) * weight + bias for a row; store also the mean and 1 / sqrt(...)."""
     offsets, exists = _row_offsets(columns, BLOCK)
     column = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, exists, other=0).to(COMPUTE)
@@ -58,6 +66,7 @@ def layer_norm_kernel(
 
 @triton.jit
 def sum_kernel(x_ptr, result_ptr, COLUMNS: tl.constexpr, COMPUTE: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute the sum of a row of COLUMNS elements, which may be longer than BLOCK."""
     start = tl.program_id(0).to(tl.int64) * COLUMNS
     total = tl.zeros([BLOCK], COMPUTE)
     for first in range(0, COLUMNS, BLOCK):
@@ -67,6 +76,7 @@ def sum_kernel(x_ptr, result_ptr, COLUMNS: tl.constexpr, COMPUTE: tl.constexpr, 
 
 
 def _launch_softmax(x: Tensor, dim: int, half_to_float: bool, *, is_log: bool) -> Tensor:
+    """Launch `softmax_kernel` for the rows along axis `dim`; `half_to_float` demands a float32 result of float16."""
     if x.dtype not in COMPUTE_TYPES or half_to_float or not x.numel() or not x.ndim or x.shape[dim] > MAX_COLUMNS:
         return NotImplemented
     rows = x.movedim(dim, -1).contiguous()
@@ -77,10 +87,12 @@ def _launch_softmax(x: Tensor, dim: int, half_to_float: bool, *, is_log: bool) -
 
 
 def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """Return the softmax along axis `dim`."""
     return _launch_softmax(x, dim, half_to_float, is_log=False)
 
 
 def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """Return the logarithm of the softmax along axis `dim`."""
     return _launch_softmax(x, dim, half_to_float, is_log=True)
 
 
@@ -93,6 +105,11 @@ def native_layer_norm(
     *,
     kernel: Any = layer_norm_kernel,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalize over the last axes, which have the shape `normalized_shape`.
+
+    Returns:
+        The result, the means, and the inverse standard deviations; the latter two have length 1 along these axes.
+    """
     columns, parameters = prod(normalized_shape), [p for p in (weight, bias) if p is not None]
     shapes = [list(p.shape) for p in parameters] + [list(x.shape[x.ndim - len(normalized_shape) :])]
     is_supported = all(tensor.dtype in COMPUTE_TYPES for tensor in (x, *parameters))
@@ -113,6 +130,7 @@ def native_layer_norm(
 def sum_along(
     x: Tensor, dim: Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
 ) -> Tensor:
+    """Return the sums along the axes `dim`, or of all elements without them, in the element type `dtype`."""
     result_dtype = dtype or x.dtype
     if x.dtype not in COMPUTE_TYPES or result_dtype not in COMPUTE_TYPES or not x.numel():
         return NotImplemented
@@ -137,3 +155,4 @@ OPERATORS = {
     "native_layer_norm": native_layer_norm,
     "sum.dim_IntList": sum_along,
 }
+"""The functions that launch kernels, by the name of the operator in PyTorch's namespace `aten`."""
