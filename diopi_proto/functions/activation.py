@@ -25,9 +25,10 @@ def diopiRelu(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
 def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, max_val: ConvertedScalar):
-    """Clamp input to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
+    """Clamp input to the range from min_val to max_val.
 
-    If a bound is 0, zeros in input keep their sign.
+    min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
+    is 0, zeros in input keep their sign.
     Source: torch.nn.functional.hardtanh.
     """
 
@@ -102,10 +103,11 @@ def diopiLeakyRelu(ctx: Context, out: Out, input: In, negative_slope: Scalar):
 def diopiLeakyReluBackward(
     ctx: Context, grad_input: Out, grad_output: In, input: In, negative_slope: Scalar, input_is_result: boolean
 ):
-    """Gradient of `diopiLeakyRelu`: grad_output where input > 0, else negative_slope · grad_output, NaN input included.
+    """Compute the gradient of `diopiLeakyRelu`: grad_output where input > 0, otherwise negative_slope · grad_output.
 
-    If `input_is_result` is true, `input` is the forward result. A negative `negative_slope` is then rejected, because
-    the result would not have the sign of the forward input. Source: torch.ops.aten.leaky_relu_backward.
+    A NaN in input counts as not greater than 0. If `input_is_result` is true, `input` is the result of the forward
+    function. A negative `negative_slope` is then rejected, because the sign of the result would differ from the sign of
+    the forward input. Source: torch.ops.aten.leaky_relu_backward.
     """
 
 
@@ -113,10 +115,11 @@ def diopiLeakyReluBackward(
     dtypes=(*real, *complexes), result=promoted_to_floating, inplace="diopiSigmoidInp", backward="diopiSigmoidBackward"
 )
 def diopiSigmoid(ctx: Context, out: Out, input: In):
-    """Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
+    """Compute the logistic function 1 / (1 + exp(−input)).
 
-    The result for complex numbers whose exp(−input) overflows is unspecified: 0, or NaN as in PyTorch. This affects
-    real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
+    The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
+    float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
+    This affects real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
     """
 
 

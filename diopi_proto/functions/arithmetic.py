@@ -193,12 +193,16 @@ def diopiRemainder(ctx: Context, out: Out, input: Annotated[Scalar, NO_TWO_BOOLS
     inplace_scalar="diopiClampInpScalar",
 )
 def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None):
-    """Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+    """Clamp input to the range from min to max.
 
-    If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
-    NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
-    rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
-    tensors, the result is either of them.
+    The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
+    or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+
+    Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
+    the same position, the result is either of them.
+
+    Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
+    dropped. PyTorch rejects such an `out`.
 
     Source: torch.clamp.
     """

@@ -43,15 +43,23 @@ def diopiRoiAlign(
     sampling_ratio: i64,
     aligned: boolean,
 ):
-    """Averages bilinear samples of the features in each of pooled_height × pooled_width bins of every region.
+    """Divide every region of the features into bins, and return the mean of bilinear samples in each bin.
 
-    input: (N, C, H, W); rois: (K, 5), of input's dtype: index of the sample n, then a box; out: (K, C, pooled_height,
-    pooled_width). The box is multiplied by spatial_scale. If `aligned` is true, the box is then shifted by −½;
-    otherwise its width and height are at least 1. The box is divided into equal bins. Each bin is sampled at the
-    centres of a g_h × g_w grid of equal cells. g_h and g_w are sampling_ratio; if that is ≤ 0, they are ⌈height /
-    pooled_height⌉ and ⌈width / pooled_width⌉. A bin without samples is 0. A sample at (y, x) interpolates the four
-    elements around it. A sample outside [−1, H] × [−1, W] is 0. Between that limit and the first or last element, a
-    sample takes the value at the border. Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
+    - input: (N, C, H, W), the features of N samples.
+    - rois: (K, 5), in the dtype of input. Each row is the index of a sample and a box (x1, y1, x2, y2).
+    - out: (K, C, pooled_height, pooled_width).
+
+    The coordinates of a box are multiplied by spatial_scale. If `aligned` is true, ½ is then subtracted from them.
+    Otherwise, the width and the height of the box are raised to at least 1. The box is divided into pooled_height ×
+    pooled_width equal bins.
+
+    A bin is divided into g_h × g_w equal cells, with a sample at the centre of each cell. g_h and g_w are
+    sampling_ratio if it is positive. Otherwise, they are ⌈box height / pooled_height⌉ and ⌈box width / pooled_width⌉. A
+    bin without samples gives 0.
+
+    A sample is interpolated bilinearly between the four elements around it. Samples outside [−1, H] × [−1, W] are 0. A
+    sample within these limits, but before the first or after the last element of an axis, has the value at the border.
+    Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
     """
 
 
@@ -71,9 +79,12 @@ def diopiRoiAlignBackward(
     sampling_ratio: i64,
     aligned: boolean,
 ):
-    """Gradient of `diopiRoiAlign` with respect to its features; rois have no gradient.
+    """Compute the gradient of `diopiRoiAlign` with respect to its features; the regions have no gradient.
 
-    grad: (K, C, pooled_height, pooled_width); out: (batch_size, channels, height, width), the sum over all samples of
-    grad / (samples of the bin) · weight of the element in the sample; 0 where no sample reaches.
+    - grad: (K, C, pooled_height, pooled_width), the gradient of the result.
+    - out: (batch_size, channels, height, width), the gradient of the features.
+
+    Each sample adds to each of its four elements: the gradient of its bin, divided by the number of samples of the bin,
+    and multiplied by the weight of the element in the sample. Elements that no sample uses are 0.
     Source: the gradient of torchvision.ops.roi_align.
     """

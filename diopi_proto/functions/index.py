@@ -65,15 +65,21 @@ def branches(inputs: Sequence[Dtype]) -> Dtype:
 
 @prototype(dtypes=all_dtypes, argument_dtypes=INDICES_OR_MASKS_DTYPES, guarantee="exact", backward="diopiIndexBackward")
 def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
-    """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are selected entirely.
+    """Select elements of input by index tensors and masks: input[indices[0], …, indices[nums − 1]].
 
-    An entry is NULL, an index tensor or a mask. NULL selects the entire axis. An index tensor may have any shape;
-    negative indices count from the end. A mask is bool or uint8. A mask of rank r covers r axes and must have the sizes
-    of these axes. It is equivalent to the r index tensors of its true elements (`diopiNonzero`). All index tensors are
-    broadcast together to a shape B. *out is contiguous. If the indexed axes are adjacent, B replaces them in the shape
-    of *out; otherwise B comes first. The other axes have their sizes and order from input. Errors: more axes than input
-    has, index shapes that do not broadcast, a mask of another shape, an index out of range. Source:
-    torch.Tensor.__getitem__, torch.ops.aten.index.
+    The entries of `indices` apply to the axes of input in order. An entry is one of the following:
+
+    - NULL selects all elements of an axis.
+    - An index tensor of any shape selects elements of an axis. Negative indices count from the end.
+    - A mask (bool or uint8) of rank r applies to r axes and must have their sizes. It is equivalent to r index tensors,
+      the positions of its true elements (`diopiNonzero`).
+
+    All elements of the axes after the last entry are selected. All index tensors are broadcast together to a shape B.
+    If the axes with index tensors are adjacent, B replaces them in the shape of *out. Otherwise, B comes first. The
+    other axes keep their sizes and their order. *out is contiguous.
+
+    Errors: entries for more axes than input has, index shapes that do not broadcast, a mask of another shape, an index
+    out of range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
     """
 
 
@@ -86,11 +92,11 @@ def diopiIndexBackward(
     nums: Count,
     grad_output: In,
 ):
-    """Gradient of `diopiIndex`: zeros_like_input plus grad_output, added at the indexed positions.
+    """Compute the gradient of `diopiIndex`: add grad_output to zeros at the positions that `indices` selects.
 
     grad_input and zeros_like_input have the shape of the forward input. zeros_like_input contains zeros and is only
-    read. grad_output has the shape of the forward result. If a position is indexed repeatedly, all gradients for it are
-    added. Source: the gradient of torch.ops.aten.index.
+    read. grad_output has the shape of the forward result. If a position is selected repeatedly, all gradients for it
+    are added. Source: the gradient of torch.ops.aten.index.
     """
 
 
@@ -106,27 +112,33 @@ def diopiIndexPut(
     indices_counts: Count,
     accumulate: boolean,
 ):
-    """A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
+    """Copy input, and replace the elements that `diopiIndex` would select by values, or add values to them.
 
-    values: of input's dtype, broadcast to the shape of the selection. If a position is indexed repeatedly and
-    accumulate is true, all values for it are added (for bool: or). If accumulate is false, the result is any one of
-    these values. Without accumulate nothing is rounded. out: input's shape. Source: torch.Tensor.index_put.
+    - values: in the dtype of input, broadcast to the shape of the selection.
+    - accumulate: if true, values are added to the selected elements (for bool, combined by or). If false, they replace
+      the elements, and nothing is rounded.
+    - out: in the shape of input.
+
+    If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
+    the result is any one of these values. Source: torch.Tensor.index_put.
     """
 
 
 @prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, guarantee="exact", backward="diopiIndexSelectBackward")
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
-    """The slices of input along axis dim that index names, in its order.
+    """Select slices of input along axis dim, in the order of `index`.
 
-    index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape, with the number of indices as the size of
-    axis dim. A 0-d input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more
-    than one index of a 0-d input. Source: torch.index_select.
+    - index: one axis, or 0-d for a single slice, with values in [0, n) for the size n of axis dim.
+    - out: in the shape of input, but axis dim has as many elements as index.
+
+    A 0-d input counts as an axis with one element, and out is then 0-d. Errors: an index of higher rank, more than one
+    index for a 0-d input. Source: torch.index_select.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=INDEX_DTYPES)
 def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Extents, dim: Axis, index: In):
-    """Gradient of `diopiIndexSelect`: zeros of shape input_sizes, where slice i of grad is added to slice index[i].
+    """Compute the gradient of `diopiIndexSelect`: add slice i of grad to slice index[i] of zeros of shape input_sizes.
 
     Source: torch.ops.aten.index_select_backward.
     """
@@ -249,10 +261,12 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
     beyond_pytorch={"index": index32},
 )
 def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, value: StoredIn):
-    """A copy of input with value in all slices along axis dim that index names.
+    """Copy input, and fill the slices along axis dim that `index` selects with `value`.
 
-    index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
-    as 1-d with one element. Source: torch.index_fill.
+    - index: one axis or 0-d. Negative indices count from the end.
+    - value: 0-d. It is converted to the dtype of input.
+
+    A 0-d input counts as an axis with one element. Source: torch.index_fill.
     """
 
 

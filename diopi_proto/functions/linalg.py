@@ -186,15 +186,24 @@ def diopiTriangularSolveBackward(
 
 @prototype(dtypes=(*wide, *complexes))
 def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"], Q: Out, R: Out):
-    """QR decomposition A = Q R of A (…, m, n), columns of Q orthonormal, R upper triangular, k = min(m, n).
+    """Compute the QR decomposition A = Q R of every matrix of A (…, m, n).
 
-    `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": only R, as for "reduced"; Q
-    has shape (0) and is not written. Any other text is rejected. The signs are the signs that the Householder
-    reflections of LAPACK's geqrf give. Eliminating the entries below the diagonal of a column replaces the diagonal
-    entry. The new entry's absolute value is the norm of the column from the diagonal down. Its sign is opposite to the
-    sign of the old entry's real part, and − if that part is 0. If there is nothing to eliminate and the entry is real,
-    the entry is unchanged. Q is the product of the reflections, including the columns past k. Columns that A does not
-    determine (rank below k) are not unique. Source: torch.linalg.qr.
+    The columns of Q are orthonormal, and R is upper triangular. Let k = min(m, n). `mode` selects the shapes:
+
+    - "reduced": Q is (…, m, k), and R is (…, k, n).
+    - "complete": Q is (…, m, m), and R is (…, m, n).
+    - "r": only R is computed, as in "reduced". Q has shape (0) and is not written.
+
+    Any other text is rejected.
+
+    The decomposition is the one that LAPACK's geqrf computes with Householder reflections. For each column, a
+    reflection sets the entries below the diagonal to 0 and changes the diagonal entry. The absolute value of the new
+    diagonal entry is the norm of the column from the diagonal down. Its sign is opposite to the sign of the real part
+    of the old entry, or − if this real part is 0. If the entries below the diagonal are 0 already and the old entry is
+    real, nothing changes.
+
+    Q is the product of the reflections, which also defines the columns after the first k. If the rank of A is below k,
+    some columns of Q do not follow from A, and an implementation may choose them. Source: torch.linalg.qr.
     """
 
 
@@ -204,12 +213,20 @@ def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"]
     backward="diopiCdistBackward",
 )
 def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, compute_mode: i64 | None):
-    """Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
+    """Compute the distance of every pair of rows of input1 and input2: (Σ |x − y|^p)^(1/p).
 
-    A negative p is rejected. p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|, and M = 0 gives
-    0. The distance is NaN if a difference is NaN, as for ∞ − ∞; for p = inf it is then unspecified.
-    `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), which is less exact for close
-    rows. NULL or 0 allows this if P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
+    input1 is (…, P, M), input2 is (…, R, M), and out is (…, P, R). p selects the distance:
+
+    - p = 0 gives the number of coordinates that differ.
+    - p = inf gives the largest |x − y|.
+    - A negative p is rejected.
+
+    For M = 0, the distance is 0. If a difference is NaN, for example ∞ − ∞, the distance is NaN. For p = inf, it is
+    then unspecified.
+
+    For p = 2, an implementation may compute √(|x|² + |y|² − 2 x·y) with a matrix product, which is less exact for close
+    rows. `compute_mode` states when it may do so: 1 means always, 2 never, and 0 or NULL if P > 25 or R > 25. Other
+    numbers are rejected. Source: torch.cdist.
     """
 
 

@@ -217,19 +217,24 @@ def diopiCrossEntropyLoss(
     ignore_index: i64,
     label_smoothing: Annotated[f64, AtMostOne()],
 ):
-    """Cross entropy of the logits `input` against classes or class probabilities.
+    """Compute the cross entropy between the logits `input` and a target of classes or probabilities.
 
-    input has shape (N, C, d…) of rank 2 or more, or shape (C). l is the log-softmax of input along the class axis.
-    weight has shape (C); NULL means 1. target holds probabilities if it is floating, and then has the shape of input.
-    Otherwise it holds class indices and has the shape of input without the class axis.
-    Classes: the element loss at target class y is −weight_y·l_y. It is 0 where y = ignore_index, and ignore_index need
-    not be a class. With label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts
-    as 0. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if there are none.
-    Probabilities q: the element loss is −Σ_c weight_c·q_c·l_c with q replaced by (1 − ε)·q + ε/C. ignore_index is not
-    used. mean divides by the number of element losses.
-    For reduction none, out has the shape of input without the class axis. Errors: label_smoothing above 1, shapes that
-    do not fit.
-    Source: torch.nn.functional.cross_entropy.
+    - input: (N, C, d…) of rank 2 or more, or (C). l is the log-softmax of input along the axis of the C classes.
+    - target: class indices, in the shape of input without the class axis. If the dtype of target is floating, target
+      contains probabilities instead, in the shape of input.
+    - weight: (C), the weights of the classes; NULL means 1 for all of them.
+
+    Class indices: the loss of an element with class y is −weight_y·l_y. With a label_smoothing ε, it is (1 −
+    ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). The loss is 0 if y = ignore_index, which need not be a class. For
+    reduction mean, the sum of the losses is divided by Σ weight_y over the elements that are not ignored. If all
+    elements are ignored, the mean is NaN.
+
+    Probabilities: the loss of an element with the probabilities q is −Σ_c weight_c·q_c·l_c. With a label_smoothing ε, q
+    is replaced by (1 − ε)·q + ε/C. ignore_index is not used. For reduction mean, the sum of the losses is divided by
+    their number.
+
+    A negative ε counts as 0. For reduction none, out has the shape of input without the class axis. Errors:
+    label_smoothing above 1, shapes that do not fit. Source: torch.nn.functional.cross_entropy.
     """
 
 
@@ -250,11 +255,12 @@ def diopiCrossEntropyLossBackward(
     ignore_index: i64,
     label_smoothing: Annotated[f64, AtMostOne()],
 ):
-    """Gradient of `diopiCrossEntropyLoss` with respect to its logits `input`.
+    """Compute the gradient of `diopiCrossEntropyLoss` with respect to the logits `input`.
 
-    The element loss is −Σ_c a_c·l_c with a_c = weight_c·q_c. q holds the smoothed probabilities or, for classes, the
-    smoothed one-hot vector. For an ignored class, all of q is 0. Then grad_input_c is (softmax(input)_c·Σ_k a_k − a_c)
-    · w·grad_output. For mean, w is one over the divisor that `diopiCrossEntropyLoss` uses.
+    Let q be the probabilities of an element after label smoothing. For class indices, q is the smoothed one-hot vector
+    of the class, and 0 for an ignored class. The loss of the element is then −Σ_c a_c·l_c with a_c = weight_c·q_c. Its
+    gradient is grad_input_c = (softmax(input)_c·Σ_k a_k − a_c)·w·grad_output. For reduction mean, w is 1 divided by the
+    divisor that `diopiCrossEntropyLoss` uses. For none and sum, w is 1.
     Source: the gradient of torch.nn.functional.cross_entropy.
     """
 
@@ -353,23 +359,39 @@ def diopiCTCLoss(
     reduction: Reduction,
     zero_infinity: boolean,
 ):
-    """Connectionist temporal classification: minus the log of the summed probability of all alignments of the target.
+    """Compute the loss of connectionist temporal classification (CTC).
 
-    log_probs (T, N, C) is a log-softmax along C. targets has shape (N, S), or is 1-d and holds the targets one after
-    the other without padding. No target contains `blank`. input_lengths and target_lengths have shape (N) and are in
-    device or host memory.
-    For sample n with target y of length U, let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha has
-    shape (N, T, 2·max U + 1). Its element [n, t, s] is the log of the summed probability of all paths of steps 0 … t
-    that end in y′_s. It is −∞ where there is no such path. α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) ·
-    p_t(y′_s), with the last term only where y′_s is neither blank nor y′_{s−2}. α₀ is p₀(y′_s) for s < 2, else 0.
-    Elements of log_alpha at t ≥ input length or s > 2U are not specified.
-    neg_log_likelihood (N) is −ln(α(2U) + α(2U − 1)) at the last step, or ∞ if no alignment fits. For input length 0 it
-    is 0 where U = 0, else ∞.
-    For reduction none, out has shape (N). For mean it is the average over N of loss/max(U, 1), and for sum the sum,
-    both as 0-d or (1). zero_infinity counts ∞ as 0 in out, never in neg_log_likelihood. If both are the same tensor
-    (reduction none), ∞ stays.
-    Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for a 1-d `targets`,
-    target lengths that do not add up to its size; a number of input lengths or target lengths other than N.
+    The loss of a sample is −ln of the probability of its target. This probability is the sum of the probabilities of
+    all alignments of the target with the steps of the sample.
+
+    - log_probs: (T, N, C) for T steps, N samples and C classes, a log-softmax along C.
+    - targets: (N, S), or one axis with the targets of all samples one after the other, without padding. No target
+      contains the class `blank`.
+    - input_lengths, target_lengths: (N), the numbers of steps and of target classes of each sample. They are in device
+      or host memory.
+
+    Let y be the target of sample n, and U its length. Let y′ be y with blanks between its classes and at both ends:
+    blank, y₁, blank, …, y_U, blank. Its length is 2U + 1. Let p_t(c) = exp(log_probs[t, n, c]). Let α_t(s) be the sum
+    of the probabilities of all paths of the steps 0 … t that end in y′_s:
+
+    - α₀(s) = p₀(y′_s) for s < 2, and 0 for all other s.
+    - α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) · p_t(y′_s). The sum omits α_{t−1}(s − 2) if y′_s is blank
+      or equals y′_{s−2}.
+
+    Results:
+
+    - log_alpha: (N, T, 2·max U + 1). Element [n, t, s] is ln α_t(s), which is −∞ if there is no path. Elements at t ≥
+      input length and at s > 2U are not specified.
+    - neg_log_likelihood: (N), the losses −ln(α(2U) + α(2U − 1)) with α of the last step. The loss is ∞ if no alignment
+      exists. For input length 0, it is 0 if U = 0, and ∞ otherwise.
+    - out: for reduction none, the losses in shape (N). For mean, the average over the samples of loss / max(U, 1). For
+      sum, the sum of the losses. For mean and sum, the shape is () or (1).
+
+    If zero_infinity is true, infinite losses count as 0 in out, but not in neg_log_likelihood. For reduction none, both
+    may be the same tensor, which then contains ∞.
+
+    Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for `targets` with one
+    axis, target lengths whose sum differs from its size; a number of input lengths or target lengths other than N.
     Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
     """
 
@@ -389,12 +411,16 @@ def diopiCTCLossBackward(
     reduction: Reduction,
     zero_infinity: boolean,
 ):
-    """Gradient of `diopiCTCLoss` with respect to the logits whose log-softmax log_probs is; shape (T, N, C).
+    """Compute the gradient of `diopiCTCLoss` with respect to the logits, whose log-softmax is log_probs.
 
-    The gradient is (exp(log_probs) − P) · w·grad_output. P[t, n, c] is the probability, given the target, that an
-    alignment has class c at step t. It is Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), divided by
-    exp(−neg_log_likelihood). β is computed like α, but from the end. The gradient is 0 at steps t ≥ input length. For a
-    sample of infinite loss it is 0 with zero_infinity, otherwise NaN.
-    w for mean is 1 / (N · max(U, 1)). Errors: the same as in `diopiCTCLoss`. Source: equation 16 of the paper named in
-    `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
+    grad_input has the shape (T, N, C) of log_probs. With the notation of `diopiCTCLoss`:
+
+    - grad_input[t, n, c] = (p_t(c) − P) · w · grad_output. The gradient is 0 at steps t ≥ input length.
+    - P is the probability that an alignment has class c at step t, on the condition that the target is correct. It is Σ
+      α_t(s)·β_t(s) / p_t(c) over all s with y′_s = c, divided by exp(−neg_log_likelihood).
+    - β_t(s) is computed like α_t(s), but from the last step to the first.
+    - w is 1 for none and sum, and 1 / (N · max(U, 1)) for mean.
+
+    For a sample with infinite loss, the gradient is 0 if zero_infinity is true, and NaN otherwise. Errors: the same as
+    in `diopiCTCLoss`. Source: equation 16 of the paper named in `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
     """

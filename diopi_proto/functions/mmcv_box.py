@@ -34,12 +34,16 @@ Polygons = Annotated[In, SizesFollow(), Apart("points")]
 def diopiBboxOverlapsMmcv(
     ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: OverlapMode, offset: i64, aligned: boolean
 ):
-    """Compute the intersection over union (mode 0) or over the first box's area (mode 1, "foreground") of boxes.
+    """Compute the overlap of boxes: intersection over union (mode 0) or over the area of the first box (mode 1).
 
-    bboxes1: [m, 4]. bboxes2: [n, 4]. ious: [m, n] for all pairs. If `aligned`, m = n, row i of one tensor is compared
-    with row i of the other, and ious is [m] or [m, 1]. Let o = offset, which is 0 or 1. The sides of a box are x2 −
-    x1 + o and y2 − y1 + o; the sides of an intersection are at least 0. ious = I / max(A + A' − I, o) in mode 0 and I /
-    max(A, o) in mode 1. 0/0, which is possible for o = 0, gives NaN.
+    - bboxes1: [m, 4]. bboxes2: [n, 4]. A row is a box (x1, y1, x2, y2).
+    - ious: [m, n], for all pairs of boxes.
+    - If `aligned` is true, m = n, and row i of bboxes1 is compared only with row i of bboxes2. ious is then [m] or [m,
+      1].
+
+    The sides of a box are x2 − x1 + offset and y2 − y1 + offset, where offset is 0 or 1. The sides of an intersection
+    are at least 0. Let I be the area of the intersection, and A and A' the areas of the boxes. The result is I / max(A
+    + A' − I, offset) in mode 0, and I / max(A, offset) in mode 1. For offset 0, 0/0 is possible, which gives NaN.
     """
 
 
@@ -103,11 +107,13 @@ def diopiNmsRotatedMmcv(
 
 @prototype(dtypes=wide, guarantee="exact")
 def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: Polygons):
-    """Compute which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
+    """Determine which quadrilaterals contain each point. The result is 1 inside and 0 outside, in the dtype of points.
 
-    points: [B, 2]. polygons: [M, 8]. output: [B, M]. A point is inside if a ray from it in direction +x crosses an odd
-    number of edges. The ray crosses an edge if one end has y < py, the other end has y ≥ py, and the edge meets the
-    line y = py at some x > px. The result is unspecified for points on an edge or corner.
+    - points: [B, 2]. polygons: [M, 8], the four corners of each quadrilateral. output: [B, M].
+
+    A point (px, py) is inside if a ray from it in the direction of +x crosses an odd number of edges. The ray crosses
+    an edge if one end of the edge has y < py, the other end has y ≥ py, and the edge has x > px at y = py. For points
+    on an edge or a corner, the result is unspecified.
     """
 
 

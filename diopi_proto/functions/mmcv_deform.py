@@ -91,12 +91,16 @@ def diopiDeformConvMmcv(
     deform_groups: PositiveExtent,
     im2col_step: PositiveExtent,
 ):
-    """Deformable convolution, no bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
+    """Compute a deformable convolution without bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
 
-    c runs over the input channels of o's group. dW, dH are the strides; note that widths come before heights.
-    im2col_step is the number of samples that an implementation may process at a time. The call is rejected if B is not
-    a multiple of min(B, im2col_step); otherwise the step does not change the result.
-    The gradient with respect to weight is `diopiDeformConvBackwardParametersMmcv`.
+    - S is the sample of `input` at kernel position (i, j) of output position (h, w). The values in `offset` shift the
+      position of the sample, which is interpolated bilinearly.
+    - c runs over the input channels of the group of o.
+    - dW and dH are the strides. In the parameters, widths come before heights.
+    - im2col_step is the number of samples of the batch that an implementation may process at a time. The call is
+      rejected if B is not a multiple of min(B, im2col_step). The step does not change the result.
+
+    `diopiDeformConvBackwardParametersMmcv` computes the gradient with respect to weight.
     """
 
 

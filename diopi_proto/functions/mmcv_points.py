@@ -141,8 +141,12 @@ def diopiThreeNnMmcv(
 ):
     """Find the three nearest known points of each unknown point, nearest first.
 
-    Points with equal distances are in ascending order of their index. unknown: [b, n, 3]. known: [b, m, 3]. dist2 (d²,
-    not its square root) and idx (int32): [b, n, 3]. If m < 3, the remaining slots have d² = inf and index 0.
+    - unknown: [b, n, 3]. known: [b, m, 3].
+    - dist2: [b, n, 3], the squared distances.
+    - idx: int32 [b, n, 3], the indices of the points in known.
+
+    Points with equal distances are in ascending order of their indices. If m < 3, dist2 is inf and idx is 0 in the
+    remaining columns.
     """
 
 

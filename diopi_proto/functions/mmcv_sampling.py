@@ -179,17 +179,22 @@ def diopiUpfirdn2dOpMmcv(
     pad_y0: i64,
     pad_y1: i64,
 ):
-    """Upsample axes 1 and 2 with zeros, pad them, apply a FIR filter and downsample, separately for each plane.
+    """Upsample planes, pad them, apply a filter (FIR) and downsample them. A plane consists of axes 1 and 2 of input.
 
-    input: [M, H, W, K]. kernel: float32 [kh, kw]. out: [M, oH, oW, K], where oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) /
-    down_x⌋ + 1, and oH likewise. For each row:
+    - input: [M, H, W, K]. The call processes each of the M·K planes separately.
+    - kernel: float32 [kh, kw], the factors of the filter.
+    - out: [M, oH, oW, K], where oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) / down_x⌋ + 1. oH follows likewise from H, up_y,
+      pad_y0, pad_y1, kh and down_y.
 
-    - up_x − 1 zeros are inserted after every sample.
-    - pad_x0 zeros are added before the row and pad_x1 after it. Negative numbers remove samples instead.
-    - The row is convolved with the flipped kernel. Only positions at which the kernel fits completely are retained.
-    - Of these, every down_x-th position is retained, starting with the first one.
+    The call processes a plane in four steps:
 
-    Columns are processed likewise with up_y, pad_y0, pad_y1 and down_y. A call with an empty result is rejected.
+    - Insert up_x − 1 zeros after every element of a row, and up_y − 1 rows of zeros after every row.
+    - Add pad_x0 columns of zeros before the first column, and pad_x1 after the last one. Add pad_y0 rows of zeros
+      before the first row, and pad_y1 after the last one. Negative numbers remove columns and rows instead.
+    - Multiply each window of kh × kw elements by the kernel, flipped along both axes, and add the products.
+    - Keep every down_x-th column and every down_y-th row of these sums, starting with the first ones.
+
+    A call with an empty result is rejected.
     Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
     """
 

@@ -92,13 +92,21 @@ def diopiBatchNorm(
 ):
     """Normalize every channel: (input − mean) / √(var + eps) · weight + bias.
 
-    input: (N, C, …), rank 2 or more; every other tensor except `out`: (C). The caller chooses whether save_mean and
-    save_invstd have input's dtype or, for half precision, float32.
-    If training is true, mean and var are those of the channel over all axes except 1. The function writes mean to
-    save_mean and 1/√(var + eps) to save_invstd. If the caller passes running statistics, they become (1 − momentum)·old
-    + momentum·new, where the new variance is unbiased (divided by n − 1; NaN for n = 1).
-    If training is false, mean and var are running_mean and running_var, which are required and only read. save_mean and
-    save_invstd may be NULL or have no elements, and their contents after the call are unspecified.
+    input is (N, C, …) of rank 2 or more, and out has the same shape. All other tensors are (C). The caller chooses the
+    dtype of save_mean and save_invstd: the dtype of input or, for half precision, also float32.
+
+    If training is true:
+
+    - mean and var are the mean and the variance of the channel over all axes except axis 1.
+    - The call writes mean to save_mean, and 1/√(var + eps) to save_invstd.
+    - The call updates running statistics that the caller passes: (1 − momentum)·old + momentum·new. The new variance is
+      unbiased: the sum of squares is divided by n − 1. For n = 1, the new variance is NaN.
+
+    If training is false:
+
+    - mean and var are running_mean and running_var. Both are required, and the call only reads them.
+    - save_mean and save_invstd may be NULL or have no elements. Their contents after the call are unspecified.
+
     Errors: rank below 2; a parameter whose size is not C; training without any element; no running statistics if
     training is false. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
     """
@@ -481,14 +489,19 @@ def diopiNormalizeBackward(
 
 @prototype(dtypes=floating, backward="diopiNormBackward")
 def diopiNorm(ctx: Context, out: Out, input: In, p: Annotated[Scalar, NormOrder()], dim: Axes):
-    """Return the vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
+    """Compute the vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
 
-    p: any number, stored as an integer or as floating-point. 0 counts the nonzero elements, ∞ gives the largest |input|
-    and −∞ the smallest; for a negative p, a zero element gives 0. A NaN gives NaN; for p = 0 it counts as one nonzero
-    element.
-    out: the shape of input without the axes of dim, or with 1 in their place; out's rank determines which. 0-d input
-    takes the axes 0 and −1. If out has a wider dtype than input, input is converted first. The norm of no elements is
-    0; for p < 0 or p = ∞ an axis without elements is an error.
+    p may be any number, stored as an integer or as a floating-point number:
+
+    - p = 0 counts the elements that are not zero. A NaN counts as one of them.
+    - p = ∞ gives the largest |input|, and p = −∞ the smallest.
+    - For a negative p, the result is 0 if one of the elements is 0.
+
+    For all p except 0, the result is NaN if one of the elements is NaN. The norm of no elements is 0. For p < 0 and p =
+    ∞, an axis without elements is an error.
+
+    out has the shape of input without the axes of dim, or with size 1 in their place; the rank of out determines which.
+    For a 0-d input, dim may contain the axes 0 and −1. If out has a wider dtype than input, input is converted first.
     Source: torch.norm, torch.linalg.vector_norm.
     """
 

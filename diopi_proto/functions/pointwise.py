@@ -41,8 +41,9 @@ def diopiSign(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=all_dtypes, guarantee="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
-    """Sign of a real input as in `diopiSign`; for complex input the rounded quotient input / |input|, 0 at 0.
+    """Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
 
+    For a complex input, the quotient is rounded, and it is 0 if input is 0.
     Source: torch.sgn.
     """
 
@@ -89,7 +90,10 @@ def diopiTan(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAsinInp")
 def diopiAsin(ctx: Context, out: Out, input: In):
-    """Arc sine in radians, in [−π/2, π/2]; NaN outside [−1, 1]. Source: torch.asin."""
+    """Compute the arc sine in radians, in the range [−π/2, π/2].
+
+    The result is NaN outside [−1, 1]. Source: torch.asin.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcosInp")
@@ -132,7 +136,10 @@ def diopiAsinh(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcoshInp")
 def diopiAcosh(ctx: Context, out: Out, input: In):
-    """Inverse hyperbolic cosine; NaN below 1. Source: torch.acosh."""
+    """Compute the inverse hyperbolic cosine.
+
+    The result is NaN below 1. Source: torch.acosh.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAtanhInp")

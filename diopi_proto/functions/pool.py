@@ -88,8 +88,10 @@ def diopiMaxPoolWithIndices(
 ):
     """Compute `diopiMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
-    Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
-    the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
+    A position is the row-major index of an element among the elements of its channel. If several elements of a window
+    are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
+    last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+    because PyTorch's position depends on the memory format.
     Source: torch.nn.functional.max_pool{rank}d with return_indices.
     """
 

@@ -138,10 +138,12 @@ def diopiRandperm(ctx: Context, out: Out, n: i64, generator: Generator | None):
 def diopiMultinomial(
     ctx: Context, out: Out, input: In, num_samples: i64, replacement: boolean, generator: Generator | None
 ):
-    """Draw num_samples indices for every row of input; the weights in the row are proportional to the probabilities.
+    """Draw num_samples indices for every row of input, with probabilities proportional to the weights in the row.
 
-    input: (n) or (rows, n), with weights that are finite and ≥ 0, not all 0, and of any sum. out: int64, (num_samples)
-    or (rows, num_samples). Without replacement, no index is drawn twice, and an index of weight 0 is drawn only when no
-    other index remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not
-    finite or all 0, which the implementation need not detect. Source: torch.multinomial.
+    - input: (n) or (rows, n), the weights. They are finite and ≥ 0, not all 0, and may have any sum.
+    - out: int64, (num_samples) or (rows, num_samples).
+
+    If `replacement` is false, no index is drawn twice. An index of weight 0 is then drawn only if no other index
+    remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not finite or all
+    0. An implementation need not detect invalid weights. Source: torch.multinomial.
     """

@@ -133,17 +133,24 @@ def diopiPad(
     mode: Literal["constant", "reflect", "replicate", "circular"],
     value: Annotated[f64, Stored()] | None,
 ):
-    """Pad input: `pad` lists (before, after) for the last axis, then for the axis before it, and so on.
+    """Add elements at the ends of axes, or remove elements there.
 
-    A negative padding size removes elements. mode "constant" fills with value, converted to input's dtype; NULL means
-    0. The other modes pad the last one, two or three axes of an input that has one or two axes more than that; the
-    batch may be empty. "reflect" mirrors the elements at the edge element, "replicate" repeats the edge element, and
-    "circular" continues from the other end of the elements that remain after negative padding removed some. If circular
-    padding is larger than the number of remaining elements, the result is unspecified.
-    Errors: an odd number of entries or more than two per axis; another mode; an input whose rank these three modes do
-    not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
-    padding that is larger than the axis; a value outside the range of input's dtype (bool accepts every value). Source:
-    torch.nn.functional.pad.
+    `pad` lists the numbers of new elements (before, after) for the last axis, then for the axis before it, and so on. A
+    negative number removes elements. `mode` selects the values of the new elements:
+
+    - "constant": value, converted to the dtype of input; NULL means 0.
+    - "reflect": the elements next to the edge element, mirrored at it. The edge element is not repeated.
+    - "replicate": the edge element.
+    - "circular": the elements from the other end of the axis. Negative numbers first remove elements. If there are more
+      new elements than remaining ones, the result is unspecified.
+
+    "constant" applies to any number of axes. The other modes apply to the last one, two or three axes, and input must
+    have one or two axes more than that. The first of two additional axes, the batch, may have size 0.
+
+    Errors: an odd number of entries in `pad`, or more than two per axis; another mode; an input whose rank the mode
+    does not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
+    padding that is larger than the axis; a value outside the range of the dtype of input (bool accepts every value).
+    Source: torch.nn.functional.pad.
     """
 
 
@@ -176,9 +183,9 @@ def diopiUnfoldBackward(
 
 @prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiTril(ctx: Context, out: Out, input: In, diagonal: i64):
-    """Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, otherwise 0.
+    """Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, and 0 elsewhere.
 
-    Leading axes are batch axes. Errors: rank below 2. Source: torch.tril.
+    The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2. Source: torch.tril.
     """
 
 

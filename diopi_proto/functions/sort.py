@@ -91,12 +91,20 @@ def diopiUnique(
     indices: Out | None,
     counts: NewOut | None,
 ):
-    """The u distinct values of input, ascending.
+    """Return the u distinct values of input in ascending order.
 
-    `dim` NULL: `out` (u) holds the distinct elements, and `indices`, of input's shape, the position in out of each
-    element. Otherwise the slices of input across axis `dim` are compared: `out` has input's shape but for size u at
-    `dim`, its slices ordered by their first differing element in row-major order; `indices` (size of `dim`) maps each
-    slice of input to its place in out. `counts` (u), int64, is the number of occurrences of each value; the callee
-    allocates it if `return_counts` is true, otherwise it is not written and may be NULL. If `indices` is NULL, it is
-    not computed. Empty input gives empty results. The results for several NaNs are unspecified. Source: torch.unique.
+    If `dim` is NULL, the values are the single elements of input:
+
+    - out: (u), the distinct elements.
+    - indices: in the shape of input, the position in out of each element of input.
+
+    Otherwise, the values are the slices of input across axis `dim`. The order of two slices is the order of their first
+    elements, in row-major order, that differ:
+
+    - out: the distinct slices, in the shape of input with size u at axis `dim`.
+    - indices: one axis with the size of axis `dim`, the position in out of each slice of input.
+
+    In both cases, counts (u), int64, contains the number of occurrences of each value. The callee allocates it if
+    `return_counts` is true. Otherwise, it is not written and may be NULL. If `indices` is NULL, it is not computed.
+    Empty input gives empty results. If input contains several NaNs, the results are unspecified. Source: torch.unique.
     """

@@ -56,13 +56,21 @@ DIOPI_WEAK diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, dio
 /**
  * Normalize every channel: (input − mean) / √(var + eps) · weight + bias.
  *
- * input: (N, C, …), rank 2 or more; every other tensor except `out`: (C). The caller chooses whether save_mean and
- * save_invstd have input's dtype or, for half precision, float32.
- * If training is true, mean and var are those of the channel over all axes except 1. The function writes mean to
- * save_mean and 1/√(var + eps) to save_invstd. If the caller passes running statistics, they become (1 − momentum)·old
- * + momentum·new, where the new variance is unbiased (divided by n − 1; NaN for n = 1).
- * If training is false, mean and var are running_mean and running_var, which are required and only read. save_mean and
- * save_invstd may be NULL or have no elements, and their contents after the call are unspecified.
+ * input is (N, C, …) of rank 2 or more, and out has the same shape. All other tensors are (C). The caller chooses the
+ * dtype of save_mean and save_invstd: the dtype of input or, for half precision, also float32.
+ *
+ * If training is true:
+ *
+ * - mean and var are the mean and the variance of the channel over all axes except axis 1.
+ * - The call writes mean to save_mean, and 1/√(var + eps) to save_invstd.
+ * - The call updates running statistics that the caller passes: (1 − momentum)·old + momentum·new. The new variance is
+ *   unbiased: the sum of squares is divided by n − 1. For n = 1, the new variance is NaN.
+ *
+ * If training is false:
+ *
+ * - mean and var are running_mean and running_var. Both are required, and the call only reads them.
+ * - save_mean and save_invstd may be NULL or have no elements. Their contents after the call are unspecified.
+ *
  * Errors: rank below 2; a parameter whose size is not C; training without any element; no running statistics if
  * training is false. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
  */
@@ -182,9 +190,10 @@ DIOPI_WEAK diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t 
 DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Clamp input to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
+ * Clamp input to the range from min_val to max_val.
  *
- * If a bound is 0, zeros in input keep their sign.
+ * min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
+ * is 0, zeros in input keep their sign.
  * Source: torch.nn.functional.hardtanh.
  */
 DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -194,9 +203,10 @@ DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place form of `diopiHardtanh`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Clamp input to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
+ * Clamp input to the range from min_val to max_val.
  *
- * If a bound is 0, zeros in input keep their sign.
+ * min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
+ * is 0, zeros in input keep their sign.
  * Source: torch.nn.functional.hardtanh.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
@@ -302,10 +312,11 @@ DIOPI_WEAK diopiError_t diopiLeakyReluInp(diopiContextHandle_t ctx, diopiTensorH
                                           const diopiScalar_t* negative_slope);
 
 /**
- * Gradient of `diopiLeakyRelu`: grad_output where input > 0, else negative_slope · grad_output, NaN input included.
+ * Compute the gradient of `diopiLeakyRelu`: grad_output where input > 0, otherwise negative_slope · grad_output.
  *
- * If `input_is_result` is true, `input` is the forward result. A negative `negative_slope` is then rejected, because
- * the result would not have the sign of the forward input. Source: torch.ops.aten.leaky_relu_backward.
+ * A NaN in input counts as not greater than 0. If `input_is_result` is true, `input` is the result of the forward
+ * function. A negative `negative_slope` is then rejected, because the sign of the result would differ from the sign of
+ * the forward input. Source: torch.ops.aten.leaky_relu_backward.
  */
 DIOPI_WEAK diopiError_t diopiLeakyReluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -332,8 +343,10 @@ DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute `diopiMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
- * the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
+ * A position is the row-major index of an element among the elements of its channel. If several elements of a window
+ * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
+ * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+ * because PyTorch's position depends on the memory format.
  * Source: torch.nn.functional.max_pool1d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -471,8 +484,10 @@ DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Compute `diopiMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
- * the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
+ * A position is the row-major index of an element among the elements of its channel. If several elements of a window
+ * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
+ * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+ * because PyTorch's position depends on the memory format.
  * Source: torch.nn.functional.max_pool2d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -635,19 +650,24 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, 
                                                       diopiReduction_t reduction);
 
 /**
- * Cross entropy of the logits `input` against classes or class probabilities.
+ * Compute the cross entropy between the logits `input` and a target of classes or probabilities.
  *
- * input has shape (N, C, d…) of rank 2 or more, or shape (C). l is the log-softmax of input along the class axis.
- * weight has shape (C); NULL means 1. target holds probabilities if it is floating, and then has the shape of input.
- * Otherwise it holds class indices and has the shape of input without the class axis.
- * Classes: the element loss at target class y is −weight_y·l_y. It is 0 where y = ignore_index, and ignore_index need
- * not be a class. With label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts
- * as 0. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if there are none.
- * Probabilities q: the element loss is −Σ_c weight_c·q_c·l_c with q replaced by (1 − ε)·q + ε/C. ignore_index is not
- * used. mean divides by the number of element losses.
- * For reduction none, out has the shape of input without the class axis. Errors: label_smoothing above 1, shapes that
- * do not fit.
- * Source: torch.nn.functional.cross_entropy.
+ * - input: (N, C, d…) of rank 2 or more, or (C). l is the log-softmax of input along the axis of the C classes.
+ * - target: class indices, in the shape of input without the class axis. If the dtype of target is floating, target
+ *   contains probabilities instead, in the shape of input.
+ * - weight: (C), the weights of the classes; NULL means 1 for all of them.
+ *
+ * Class indices: the loss of an element with class y is −weight_y·l_y. With a label_smoothing ε, it is (1 −
+ * ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). The loss is 0 if y = ignore_index, which need not be a class. For
+ * reduction mean, the sum of the losses is divided by Σ weight_y over the elements that are not ignored. If all
+ * elements are ignored, the mean is NaN.
+ *
+ * Probabilities: the loss of an element with the probabilities q is −Σ_c weight_c·q_c·l_c. With a label_smoothing ε, q
+ * is replaced by (1 − ε)·q + ε/C. ignore_index is not used. For reduction mean, the sum of the losses is divided by
+ * their number.
+ *
+ * A negative ε counts as 0. For reduction none, out has the shape of input without the class axis. Errors:
+ * label_smoothing above 1, shapes that do not fit. Source: torch.nn.functional.cross_entropy.
  *
  * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
  * probabilities name no class.
@@ -658,11 +678,12 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTen
                                               int64_t ignore_index, double label_smoothing);
 
 /**
- * Gradient of `diopiCrossEntropyLoss` with respect to its logits `input`.
+ * Compute the gradient of `diopiCrossEntropyLoss` with respect to the logits `input`.
  *
- * The element loss is −Σ_c a_c·l_c with a_c = weight_c·q_c. q holds the smoothed probabilities or, for classes, the
- * smoothed one-hot vector. For an ignored class, all of q is 0. Then grad_input_c is (softmax(input)_c·Σ_k a_k − a_c)
- * · w·grad_output. For mean, w is one over the divisor that `diopiCrossEntropyLoss` uses.
+ * Let q be the probabilities of an element after label smoothing. For class indices, q is the smoothed one-hot vector
+ * of the class, and 0 for an ignored class. The loss of the element is then −Σ_c a_c·l_c with a_c = weight_c·q_c. Its
+ * gradient is grad_input_c = (softmax(input)_c·Σ_k a_k − a_c)·w·grad_output. For reduction mean, w is 1 divided by the
+ * divisor that `diopiCrossEntropyLoss` uses. For none and sum, w is 1.
  * Source: the gradient of torch.nn.functional.cross_entropy.
  *
  * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
@@ -861,11 +882,17 @@ DIOPI_WEAK diopiError_t diopiSin(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiAsin`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Arc sine in radians, in [−π/2, π/2]; NaN outside [−1, 1]. Source: torch.asin.
+ * Compute the arc sine in radians, in the range [−π/2, π/2].
+ *
+ * The result is NaN outside [−1, 1]. Source: torch.asin.
  */
 DIOPI_WEAK diopiError_t diopiAsinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Arc sine in radians, in [−π/2, π/2]; NaN outside [−1, 1]. Source: torch.asin. */
+/**
+ * Compute the arc sine in radians, in the range [−π/2, π/2].
+ *
+ * The result is NaN outside [−1, 1]. Source: torch.asin.
+ */
 DIOPI_WEAK diopiError_t diopiAsin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -968,11 +995,17 @@ DIOPI_WEAK diopiError_t diopiAsinh(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place form of `diopiAcosh`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Inverse hyperbolic cosine; NaN below 1. Source: torch.acosh.
+ * Compute the inverse hyperbolic cosine.
+ *
+ * The result is NaN below 1. Source: torch.acosh.
  */
 DIOPI_WEAK diopiError_t diopiAcoshInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Inverse hyperbolic cosine; NaN below 1. Source: torch.acosh. */
+/**
+ * Compute the inverse hyperbolic cosine.
+ *
+ * The result is NaN below 1. Source: torch.acosh.
+ */
 DIOPI_WEAK diopiError_t diopiAcosh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -990,18 +1023,20 @@ DIOPI_WEAK diopiError_t diopiAtanh(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place form of `diopiSigmoid`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
+ * Compute the logistic function 1 / (1 + exp(−input)).
  *
- * The result for complex numbers whose exp(−input) overflows is unspecified: 0, or NaN as in PyTorch. This affects
- * real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
+ * The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
+ * float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
+ * This affects real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
+ * Compute the logistic function 1 / (1 + exp(−input)).
  *
- * The result for complex numbers whose exp(−input) overflows is unspecified: 0, or NaN as in PyTorch. This affects
- * real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
+ * The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
+ * float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
+ * This affects real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
  */
 DIOPI_WEAK diopiError_t diopiSigmoid(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -1579,12 +1614,16 @@ DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, d
  * In-place scalar form of `diopiClamp`:
  * `input` is overwritten with the result, converted to its dtype; `min` and `max` are given as `diopiScalar_t`.
  *
- * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to the range from min to max.
  *
- * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
- * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
- * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
- * tensors, the result is either of them.
+ * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
+ * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ *
+ * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
+ * the same position, the result is either of them.
+ *
+ * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
+ * dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
  */
@@ -1595,12 +1634,16 @@ DIOPI_WEAK diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTenso
  * In-place form of `diopiClamp`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to the range from min to max.
  *
- * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
- * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
- * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
- * tensors, the result is either of them.
+ * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
+ * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ *
+ * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
+ * the same position, the result is either of them.
+ *
+ * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
+ * dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
  */
@@ -1611,12 +1654,16 @@ DIOPI_WEAK diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandl
  * Scalar form of `diopiClamp`:
  * `min` and `max` are given as `diopiScalar_t`, payload integer or floating.
  *
- * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to the range from min to max.
  *
- * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
- * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
- * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
- * tensors, the result is either of them.
+ * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
+ * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ *
+ * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
+ * the same position, the result is either of them.
+ *
+ * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
+ * dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
  */
@@ -1625,12 +1672,16 @@ DIOPI_WEAK diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* max);
 
 /**
- * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to the range from min to max.
  *
- * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
- * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
- * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
- * tensors, the result is either of them.
+ * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
+ * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ *
+ * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
+ * the same position, the result is either of them.
+ *
+ * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
+ * dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
  */
@@ -2236,42 +2287,50 @@ DIOPI_WEAK diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiT
                                                 int64_t dim);
 
 /**
- * Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are selected entirely.
+ * Select elements of input by index tensors and masks: input[indices[0], …, indices[nums − 1]].
  *
- * An entry is NULL, an index tensor or a mask. NULL selects the entire axis. An index tensor may have any shape;
- * negative indices count from the end. A mask is bool or uint8. A mask of rank r covers r axes and must have the sizes
- * of these axes. It is equivalent to the r index tensors of its true elements (`diopiNonzero`). All index tensors are
- * broadcast together to a shape B. *out is contiguous. If the indexed axes are adjacent, B replaces them in the shape
- * of *out; otherwise B comes first. The other axes have their sizes and order from input. Errors: more axes than input
- * has, index shapes that do not broadcast, a mask of another shape, an index out of range. Source:
- * torch.Tensor.__getitem__, torch.ops.aten.index.
+ * The entries of `indices` apply to the axes of input in order. An entry is one of the following:
+ *
+ * - NULL selects all elements of an axis.
+ * - An index tensor of any shape selects elements of an axis. Negative indices count from the end.
+ * - A mask (bool or uint8) of rank r applies to r axes and must have their sizes. It is equivalent to r index tensors,
+ *   the positions of its true elements (`diopiNonzero`).
+ *
+ * All elements of the axes after the last entry are selected. All index tensors are broadcast together to a shape B.
+ * If the axes with index tensors are adjacent, B replaces them in the shape of *out. Otherwise, B comes first. The
+ * other axes keep their sizes and their order. *out is contiguous.
+ *
+ * Errors: entries for more axes than input has, index shapes that do not broadcast, a mask of another shape, an index
+ * out of range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
  */
 DIOPI_WEAK diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t* indices, int64_t nums);
 
 /**
- * Gradient of `diopiIndex`: zeros_like_input plus grad_output, added at the indexed positions.
+ * Compute the gradient of `diopiIndex`: add grad_output to zeros at the positions that `indices` selects.
  *
  * grad_input and zeros_like_input have the shape of the forward input. zeros_like_input contains zeros and is only
- * read. grad_output has the shape of the forward result. If a position is indexed repeatedly, all gradients for it are
- * added. Source: the gradient of torch.ops.aten.index.
+ * read. grad_output has the shape of the forward result. If a position is selected repeatedly, all gradients for it
+ * are added. Source: the gradient of torch.ops.aten.index.
  */
 DIOPI_WEAK diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices,
                                            int64_t nums, diopiConstTensorHandle_t grad_output);
 
 /**
- * The slices of input along axis dim that index names, in its order.
+ * Select slices of input along axis dim, in the order of `index`.
  *
- * index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape, with the number of indices as the size of
- * axis dim. A 0-d input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more
- * than one index of a 0-d input. Source: torch.index_select.
+ * - index: one axis, or 0-d for a single slice, with values in [0, n) for the size n of axis dim.
+ * - out: in the shape of input, but axis dim has as many elements as index.
+ *
+ * A 0-d input counts as an axis with one element, and out is then 0-d. Errors: an index of higher rank, more than one
+ * index for a 0-d input. Source: torch.index_select.
  */
 DIOPI_WEAK diopiError_t diopiIndexSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index);
 
 /**
- * Gradient of `diopiIndexSelect`: zeros of shape input_sizes, where slice i of grad is added to slice index[i].
+ * Compute the gradient of `diopiIndexSelect`: add slice i of grad to slice index[i] of zeros of shape input_sizes.
  *
  * Source: torch.ops.aten.index_select_backward.
  */
@@ -2389,25 +2448,36 @@ DIOPI_WEAK diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t weight);
 
 /**
- * Averages bilinear samples of the features in each of pooled_height × pooled_width bins of every region.
+ * Divide every region of the features into bins, and return the mean of bilinear samples in each bin.
  *
- * input: (N, C, H, W); rois: (K, 5), of input's dtype: index of the sample n, then a box; out: (K, C, pooled_height,
- * pooled_width). The box is multiplied by spatial_scale. If `aligned` is true, the box is then shifted by −½;
- * otherwise its width and height are at least 1. The box is divided into equal bins. Each bin is sampled at the
- * centres of a g_h × g_w grid of equal cells. g_h and g_w are sampling_ratio; if that is ≤ 0, they are ⌈height /
- * pooled_height⌉ and ⌈width / pooled_width⌉. A bin without samples is 0. A sample at (y, x) interpolates the four
- * elements around it. A sample outside [−1, H] × [−1, W] is 0. Between that limit and the first or last element, a
- * sample takes the value at the border. Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
+ * - input: (N, C, H, W), the features of N samples.
+ * - rois: (K, 5), in the dtype of input. Each row is the index of a sample and a box (x1, y1, x2, y2).
+ * - out: (K, C, pooled_height, pooled_width).
+ *
+ * The coordinates of a box are multiplied by spatial_scale. If `aligned` is true, ½ is then subtracted from them.
+ * Otherwise, the width and the height of the box are raised to at least 1. The box is divided into pooled_height ×
+ * pooled_width equal bins.
+ *
+ * A bin is divided into g_h × g_w equal cells, with a sample at the centre of each cell. g_h and g_w are
+ * sampling_ratio if it is positive. Otherwise, they are ⌈box height / pooled_height⌉ and ⌈box width / pooled_width⌉. A
+ * bin without samples gives 0.
+ *
+ * A sample is interpolated bilinearly between the four elements around it. Samples outside [−1, H] × [−1, W] are 0. A
+ * sample within these limits, but before the first or after the last element of an axis, has the value at the border.
+ * Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
                                       int64_t pooled_width, int64_t sampling_ratio, bool aligned);
 
 /**
- * Gradient of `diopiRoiAlign` with respect to its features; rois have no gradient.
+ * Compute the gradient of `diopiRoiAlign` with respect to its features; the regions have no gradient.
  *
- * grad: (K, C, pooled_height, pooled_width); out: (batch_size, channels, height, width), the sum over all samples of
- * grad / (samples of the bin) · weight of the element in the sample; 0 where no sample reaches.
+ * - grad: (K, C, pooled_height, pooled_width), the gradient of the result.
+ * - out: (batch_size, channels, height, width), the gradient of the features.
+ *
+ * Each sample adds to each of its four elements: the gradient of its bin, divided by the number of samples of the bin,
+ * and multiplied by the weight of the element in the sample. Elements that no sample uses are 0.
  * Source: the gradient of torchvision.ops.roi_align.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2478,9 +2548,9 @@ DIOPI_WEAK diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTe
                                                bool sparse);
 
 /**
- * Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, otherwise 0.
+ * Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, and 0 elsewhere.
  *
- * Leading axes are batch axes. Errors: rank below 2. Source: torch.tril.
+ * The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2. Source: torch.tril.
  */
 DIOPI_WEAK diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   int64_t diagonal);
@@ -2751,12 +2821,20 @@ DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t grad_output, int64_t dim);
 
 /**
- * Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
+ * Compute the distance of every pair of rows of input1 and input2: (Σ |x − y|^p)^(1/p).
  *
- * A negative p is rejected. p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|, and M = 0 gives
- * 0. The distance is NaN if a difference is NaN, as for ∞ − ∞; for p = inf it is then unspecified.
- * `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), which is less exact for close
- * rows. NULL or 0 allows this if P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
+ * input1 is (…, P, M), input2 is (…, R, M), and out is (…, P, R). p selects the distance:
+ *
+ * - p = 0 gives the number of coordinates that differ.
+ * - p = inf gives the largest |x − y|.
+ * - A negative p is rejected.
+ *
+ * For M = 0, the distance is 0. If a difference is NaN, for example ∞ − ∞, the distance is NaN. For p = inf, it is
+ * then unspecified.
+ *
+ * For p = 2, an implementation may compute √(|x|² + |y|² − 2 x·y) with a matrix product, which is less exact for close
+ * rows. `compute_mode` states when it may do so: 1 means always, 2 never, and 0 or NULL if P > 25 or R > 25. Other
+ * numbers are rejected. Source: torch.cdist.
  */
 DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input1,
                                    diopiConstTensorHandle_t input2, double p, const int64_t* compute_mode);
@@ -2921,8 +2999,10 @@ DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Compute `diopiMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
- * the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
+ * A position is the row-major index of an element among the elements of its channel. If several elements of a window
+ * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
+ * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+ * because PyTorch's position depends on the memory format.
  * Source: torch.nn.functional.max_pool3d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3062,20 +3142,24 @@ DIOPI_WEAK diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * Scalar form of `diopiIndexFill`:
  * `value` is given as `diopiScalar_t`, payload integer or floating.
  *
- * A copy of input with value in all slices along axis dim that index names.
+ * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
- * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
- * as 1-d with one element. Source: torch.index_fill.
+ * - index: one axis or 0-d. Negative indices count from the end.
+ * - value: 0-d. It is converted to the dtype of input.
+ *
+ * A 0-d input counts as an axis with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, int64_t dim,
                                              diopiConstTensorHandle_t index, const diopiScalar_t* value);
 
 /**
- * A copy of input with value in all slices along axis dim that index names.
+ * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
- * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
- * as 1-d with one element. Source: torch.index_fill.
+ * - index: one axis or 0-d. Negative indices count from the end.
+ * - value: 0-d. It is converted to the dtype of input.
+ *
+ * A 0-d input counts as an axis with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index,
@@ -3085,10 +3169,12 @@ DIOPI_WEAK diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHand
  * In-place scalar form of `diopiIndexFill`:
  * `input` is overwritten with the result, converted to its dtype; `value` is given as `diopiScalar_t`.
  *
- * A copy of input with value in all slices along axis dim that index names.
+ * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
- * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
- * as 1-d with one element. Source: torch.index_fill.
+ * - index: one axis or 0-d. Negative indices count from the end.
+ * - value: 0-d. It is converted to the dtype of input.
+ *
+ * A 0-d input counts as an axis with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                                 diopiConstTensorHandle_t index, const diopiScalar_t* value);
@@ -3097,10 +3183,12 @@ DIOPI_WEAK diopiError_t diopiIndexFillInpScalar(diopiContextHandle_t ctx, diopiT
  * In-place form of `diopiIndexFill`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * A copy of input with value in all slices along axis dim that index names.
+ * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
- * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
- * as 1-d with one element. Source: torch.index_fill.
+ * - index: one axis or 0-d. Negative indices count from the end.
+ * - value: 0-d. It is converted to the dtype of input.
+ *
+ * A 0-d input counts as an axis with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                           diopiConstTensorHandle_t index, diopiConstTensorHandle_t value);
@@ -3134,17 +3222,24 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
                                      diopiSize_t dims);
 
 /**
- * Pad input: `pad` lists (before, after) for the last axis, then for the axis before it, and so on.
+ * Add elements at the ends of axes, or remove elements there.
  *
- * A negative padding size removes elements. mode "constant" fills with value, converted to input's dtype; NULL means
- * 0. The other modes pad the last one, two or three axes of an input that has one or two axes more than that; the
- * batch may be empty. "reflect" mirrors the elements at the edge element, "replicate" repeats the edge element, and
- * "circular" continues from the other end of the elements that remain after negative padding removed some. If circular
- * padding is larger than the number of remaining elements, the result is unspecified.
- * Errors: an odd number of entries or more than two per axis; another mode; an input whose rank these three modes do
- * not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
- * padding that is larger than the axis; a value outside the range of input's dtype (bool accepts every value). Source:
- * torch.nn.functional.pad.
+ * `pad` lists the numbers of new elements (before, after) for the last axis, then for the axis before it, and so on. A
+ * negative number removes elements. `mode` selects the values of the new elements:
+ *
+ * - "constant": value, converted to the dtype of input; NULL means 0.
+ * - "reflect": the elements next to the edge element, mirrored at it. The edge element is not repeated.
+ * - "replicate": the edge element.
+ * - "circular": the elements from the other end of the axis. Negative numbers first remove elements. If there are more
+ *   new elements than remaining ones, the result is unspecified.
+ *
+ * "constant" applies to any number of axes. The other modes apply to the last one, two or three axes, and input must
+ * have one or two axes more than that. The first of two additional axes, the batch, may have size 0.
+ *
+ * Errors: an odd number of entries in `pad`, or more than two per axis; another mode; an input whose rank the mode
+ * does not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
+ * padding that is larger than the axis; a value outside the range of the dtype of input (bool accepts every value).
+ * Source: torch.nn.functional.pad.
  *
  * Where `mode` is "reflect" or "replicate" or "circular", `value` is not read and may be anything: only constant
  * padding uses it.
@@ -3171,14 +3266,19 @@ DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   diopiSize_t dims);
 
 /**
- * Return the vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
+ * Compute the vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
  *
- * p: any number, stored as an integer or as floating-point. 0 counts the nonzero elements, ∞ gives the largest |input|
- * and −∞ the smallest; for a negative p, a zero element gives 0. A NaN gives NaN; for p = 0 it counts as one nonzero
- * element.
- * out: the shape of input without the axes of dim, or with 1 in their place; out's rank determines which. 0-d input
- * takes the axes 0 and −1. If out has a wider dtype than input, input is converted first. The norm of no elements is
- * 0; for p < 0 or p = ∞ an axis without elements is an error.
+ * p may be any number, stored as an integer or as a floating-point number:
+ *
+ * - p = 0 counts the elements that are not zero. A NaN counts as one of them.
+ * - p = ∞ gives the largest |input|, and p = −∞ the smallest.
+ * - For a negative p, the result is 0 if one of the elements is 0.
+ *
+ * For all p except 0, the result is NaN if one of the elements is NaN. The norm of no elements is 0. For p < 0 and p =
+ * ∞, an axis without elements is an error.
+ *
+ * out has the shape of input without the axes of dim, or with size 1 in their place; the rank of out determines which.
+ * For a 0-d input, dim may contain the axes 0 and −1. If out has a wider dtype than input, input is converted first.
  * Source: torch.norm, torch.linalg.vector_norm.
  */
 DIOPI_WEAK diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -3267,14 +3367,22 @@ DIOPI_WEAK diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensor
                                            bool keepdim);
 
 /**
- * The u distinct values of input, ascending.
+ * Return the u distinct values of input in ascending order.
  *
- * `dim` NULL: `out` (u) holds the distinct elements, and `indices`, of input's shape, the position in out of each
- * element. Otherwise the slices of input across axis `dim` are compared: `out` has input's shape but for size u at
- * `dim`, its slices ordered by their first differing element in row-major order; `indices` (size of `dim`) maps each
- * slice of input to its place in out. `counts` (u), int64, is the number of occurrences of each value; the callee
- * allocates it if `return_counts` is true, otherwise it is not written and may be NULL. If `indices` is NULL, it is
- * not computed. Empty input gives empty results. The results for several NaNs are unspecified. Source: torch.unique.
+ * If `dim` is NULL, the values are the single elements of input:
+ *
+ * - out: (u), the distinct elements.
+ * - indices: in the shape of input, the position in out of each element of input.
+ *
+ * Otherwise, the values are the slices of input across axis `dim`. The order of two slices is the order of their first
+ * elements, in row-major order, that differ:
+ *
+ * - out: the distinct slices, in the shape of input with size u at axis `dim`.
+ * - indices: one axis with the size of axis `dim`, the position in out of each slice of input.
+ *
+ * In both cases, counts (u), int64, contains the number of occurrences of each value. The callee allocates it if
+ * `return_counts` is true. Otherwise, it is not written and may be NULL. If `indices` is NULL, it is not computed.
+ * Empty input gives empty results. If input contains several NaNs, the results are unspecified. Source: torch.unique.
  *
  * `sorted` is not read and may be anything: the values are always sorted.
  */
@@ -3292,23 +3400,39 @@ DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   const int64_t* dim);
 
 /**
- * Connectionist temporal classification: minus the log of the summed probability of all alignments of the target.
+ * Compute the loss of connectionist temporal classification (CTC).
  *
- * log_probs (T, N, C) is a log-softmax along C. targets has shape (N, S), or is 1-d and holds the targets one after
- * the other without padding. No target contains `blank`. input_lengths and target_lengths have shape (N) and are in
- * device or host memory.
- * For sample n with target y of length U, let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha has
- * shape (N, T, 2·max U + 1). Its element [n, t, s] is the log of the summed probability of all paths of steps 0 … t
- * that end in y′_s. It is −∞ where there is no such path. α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) ·
- * p_t(y′_s), with the last term only where y′_s is neither blank nor y′_{s−2}. α₀ is p₀(y′_s) for s < 2, else 0.
- * Elements of log_alpha at t ≥ input length or s > 2U are not specified.
- * neg_log_likelihood (N) is −ln(α(2U) + α(2U − 1)) at the last step, or ∞ if no alignment fits. For input length 0 it
- * is 0 where U = 0, else ∞.
- * For reduction none, out has shape (N). For mean it is the average over N of loss/max(U, 1), and for sum the sum,
- * both as 0-d or (1). zero_infinity counts ∞ as 0 in out, never in neg_log_likelihood. If both are the same tensor
- * (reduction none), ∞ stays.
- * Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for a 1-d `targets`,
- * target lengths that do not add up to its size; a number of input lengths or target lengths other than N.
+ * The loss of a sample is −ln of the probability of its target. This probability is the sum of the probabilities of
+ * all alignments of the target with the steps of the sample.
+ *
+ * - log_probs: (T, N, C) for T steps, N samples and C classes, a log-softmax along C.
+ * - targets: (N, S), or one axis with the targets of all samples one after the other, without padding. No target
+ *   contains the class `blank`.
+ * - input_lengths, target_lengths: (N), the numbers of steps and of target classes of each sample. They are in device
+ *   or host memory.
+ *
+ * Let y be the target of sample n, and U its length. Let y′ be y with blanks between its classes and at both ends:
+ * blank, y₁, blank, …, y_U, blank. Its length is 2U + 1. Let p_t(c) = exp(log_probs[t, n, c]). Let α_t(s) be the sum
+ * of the probabilities of all paths of the steps 0 … t that end in y′_s:
+ *
+ * - α₀(s) = p₀(y′_s) for s < 2, and 0 for all other s.
+ * - α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) · p_t(y′_s). The sum omits α_{t−1}(s − 2) if y′_s is blank
+ *   or equals y′_{s−2}.
+ *
+ * Results:
+ *
+ * - log_alpha: (N, T, 2·max U + 1). Element [n, t, s] is ln α_t(s), which is −∞ if there is no path. Elements at t ≥
+ *   input length and at s > 2U are not specified.
+ * - neg_log_likelihood: (N), the losses −ln(α(2U) + α(2U − 1)) with α of the last step. The loss is ∞ if no alignment
+ *   exists. For input length 0, it is 0 if U = 0, and ∞ otherwise.
+ * - out: for reduction none, the losses in shape (N). For mean, the average over the samples of loss / max(U, 1). For
+ *   sum, the sum of the losses. For mean and sum, the shape is () or (1).
+ *
+ * If zero_infinity is true, infinite losses count as 0 in out, but not in neg_log_likelihood. For reduction none, both
+ * may be the same tensor, which then contains ∞.
+ *
+ * Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for `targets` with one
+ * axis, target lengths whose sum differs from its size; a number of input lengths or target lengths other than N.
  * Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
  */
 DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3318,14 +3442,18 @@ DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle
                                      int64_t blank, diopiReduction_t reduction, bool zero_infinity);
 
 /**
- * Gradient of `diopiCTCLoss` with respect to the logits whose log-softmax log_probs is; shape (T, N, C).
+ * Compute the gradient of `diopiCTCLoss` with respect to the logits, whose log-softmax is log_probs.
  *
- * The gradient is (exp(log_probs) − P) · w·grad_output. P[t, n, c] is the probability, given the target, that an
- * alignment has class c at step t. It is Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), divided by
- * exp(−neg_log_likelihood). β is computed like α, but from the end. The gradient is 0 at steps t ≥ input length. For a
- * sample of infinite loss it is 0 with zero_infinity, otherwise NaN.
- * w for mean is 1 / (N · max(U, 1)). Errors: the same as in `diopiCTCLoss`. Source: equation 16 of the paper named in
- * `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
+ * grad_input has the shape (T, N, C) of log_probs. With the notation of `diopiCTCLoss`:
+ *
+ * - grad_input[t, n, c] = (p_t(c) − P) · w · grad_output. The gradient is 0 at steps t ≥ input length.
+ * - P is the probability that an alignment has class c at step t, on the condition that the target is correct. It is Σ
+ *   α_t(s)·β_t(s) / p_t(c) over all s with y′_s = c, divided by exp(−neg_log_likelihood).
+ * - β_t(s) is computed like α_t(s), but from the last step to the first.
+ * - w is 1 for none and sum, and 1 / (N · max(U, 1)) for mean.
+ *
+ * For a sample with infinite loss, the gradient is 0 if zero_infinity is true, and NaN otherwise. Errors: the same as
+ * in `diopiCTCLoss`. Source: equation 16 of the paper named in `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
  */
 DIOPI_WEAK diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t log_probs,
@@ -3472,22 +3600,30 @@ DIOPI_WEAK diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensor
  * In-place form of `diopiIndexPut`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
+ * Copy input, and replace the elements that `diopiIndex` would select by values, or add values to them.
  *
- * values: of input's dtype, broadcast to the shape of the selection. If a position is indexed repeatedly and
- * accumulate is true, all values for it are added (for bool: or). If accumulate is false, the result is any one of
- * these values. Without accumulate nothing is rounded. out: input's shape. Source: torch.Tensor.index_put.
+ * - values: in the dtype of input, broadcast to the shape of the selection.
+ * - accumulate: if true, values are added to the selected elements (for bool, combined by or). If false, they replace
+ *   the elements, and nothing is rounded.
+ * - out: in the shape of input.
+ *
+ * If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
+ * the result is any one of these values. Source: torch.Tensor.index_put.
  */
 DIOPI_WEAK diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
                                          int64_t indices_counts, bool accumulate);
 
 /**
- * A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
+ * Copy input, and replace the elements that `diopiIndex` would select by values, or add values to them.
  *
- * values: of input's dtype, broadcast to the shape of the selection. If a position is indexed repeatedly and
- * accumulate is true, all values for it are added (for bool: or). If accumulate is false, the result is any one of
- * these values. Without accumulate nothing is rounded. out: input's shape. Source: torch.Tensor.index_put.
+ * - values: in the dtype of input, broadcast to the shape of the selection.
+ * - accumulate: if true, values are added to the selected elements (for bool, combined by or). If false, they replace
+ *   the elements, and nothing is rounded.
+ * - out: in the shape of input.
+ *
+ * If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
+ * the result is any one of these values. Source: torch.Tensor.index_put.
  */
 DIOPI_WEAK diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
@@ -3617,12 +3753,14 @@ DIOPI_WEAK diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHan
                                         const char* mode);
 
 /**
- * Draw num_samples indices for every row of input; the weights in the row are proportional to the probabilities.
+ * Draw num_samples indices for every row of input, with probabilities proportional to the weights in the row.
  *
- * input: (n) or (rows, n), with weights that are finite and ≥ 0, not all 0, and of any sum. out: int64, (num_samples)
- * or (rows, num_samples). Without replacement, no index is drawn twice, and an index of weight 0 is drawn only when no
- * other index remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not
- * finite or all 0, which the implementation need not detect. Source: torch.multinomial.
+ * - input: (n) or (rows, n), the weights. They are finite and ≥ 0, not all 0, and may have any sum.
+ * - out: int64, (num_samples) or (rows, num_samples).
+ *
+ * If `replacement` is false, no index is drawn twice. An index of weight 0 is then drawn only if no other index
+ * remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not finite or all
+ * 0. An implementation need not detect invalid weights. Source: torch.multinomial.
  */
 DIOPI_WEAK diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, int64_t num_samples, bool replacement,
@@ -3895,8 +4033,9 @@ DIOPI_WEAK diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_WEAK diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self);
 
 /**
- * Sign of a real input as in `diopiSign`; for complex input the rounded quotient input / |input|, 0 at 0.
+ * Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
  *
+ * For a complex input, the quotient is rounded, and it is 0 if input is 0.
  * Source: torch.sgn.
  */
 DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
@@ -3905,8 +4044,9 @@ DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiSgn`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sign of a real input as in `diopiSign`; for complex input the rounded quotient input / |input|, 0 at 0.
+ * Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
  *
+ * For a complex input, the quotient is rounded, and it is 0 if input is 0.
  * Source: torch.sgn.
  */
 DIOPI_WEAK diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
@@ -3921,15 +4061,24 @@ DIOPI_WEAK diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_
 DIOPI_WEAK diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * QR decomposition A = Q R of A (…, m, n), columns of Q orthonormal, R upper triangular, k = min(m, n).
+ * Compute the QR decomposition A = Q R of every matrix of A (…, m, n).
  *
- * `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": only R, as for "reduced"; Q
- * has shape (0) and is not written. Any other text is rejected. The signs are the signs that the Householder
- * reflections of LAPACK's geqrf give. Eliminating the entries below the diagonal of a column replaces the diagonal
- * entry. The new entry's absolute value is the norm of the column from the diagonal down. Its sign is opposite to the
- * sign of the old entry's real part, and − if that part is 0. If there is nothing to eliminate and the entry is real,
- * the entry is unchanged. Q is the product of the reflections, including the columns past k. Columns that A does not
- * determine (rank below k) are not unique. Source: torch.linalg.qr.
+ * The columns of Q are orthonormal, and R is upper triangular. Let k = min(m, n). `mode` selects the shapes:
+ *
+ * - "reduced": Q is (…, m, k), and R is (…, k, n).
+ * - "complete": Q is (…, m, m), and R is (…, m, n).
+ * - "r": only R is computed, as in "reduced". Q has shape (0) and is not written.
+ *
+ * Any other text is rejected.
+ *
+ * The decomposition is the one that LAPACK's geqrf computes with Householder reflections. For each column, a
+ * reflection sets the entries below the diagonal to 0 and changes the diagonal entry. The absolute value of the new
+ * diagonal entry is the norm of the column from the diagonal down. Its sign is opposite to the sign of the real part
+ * of the old entry, or − if this real part is 0. If the entries below the diagonal are 0 already and the old entry is
+ * real, nothing changes.
+ *
+ * Q is the product of the reflections, which also defines the columns after the first k. If the rank of A is below k,
+ * some columns of Q do not follow from A, and an implementation may choose them. Source: torch.linalg.qr.
  */
 DIOPI_WEAK diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
                                       diopiTensorHandle_t Q, diopiTensorHandle_t R);

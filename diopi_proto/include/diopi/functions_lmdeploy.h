@@ -390,10 +390,11 @@ DIOPI_WEAK diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t
 /**
  * Divide logits by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
  *
- * vocab_size_padd is the size of the vocabulary with padding. The columns v ≥ vocab_size are the padding. They become
- * the lowest finite number of logits' dtype.
+ * - logits: [B, vocab_size_padd], where vocab_size_padd is the size of the vocabulary with padding. The columns v ≥
+ *   vocab_size are the padding, which the call sets to the lowest finite number of logits' dtype.
+ * - bias: [vocab_size_padd], or NULL for no bias.
+ * - temperatures: [B].
  *
- * logits: [B, vocab_size_padd]. bias: [vocab_size_padd], or NULL for no bias. temperatures: [B].
  * Source: FasterTransformer, sampling penalties.
  */
 DIOPI_WEAK diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,

@@ -72,12 +72,16 @@ DIOPI_WEAK diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiT
                                                 float max_radius, int64_t sample_num);
 
 /**
- * Compute the intersection over union (mode 0) or over the first box's area (mode 1, "foreground") of boxes.
+ * Compute the overlap of boxes: intersection over union (mode 0) or over the area of the first box (mode 1).
  *
- * bboxes1: [m, 4]. bboxes2: [n, 4]. ious: [m, n] for all pairs. If `aligned`, m = n, row i of one tensor is compared
- * with row i of the other, and ious is [m] or [m, 1]. Let o = offset, which is 0 or 1. The sides of a box are x2 −
- * x1 + o and y2 − y1 + o; the sides of an intersection are at least 0. ious = I / max(A + A' − I, o) in mode 0 and I /
- * max(A, o) in mode 1. 0/0, which is possible for o = 0, gives NaN.
+ * - bboxes1: [m, 4]. bboxes2: [n, 4]. A row is a box (x1, y1, x2, y2).
+ * - ious: [m, n], for all pairs of boxes.
+ * - If `aligned` is true, m = n, and row i of bboxes1 is compared only with row i of bboxes2. ious is then [m] or [m,
+ *   1].
+ *
+ * The sides of a box are x2 − x1 + offset and y2 − y1 + offset, where offset is 0 or 1. The sides of an intersection
+ * are at least 0. Let I be the area of the intersection, and A and A' the areas of the boxes. The result is I / max(A
+ * + A' − I, offset) in mode 0, and I / max(A, offset) in mode 1. For offset 0, 0/0 is possible, which gives NaN.
  */
 DIOPI_WEAK diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                               diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
@@ -209,12 +213,16 @@ DIOPI_WEAK diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, d
                                                      int64_t dW);
 
 /**
- * Deformable convolution, no bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
+ * Compute a deformable convolution without bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
  *
- * c runs over the input channels of o's group. dW, dH are the strides; note that widths come before heights.
- * im2col_step is the number of samples that an implementation may process at a time. The call is rejected if B is not
- * a multiple of min(B, im2col_step); otherwise the step does not change the result.
- * The gradient with respect to weight is `diopiDeformConvBackwardParametersMmcv`.
+ * - S is the sample of `input` at kernel position (i, j) of output position (h, w). The values in `offset` shift the
+ *   position of the sample, which is interpolated bilinearly.
+ * - c runs over the input channels of the group of o.
+ * - dW and dH are the strides. In the parameters, widths come before heights.
+ * - im2col_step is the number of samples of the batch that an implementation may process at a time. The call is
+ *   rejected if B is not a multiple of min(B, im2col_step). The step does not change the result.
+ *
+ * `diopiDeformConvBackwardParametersMmcv` computes the gradient with respect to weight.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                             diopiTensorHandle_t columns, diopiTensorHandle_t ones,
@@ -962,8 +970,12 @@ DIOPI_WEAK diopiError_t diopiThreeInterpolateBackwardMmcv(diopiContextHandle_t c
 /**
  * Find the three nearest known points of each unknown point, nearest first.
  *
- * Points with equal distances are in ascending order of their index. unknown: [b, n, 3]. known: [b, m, 3]. dist2 (d²,
- * not its square root) and idx (int32): [b, n, 3]. If m < 3, the remaining slots have d² = inf and index 0.
+ * - unknown: [b, n, 3]. known: [b, m, 3].
+ * - dist2: [b, n, 3], the squared distances.
+ * - idx: int32 [b, n, 3], the indices of the points in known.
+ *
+ * Points with equal distances are in ascending order of their indices. If m < 3, dist2 is inf and idx is 0 in the
+ * remaining columns.
  */
 DIOPI_WEAK diopiError_t diopiThreeNnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t dist2, diopiTensorHandle_t idx,
                                          diopiConstTensorHandle_t unknown, diopiConstTensorHandle_t known, int64_t b,
@@ -991,17 +1003,22 @@ DIOPI_WEAK diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diop
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t shift);
 
 /**
- * Upsample axes 1 and 2 with zeros, pad them, apply a FIR filter and downsample, separately for each plane.
+ * Upsample planes, pad them, apply a filter (FIR) and downsample them. A plane consists of axes 1 and 2 of input.
  *
- * input: [M, H, W, K]. kernel: float32 [kh, kw]. out: [M, oH, oW, K], where oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) /
- * down_x⌋ + 1, and oH likewise. For each row:
+ * - input: [M, H, W, K]. The call processes each of the M·K planes separately.
+ * - kernel: float32 [kh, kw], the factors of the filter.
+ * - out: [M, oH, oW, K], where oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) / down_x⌋ + 1. oH follows likewise from H, up_y,
+ *   pad_y0, pad_y1, kh and down_y.
  *
- * - up_x − 1 zeros are inserted after every sample.
- * - pad_x0 zeros are added before the row and pad_x1 after it. Negative numbers remove samples instead.
- * - The row is convolved with the flipped kernel. Only positions at which the kernel fits completely are retained.
- * - Of these, every down_x-th position is retained, starting with the first one.
+ * The call processes a plane in four steps:
  *
- * Columns are processed likewise with up_y, pad_y0, pad_y1 and down_y. A call with an empty result is rejected.
+ * - Insert up_x − 1 zeros after every element of a row, and up_y − 1 rows of zeros after every row.
+ * - Add pad_x0 columns of zeros before the first column, and pad_x1 after the last one. Add pad_y0 rows of zeros
+ *   before the first row, and pad_y1 after the last one. Negative numbers remove columns and rows instead.
+ * - Multiply each window of kh × kw elements by the kernel, flipped along both axes, and add the products.
+ * - Keep every down_x-th column and every down_y-th row of these sums, starting with the first ones.
+ *
+ * A call with an empty result is rejected.
  * Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
  *
  * MMCV's upfirdn2d passes `input` as [N·C, H, W, 1].
@@ -1071,11 +1088,13 @@ DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_
                                                              int64_t points);
 
 /**
- * Compute which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
+ * Determine which quadrilaterals contain each point. The result is 1 inside and 0 outside, in the dtype of points.
  *
- * points: [B, 2]. polygons: [M, 8]. output: [B, M]. A point is inside if a ray from it in direction +x crosses an odd
- * number of edges. The ray crosses an edge if one end has y < py, the other end has y ≥ py, and the edge meets the
- * line y = py at some x > px. The result is unspecified for points on an edge or corner.
+ * - points: [B, 2]. polygons: [M, 8], the four corners of each quadrilateral. output: [B, M].
+ *
+ * A point (px, py) is inside if a ray from it in the direction of +x crosses an odd number of edges. The ray crosses
+ * an edge if one end of the edge has y < py, the other end has y ≥ py, and the edge has x > px at y = py. For points
+ * on an edge or a corner, the result is unspecified.
  */
 DIOPI_WEAK diopiError_t diopiPointsInPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t polygons);
