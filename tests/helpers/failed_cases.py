@@ -23,6 +23,8 @@ def wrong_values(
     arguments: Mapping[str, str] | None = None,
     total: int = 100,
     check: str = "values",
+    actual: str = "",
+    expected: str = "2.0",
     **fields: Any,
 ) -> CaseRecord:
     """Return the record of a case that fails a check of values because of elements of these kinds.
@@ -36,6 +38,7 @@ def wrong_values(
         arguments: descriptions of the arguments of the call.
         total: the number of elements.
         check: the name of the check.
+        actual, expected: the worst element; by default, a rounding error if all wrong elements have this kind.
         fields: other fields of the deviation.
 
     Returns:
@@ -49,8 +52,8 @@ def wrong_values(
         wrong_count=count,
         total=total,
         index=(0,),
-        actual="1.0",
-        expected="2.0",
+        actual=actual or ("1.9" if set(kinds) == {"rounding"} else "1.0"),
+        expected=expected,
         patterns=patterns,
         arguments=arguments or {},
         deviation=deviation,

@@ -56,7 +56,16 @@ class Conditions:
         max_share: the greatest such share.
         min_relation_share: the least number of failed cases with this relation relative to all cases of these
             functions, including failed cases with other causes.
+        not_other_relation: the relations that no failed case of these functions may have, including cases with other
+            causes.
+        is_relation_observed: whether most cases must have the relation themselves. Otherwise, cases with small tensors
+            may have it only because other cases of the function do.
         min_size: the least number of elements of the largest incorrect tensor.
+        min_wrong: the least number of wrong elements of the case with the most.
+        min_wrong_share: the least share of wrong elements among all elements of the first incorrect tensors of the
+            cases.
+        min_agreeing_bits: the least number of leading bits in which the worst element agrees with the expected one in
+            most cases in which this number is known.
         min_correct_bits, max_correct_bits: the least and the greatest number of correct leading bits of most cases. An
             unknown number counts as 0.
         median_bits: the limits of the median number of correct leading bits of the cases of float32 and complex64. A
@@ -72,6 +81,10 @@ class Conditions:
         period: the alternatives for the distance between the runs of wrong elements of most of these cases.
         max_wrong: the greatest number of wrong elements in the first incorrect tensor of every case. 0 stands for no
             limit.
+        is_last_tile: whether at least as many elements must precede the first wrong element as follow it in most of
+            these cases: an incomplete tile has fewer elements than the complete tiles before it.
+        has_overflowed: whether the worst element must be the smallest integer of its type, where about the largest is
+            expected, in most cases (True) or at most in some (False). None stands for no condition.
         is_saturated: whether the worst element must be the largest or smallest finite number of its type in most cases.
         numeric_dtype: the element types that cases of these functions with wrong numbers or rounding errors may have,
             including cases with other causes.
@@ -98,8 +111,13 @@ class Conditions:
     min_share: float = field(default=0.0, metadata=_OPTIONAL)
     max_share: float = field(default=1.0, metadata=_OPTIONAL)
     min_relation_share: float = field(default=0.0, metadata=_OPTIONAL)
+    not_other_relation: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    is_relation_observed: bool = field(default=False, metadata=_OPTIONAL)
     min_size: int = field(default=0, metadata=_OPTIONAL)
-    min_correct_bits: float = field(default=0.0, metadata=_OPTIONAL)
+    min_wrong: int = field(default=0, metadata=_OPTIONAL)
+    min_wrong_share: float = field(default=0.0, metadata=_OPTIONAL)
+    min_agreeing_bits: float = field(default=-math.inf, metadata=_OPTIONAL)
+    min_correct_bits: float = field(default=-math.inf, metadata=_OPTIONAL)
     max_correct_bits: float = field(default=math.inf, metadata=_OPTIONAL)
     median_bits: Sequence[float] = field(default=(), metadata=_OPTIONAL)
     min_factor: float = field(default=-math.inf, metadata=_OPTIONAL)
@@ -110,6 +128,8 @@ class Conditions:
     min_first_wrong: int = field(default=0, metadata=_OPTIONAL)
     period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
+    is_last_tile: bool = field(default=False, metadata=_OPTIONAL)
+    has_overflowed: bool | None = field(default=None, metadata=_OPTIONAL)
     is_saturated: bool = field(default=False, metadata=_OPTIONAL)
     numeric_dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     is_place_fixed: bool = field(default=False, metadata=_OPTIONAL)
@@ -160,7 +180,9 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
         return False
     if when.numeric_dtype and not group.numeric_types <= set(when.numeric_dtype):
         return False
-    if not all((_are_enough(when, group), _are_errors_expected(when, findings), _are_places_expected(when, findings))):
+    if not (_are_enough(when, group) and _are_relations_expected(when, group)):
+        return False
+    if not (_are_errors_expected(when, findings) and _are_places_expected(when, findings)):
         return False
     if when.text and not any(part in signature.detail.lower() for part in when.text):
         return False
@@ -181,14 +203,27 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
 def _are_enough(when: Conditions, group: CaseGroup) -> bool:
     """Return whether enough cases of enough functions fail, with large enough tensors."""
     findings, total = group.findings, len(group.findings) + group.passed
-    with_relation, failed = group.relations.get(group.signature.relation, 0), sum(group.relations.values())
+    wrong_elements = sum(finding.wrong_count for finding in findings)
     return (
         len(findings) >= when.min_cases
         and len({base_function(finding.record.function) for finding in findings}) >= when.min_functions
         and when.min_share * total <= len(findings) <= when.max_share * total
-        and with_relation >= when.min_relation_share * (failed + group.passed)
         and max(finding.size for finding in findings) >= when.min_size
+        and max(finding.wrong_count for finding in findings) >= when.min_wrong
+        and wrong_elements >= when.min_wrong_share * sum(finding.total for finding in findings)
         and (not when.max_smallest_size or min(finding.call_size for finding in findings) <= when.max_smallest_size)
+    )
+
+
+def _are_relations_expected(when: Conditions, group: CaseGroup) -> bool:
+    """Return whether the relation is frequent enough among the cases of the functions, and no other one excludes it."""
+    relation, findings = group.signature.relation, group.findings
+    with_relation, failed = group.relations.get(relation, 0), sum(group.relations.values())
+    observed = sum(finding.deviation is not None and finding.deviation.relation == relation for finding in findings)
+    return (
+        with_relation >= when.min_relation_share * (failed + group.passed)
+        and not any(group.relations.get(name) for name in when.not_other_relation)
+        and (not when.is_relation_observed or observed >= MIN_SHARE * len(findings))
     )
 
 
@@ -201,7 +236,15 @@ def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     scaled = [finding.deviation for finding in findings if finding.deviation and finding.relation == "scaled"]
     factors = [deviation.value for deviation in scaled if deviation.value is not None]
     expected = sum(when.min_factor <= factor <= when.max_factor for factor in factors)
-    return accurate >= MIN_SHARE * len(findings) and expected >= MIN_SHARE * len(factors)
+    agreeing = [finding.agreeing_bits for finding in findings if finding.agreeing_bits is not None]
+    overflowed = sum(finding.has_overflowed for finding in findings) >= MIN_SHARE * len(findings)
+    close = sum(bits >= when.min_agreeing_bits for bits in agreeing)
+    return (
+        accurate >= MIN_SHARE * len(findings)
+        and expected >= MIN_SHARE * len(factors)
+        and close >= MIN_SHARE * len(agreeing)
+        and when.has_overflowed in (None, overflowed)
+    )
 
 
 def _is_median_expected(limits: Sequence[float], findings: Sequence[Finding]) -> bool:
@@ -227,12 +270,14 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     late = sum(finding.first_wrong >= when.min_first_wrong for finding in row_major)
     periodic = sum(finding.period in when.period for finding in row_major)
     saturated = sum(finding.is_saturated for finding in findings)
+    in_last_tile = sum(2 * finding.first_wrong >= finding.total for finding in row_major if finding.first_wrong)
     return (
         (not when.first_wrong or near >= enough)
         and (not when.first_wrong_row or in_rows >= enough)
         and late >= enough
         and (not when.period or periodic >= enough)
         and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
+        and (not when.is_last_tile or in_last_tile >= MIN_SHARE * sum(bool(f.first_wrong) for f in row_major))
         and (not when.is_saturated or saturated >= MIN_SHARE * len(findings))
         and (not when.is_place_fixed or _is_place_fixed(findings))
     )

@@ -7,6 +7,7 @@ are), a state (under which circumstances the call was made) and a detail (a text
 
 from __future__ import annotations
 
+import cmath
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -52,7 +53,11 @@ class Finding:
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
         call_size: the number of elements of the largest tensor of the call; 0 if it is not known.
         correct_bits: the number of correct leading bits, for rounding errors; None if it is not known.
-        wrong_count: the number of wrong elements of the first incorrect tensor; 0 if it is not known.
+        total, wrong_count: the numbers of all and of wrong elements of the first incorrect tensor; 0 if they are not
+            known.
+        agreeing_bits: the number of leading bits in which the worst element of the first incorrect tensor agrees with
+            the expected one; None if one of them is 0, no number or not known.
+        has_overflowed: whether this element is the smallest integer of its type although about the largest is expected.
         is_saturated: whether the worst element of the first incorrect tensor is the largest number of its type.
         first_wrong: the number of the first wrong element in row-major order if a pattern states it; else 0.
         row_length: the number of elements per index of the first axis of the first incorrect tensor; 0 if that is not
@@ -73,7 +78,10 @@ class Finding:
     size: int = 0
     call_size: int = 0
     correct_bits: float | None = None
+    total: int = 0
     wrong_count: int = 0
+    agreeing_bits: float | None = None
+    has_overflowed: bool = False
     is_saturated: bool = False
     first_wrong: int = 0
     row_length: int = 0
@@ -141,7 +149,10 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
         result_type=_element_type(first),
         size=max(difference.total for difference in check.differences),
         call_size=largest_size(first.arguments),
+        total=first.total,
         wrong_count=first.wrong_count,
+        agreeing_bits=_count_agreeing_bits(first),
+        has_overflowed=_has_overflowed(first),
         is_saturated=_is_saturated(first),
         first_wrong=_number_in_patterns(first, _FIRST),
         row_length=_row_length(first),
@@ -252,18 +263,50 @@ def _element_type(difference: Difference) -> str:
 
 def _is_saturated(difference: Difference) -> bool:
     """Return whether the worst element is the largest or smallest finite number of its floating-point type."""
-    dtype = _element_type(difference)
-    if dtype not in LARGEST:
-        return False
-    try:
-        parts = complex(difference.actual)
-    except ValueError:
+    dtype, parts = _element_type(difference), _parse_number(difference.actual)
+    if dtype not in LARGEST or parts is None:
         return False
     return any(math.isclose(abs(part), LARGEST[dtype], rel_tol=_TEXT_PRECISION) for part in (parts.real, parts.imag))
 
 
 _TEXT_PRECISION = 1e-3
 """The relative precision of numbers in text: numbers of narrow types have few digits."""
+
+
+def _parse_number(text: str) -> complex | None:
+    """Return the number in the text of an element; None if the text is no number."""
+    try:
+        return complex(text)
+    except ValueError:
+        return None
+
+
+def _count_agreeing_bits(difference: Difference) -> float | None:
+    """Return the number of leading bits in which the worst element agrees with the expected one; None if not known."""
+    actual, expected = _parse_number(difference.actual), _parse_number(difference.expected)
+    if actual is None or not expected or not (cmath.isfinite(actual) and cmath.isfinite(expected)):
+        return None
+    error = abs(actual - expected)
+    return math.log2(abs(expected)) - math.log2(error) if error else None
+
+
+_SIGNED_TYPE = re.compile(r"int(?P<bits>\d+)")
+
+_ALMOST_LARGEST = 0.99
+"""The share of the largest integer that exceeds the type after rounding to a floating-point type."""
+
+
+def _has_overflowed(difference: Difference) -> bool:
+    """Return whether the worst element is the smallest integer of its type although about the largest is expected.
+
+    The largest integers are rounded up in a narrower floating-point type. The conversion back then overflows.
+    """
+    match = _SIGNED_TYPE.fullmatch(_element_type(difference))
+    actual, expected = _parse_number(difference.actual), _parse_number(difference.expected)
+    if match is None or actual is None or expected is None:
+        return False
+    limit = 2.0 ** (int(match["bits"]) - 1)
+    return actual.real == -limit and expected.real > _ALMOST_LARGEST * limit
 
 
 _SHAPE = re.compile(r"^\w+ (\([\d, ]*\))")

@@ -63,7 +63,9 @@ def count_correct_bits(difference: Difference, deviation: Deviation) -> float | 
         size = abs(complex(difference.expected))
     except ValueError:
         return None
-    return -math.log2(difference.error / size) if difference.error and size else None
+    if not difference.error or not size or not math.isfinite(difference.error) or not math.isfinite(size):
+        return None
+    return math.log2(size) - math.log2(difference.error)
 
 
 def find_narrow_type(correct_bits: Sequence[tuple[str, float | None]], passed: Sequence[str]) -> str:

@@ -141,16 +141,22 @@ def test_wrong_numbers_in_special_data_have_no_diagnosis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "failures", "negative", "diagnosis"),
-    [("float32", 6, 0, "only-zeros"), ("float32", 5, 0, ""), ("float32", 6, 9, "only-zeros"), ("bool", 6, 0, "")],
+    ("dtype", "failures", "negative", "zeros", "diagnosis"),
+    [
+        ("float32", 6, 0, 100, "only-zeros"),
+        ("float32", 5, 0, 100, ""),
+        ("float32", 6, 9, 100, "only-zeros"),
+        ("float32", 6, 0, 50, ""),
+        ("bool", 6, 0, 100, ""),
+    ],
 )
-def test_zeros_are_a_result_that_is_not_computed_if_most_cases_have_them(
-    dtype: str, failures: int, negative: int, diagnosis: str
+def test_zeros_are_a_result_that_is_not_computed_if_most_cases_and_elements_are_zero(
+    dtype: str, failures: int, negative: int, zeros: int, diagnosis: str
 ) -> None:
     """Passed negative tests do not count, because they run no kernel; a wrong truth value is often 0 by chance."""
     arguments = {"out": f"{dtype} (100,), strides (1,)"}
     failed = [
-        wrong_values(f"diopiEq[float32-{n}]", {"wrong_value": 50}, relation=ValueRelation.zero, arguments=arguments)
+        wrong_values(f"diopiEq[float32-{n}]", {"wrong_value": zeros}, relation=ValueRelation.zero, arguments=arguments)
         for n in range(failures)
     ]
     correct = passed(*(f"diopiEq[float32-passed-{n}]" for n in range(10 - failures)))
@@ -167,6 +173,17 @@ def test_unwritten_tails_have_one_cause() -> None:
         *(wrong_values(f"{name}[float32-a]", {"wrong_value": 4}, patterns=[tail]) for name in ("diopiAdd", "diopiExp"))
     )
     assert cause.diagnosis == "tail-of-a-tile"
+
+
+@pytest.mark.parametrize(("first", "diagnosis"), [(64, "tail-of-a-tile"), (16, "another-computation")])
+def test_zeros_at_the_end_are_a_tail_if_more_elements_come_before(first: int, diagnosis: str) -> None:
+    """An incomplete tile has fewer elements than the complete tiles before it."""
+    end = Pattern(PatternKind.end, f"all from number {first} on")
+    record = wrong_values(
+        "diopiAdd[float32-a]", {"wrong_value": 30}, patterns=[end], relation=ValueRelation.zero, actual="0.0"
+    )
+    (cause,) = causes_of(record)
+    assert cause.diagnosis == diagnosis
 
 
 def test_everything_from_a_power_of_two_on_is_a_limit_of_16_bits() -> None:
@@ -209,11 +226,28 @@ def test_an_update_that_is_written_late_in_a_case_is_written_late_in_all_cases()
 
 def test_one_case_of_another_class_is_no_evidence_of_ignored_strides() -> None:
     arguments = {"out": "float32 (9, 9), strides (9, 1)", "input": "float32 (9, 9), strides (1, 9)"}
-    failed = wrong_values("diopiExp[float32-columns]", {"wrong_value": 50}, arguments=arguments)
+    failed = wrong_values(
+        "diopiExp[float32-columns]", {"wrong_value": 50}, relation=ValueRelation.misplaced, arguments=arguments
+    )
     simple = passed("diopiExp[float32-a]")
     (cause,) = causes_of(replace(failed, class_=CaseClass.layout), *simple)
     (ambiguous,) = causes_of(failed, *simple)
     assert (cause.diagnosis, ambiguous.diagnosis) == ("strides-cached-or-ignored", "")
+
+
+def test_one_case_whose_wrong_elements_have_no_relation_is_no_evidence_of_ignored_strides() -> None:
+    """The call of a layout case can be special in other ways, such as a negative axis."""
+    arguments = {"out": "float32 (9, 9), strides (9, 1)", "input": "float32 (9, 9), strides (1, 9)"}
+    failed = [
+        replace(
+            wrong_values(f"diopiExp[float32-{name}]", {"wrong_value": 50}, arguments=arguments),
+            class_=CaseClass.layout,
+        )
+        for name in ("columns", "transposed")
+    ]
+    simple = passed("diopiExp[float32-a]")
+    assert [cause.diagnosis for cause in causes_of(failed[0], *simple)] == [""]
+    assert [cause.diagnosis for cause in causes_of(*failed, *simple)] == ["strides-cached-or-ignored"]
 
 
 def test_wrong_numbers_of_wider_types_refute_sums_in_half_precision() -> None:
@@ -264,7 +298,7 @@ def test_the_median_of_the_correct_bits_names_the_format_of_factors(
 
 def test_nan_of_calls_without_elements_is_a_separate_cause() -> None:
     empty = replace(wrong_values("diopiMean[float32-no-elements]", {"lost_nan": 3}), class_=CaseClass.empty)
-    found = causes_of(empty, wrong_values("diopiMax[float32-nan]", {"lost_nan": 1}))
+    found = causes_of(empty, wrong_values("diopiMax[float32-nan]", {"lost_nan": 2}))
     assert {cause.diagnosis for cause in found} == {"reduction-of-nothing", "nan-dropped"}
 
 
@@ -351,3 +385,57 @@ def test_ids_do_not_depend_on_the_order_of_cases_and_on_numbers_in_messages() ->
 def test_a_crash_names_the_frame_of_the_vendor_and_not_of_the_standard_library() -> None:
     (cause,) = causes_of(case_record("diopiAdd[float32-a]", "crashed", CRASH))
     assert cause.sentence == "the process ends: SIGSEGV in launch_kernel of pooling.py"
+
+
+def test_a_single_lost_nan_has_no_diagnosis() -> None:
+    """Any wrong index can lose one NaN; a maximum that drops NaN loses all of them."""
+    for lost, diagnosis in ((1, ""), (2, "nan-dropped")):
+        (cause,) = causes_of(wrong_values("diopiMax[float32-nan]", {"lost_nan": lost}))
+        assert cause.diagnosis == diagnosis
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "diagnosis"),
+    [
+        ("2147483647", "-5", "integers-saturate"),
+        ("-2147483648", "7", "integers-saturate"),
+        ("-2147483648", "2147483647", "integers-through-floating-point"),
+    ],
+)
+def test_the_smallest_integer_instead_of_the_largest_has_overflowed(actual: str, expected: str, diagnosis: str) -> None:
+    """2147483647 is 2147483648 in float32, and the conversion back gives the smallest integer on many processors."""
+    arguments = {"out": "int32 (100,), strides (1,)"}
+    record = wrong_values(
+        "diopiAdd[int32-a]",
+        {"wrong_value": 90},
+        relation=ValueRelation.saturated,
+        arguments=arguments,
+        actual=actual,
+        expected=expected,
+    )
+    (cause,) = causes_of(record)
+    assert cause.diagnosis == diagnosis
+
+
+def test_the_largest_number_instead_of_a_larger_one_is_a_clamped_infinity() -> None:
+    arguments = {"out": "float32 (100,), strides (1,)"}
+    record = wrong_values(
+        "diopiSinh[uint8-special]",
+        {"wrong_value": 4},
+        relation=ValueRelation.saturated,
+        arguments=arguments,
+        actual="3.4028235e+38",
+        expected="2.78e+110",
+    )
+    (cause,) = causes_of(record)
+    assert cause.diagnosis == "accumulator-starts-at-lowest"
+
+
+def test_results_without_a_correct_digit_are_not_computed_in_a_narrower_type() -> None:
+    """Exchanged operands can be numbers of a narrower type, but rounding keeps the leading bits."""
+    for actual, diagnosis in (("1.99", "result-in-narrower-type"), ("-0.5", "")):
+        record = wrong_values(
+            "diopiAvgPool2d[float32-a]", {"wrong_value": 90}, relation=ValueRelation.bfloat16, actual=actual
+        )
+        (cause,) = causes_of(record)
+        assert cause.diagnosis == diagnosis
