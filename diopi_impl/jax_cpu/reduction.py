@@ -12,8 +12,8 @@ from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
 from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min, to_ranks
 
-Axes = tuple[int, ...]
-"""The axes that are reduced.""" | None
+Axes = tuple[int, ...] | None
+"""The axes that are reduced; None for all axes."""
 
 
 def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
