@@ -1,4 +1,4 @@
-"""ONNX Runtime as a vendor: each row of `operators.tsv` is a function of the standard in operators of ONNX."""
+"""ONNX Runtime as a vendor: `operators.py` defines functions of the standard in operators of ONNX."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import onnxruntime
 
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
-from onnxruntime_vendor.functions import implementation, read_table
+from onnxruntime_vendor.functions import OnnxFunction
+from onnxruntime_vendor.operators import DEFINITIONS
 
 vendor = Vendor("onnxruntime", onnxruntime.__version__, HostRuntime().functions(), host_addressable=True)
 
-for row in read_table():
-    vendor.implements(row.function)(implementation(row))
+for function, definition in DEFINITIONS.items():
+    vendor.implements(function)(OnnxFunction(definition))

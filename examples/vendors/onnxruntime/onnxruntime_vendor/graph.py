@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from diopi_impl.functional import ResultSpec
+
 Array = np.ndarray[Any, Any]
 
 IR_VERSION = 10
@@ -32,12 +34,14 @@ class Value:
         name: the name in the model.
         dtype: the element type.
         rank: the number of axes of an input; −1 for any other tensor.
+        shape: the sizes of an input in the call for which the model is built; () for any other tensor.
         node: the node that computes the tensor; None for inputs and constants.
     """
 
     name: str
     dtype: np.dtype[Any]
     rank: int = -1
+    shape: tuple[int, ...] = ()
     node: onnx.NodeProto | None = None
 
     def results(self, count: int) -> tuple[Value, ...]:
@@ -50,15 +54,36 @@ class Value:
 
 @dataclass
 class Graph:
-    """A model that is being built."""
+    """A model that is being built.
+
+    `graph.Add(x, y)` adds a node with the operator `Add`, as `graph.operator("Add")(x, y)` does.
+
+    Attributes:
+        nodes: the nodes, in the order in which they compute.
+        constants: the tensors that are part of the model.
+        inputs: the tensors that a call passes.
+        depends_on_sizes: whether the model is right only for inputs and results of these sizes.
+    """
 
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
     inputs: list[Value] = field(default_factory=list)
+    depends_on_sizes: bool = False
+
+    def __getattr__(self, name: str) -> Callable[..., Value]:
+        """Return a function that adds a node with this operator; raise AttributeError for a small initial letter."""
+        if not name[0].isupper():
+            raise AttributeError(f"{name!r} is not an operator of ONNX: operators begin with a capital letter")
+        return self.operator(name)
+
+    def shape_of(self, value: Value | ResultSpec) -> tuple[int, ...]:
+        """Return the sizes of an input, or of a result of the caller. The model then depends on them."""
+        self.depends_on_sizes = True
+        return value.shape
 
     def add_input(self, array: Array) -> Value:
         """Add an input with the element type and the number of axes of an array."""
-        self.inputs.append(Value(f"input{len(self.inputs)}", array.dtype, array.ndim))
+        self.inputs.append(Value(f"input{len(self.inputs)}", array.dtype, array.ndim, array.shape))
         return self.inputs[-1]
 
     def add_constant(self, array: Array) -> Value:

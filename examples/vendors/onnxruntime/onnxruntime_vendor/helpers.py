@@ -1,12 +1,12 @@
-"""What the expressions of `operators.tsv` use beside the operators of ONNX.
+"""What the definitions in `operators.py` use beside the operators of ONNX.
 
-The names are those in the table. A helper that adds nodes has the graph as its first parameter, which the table omits.
+A helper that adds nodes has the graph as its first parameter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -232,50 +232,10 @@ def invalid(reason: str) -> NoReturn:
 
 
 def reject(reason: str) -> NoReturn:
-    """Raise NotImplementedError: neither ONNX nor this table has what the call needs."""
+    """Raise NotImplementedError: neither ONNX nor this vendor has what the call needs."""
     raise NotImplementedError(reason)
 
 
 def name_of(reduction: Reduction) -> str:
     """Return the name of a reduction or rounding, as ONNX spells it."""
     return reduction.name
-
-
-HELPERS: Mapping[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (
-        adaptive,
-        axes,
-        cast,
-        cast_all,
-        divided,
-        filled,
-        floating,
-        from_start,
-        in_planes,
-        invalid,
-        is_bool,
-        is_floating,
-        keeps,
-        leading,
-        like,
-        masked_select,
-        name_of,
-        nms,
-        norm,
-        pads,
-        pads_of,
-        permutation,
-        reduced,
-        reject,
-        remainder,
-        scaled,
-        size_along,
-        truth,
-        unique,
-        unsqueezed,
-        whole,
-        with_shapes,
-    )
-}
-"""The helpers by their names in the table."""
