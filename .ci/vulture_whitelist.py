@@ -13,6 +13,7 @@ _.get_code, _.fullname, _.dont_write_bytecode  # the import system
 _.visit_AnnAssign, _.visit_JoinedStr  # ast
 _.handle_starttag, _.handle_data  # html.parser
 _.binary_location  # Selenium
+_.inter_op_num_threads, _.intra_op_num_threads, _.log_severity_level  # ONNX Runtime
 _.wrapper_set_seed, _._lazy_init, _._is_in_bad_fork, _.manual_seed_all, _.get_amp_supported_dtype  # PyTorch
 _.type_, _.__getattr__, _.__instancecheck__, _.including_emulation, _.abbreviated  # PyTorch
 
