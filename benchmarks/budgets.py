@@ -39,6 +39,7 @@ from lib_rt.formats import format_of
 console = Console()
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
+"""The element types in the tables."""
 
 BLUNT = 100
 """A median unit above this number of eps makes a budget blunt."""
@@ -71,6 +72,7 @@ CAUSES = {
 """The causes of blunt budgets, by a regular expression for the beginning of `function[label] result` without
 "diopi"."""
 
+# The texts of the page docs/margins.md, in order
 MARGINS = """# Margins
 
 This page is for readers who want to judge the suite's tolerances. Afterwards you know how accurate two correct

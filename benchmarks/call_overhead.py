@@ -26,11 +26,18 @@ from diopi_proto.types import Dtype, Error, Scalar
 from lib_rt import Context, Device, Tensor
 
 ELEMENTS = 16
+"""The number of elements of the tensors."""
+
 JAX = "diopi_impl.jax_cpu:vendor"
+"""The vendor in Python, which is also measured as an exported library."""
 
 VALUES = np.arange(ELEMENTS, dtype=np.float32)
-UNIT_SCALE = Scalar.from_number(1)
+"""The elements of both operands."""
 
+UNIT_SCALE = Scalar.from_number(1)
+"""The argument `alpha` of diopiAdd."""
+
+# The vendor in C, which only adds
 C_VENDOR = """
 #include <diopi/diopi_register.h>
 #include <diopi/functions.h>

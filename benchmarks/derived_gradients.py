@@ -43,6 +43,7 @@ from diopi_test.execution.call import Call, RejectedCallError
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_case_with_zeros
 from lib_rt import Device
 
+# Arguments of derivations that several functions share
 POINTS = {"gradient": "grad_out", "inputs": ("points",), "shape": "grad_points"}
 TOP = {"gradient": "top_grad", "shape": "bottom_grad"}
 
@@ -93,6 +94,7 @@ CANDIDATES: dict[str, Derivation] = {
 }
 """The gradient functions that a derivation can express, with the derivation."""
 
+# Reasons that several functions share
 SHAPE_OF_RESULT = "the forward function reads the shape of its result, which the gradient function doesn't receive"
 
 INTEGERS = "integers, which jax.vjp does not differentiate"

@@ -29,11 +29,13 @@ from diopi_engine.proto import headers
 from diopi_engine.runtime.build import build
 
 BATCHES = (1, 7, 64)
+"""The numbers of pictures in a batch."""
 
 PICTURES = 7
 """The number of different pictures. It differs from the patch size, so that repetitions do not align with patches."""
 
 SOURCE = Path(__file__).parents[1] / "examples" / "engine_c" / "batches.c"
+"""The C program that executes the engine."""
 
 
 def network(width: int, size: int, classes: int) -> ZooNetwork:

@@ -27,6 +27,7 @@ from diopi_engine.runtime.build import build
 from diopi_engine.runtime.nvdla.build import build as build_driver
 
 ROUNDS = 20
+"""The number of rounds in which each call is measured."""
 
 
 def small(weights: Any, x: Any) -> Any:

@@ -27,7 +27,9 @@ from diopi_proto.interface import prototypes
 
 ROOT = Path(__file__).parent.parent
 BASELINE = ROOT / "baseline_data"
+"""The folder of the committed baseline."""
 
+# The source of the failing vendor
 FAILING_VENDOR = '''
 """A vendor that damages the results of the functions that the environment names."""
 import json
@@ -119,6 +121,7 @@ def run(folder: Path, words: Sequence[str], variables: Mapping[str, str]) -> Run
     )
 
 
+# The source of a vendor that lets the script count processes
 COUNTING_VENDOR = '''
 """A vendor that leaves a file for each process that loads it."""
 import os

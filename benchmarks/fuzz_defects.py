@@ -24,6 +24,7 @@ from diopi_test.fuzz.search import EndSearchError, Search
 from diopi_test.fuzz.trial import TrialRunner
 
 HELPERS = Path(__file__).parents[1] / "tests" / "helpers"
+"""The folder of the faulty vendors."""
 
 DEFECTS = {
     "sharing": ("diopiMul", "`mul(x, x)` is wrong if both inputs are one tensor"),
@@ -35,6 +36,7 @@ DEFECTS = {
 """The function and a description by the name of the vendor."""
 
 TIMEOUT = 60.0
+"""The time limit of a call in seconds."""
 
 
 class CallLimitError(BaseException):

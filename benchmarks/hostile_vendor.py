@@ -35,6 +35,8 @@ from diopi_test.run.collection import Collected, collect_file
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "tests" / "vendors" / "faulty").glob("*.c"))
+"""The sources of the vendor in C."""
+
 BASELINE = ROOT / "baseline_data"
 
 FUNCTIONS = tuple(
@@ -53,6 +55,7 @@ CRASHING, HANGING = FUNCTIONS[:-2:2][:10], FUNCTIONS[-2:]
 SAMPLES = 10
 """The number of times that the memory is measured in a long run."""
 
+# The source of a vendor in Python that crashes
 CRASHING_VENDOR = '''
 """A vendor that ends its process where an input holds a NaN, in the functions that the environment names."""
 import os

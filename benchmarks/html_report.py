@@ -29,6 +29,7 @@ from diopi_test.reporting import html
 from diopi_test.reporting.reading import read_report
 
 ROUNDS = 5
+"""The number of times that each action in the browser is measured."""
 
 VISIBLE = """const done = arguments[arguments.length - 1];
 const shown = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
@@ -40,11 +41,16 @@ const control = document.getElementById("field-" + arguments[0]), start = perfor
 control.value = arguments[1];
 control.dispatchEvent(new Event(control.tagName === "SELECT" ? "change" : "input"));
 shown();"""
+"""A script that sets a filter and returns the milliseconds until the result is displayed.
+
+Its arguments are the name of the filter and its value.
+"""
 
 GO = f"""{VISIBLE}
 const start = performance.now();
 location.hash = arguments[0];
 shown();"""
+"""A script that opens the view in its argument and returns the milliseconds until the view is displayed."""
 
 FIRST_PAINT = """const done = arguments[arguments.length - 1];
 const wait = () => {

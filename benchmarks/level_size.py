@@ -24,6 +24,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 
 LEVEL = "large"
+"""The level whose size is measured."""
 
 SWEEP = re.compile(r"-(long|many)-\w+-axis-\d$|-(elements|storage-huge)$")
 """The ends of the labels of the size sweep."""

@@ -29,11 +29,13 @@ except ImportError as error:
     raise VendorError(f"MMCV is not there: {error}; PYTHONPATH must name where it was built, with operators") from error
 
 Values = Mapping[str, Any]
+"""The arguments of a call by the prototype's names."""
 
 NO_KERNEL = ("expected scalar type", "c10::Half without overflow", "c10::BFloat16 without overflow")
 """Errors of operators that lack the element type, in addition to PyTorch's "not implemented for"."""
 
 NO_OPERATOR = "implementation for device cpu not found"
+"""The error of operators that MMCV has only for accelerators."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def hard_voxels(arguments: Values, results: dict[str, Any]) -> Any:
     return *leading_results, number.reshape(shape)
 
 
+# Names that several operators have in the prototype, by their names in MMCV
 ROTATED = {"pooled_height": "aligned_height", "pooled_width": "aligned_width"}
 CONVOLUTION = {"group": "groups", "deformable_group": "deform_groups"}
 

@@ -15,6 +15,7 @@ import numpy as np
 from diopi_proto.types import Dtype, Reduction, Scalar
 
 Sizes = tuple[int, ...]
+"""The shape of a tensor, or one number per spatial axis."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,9 @@ def out_at(*shape: int) -> Result:
     return Result(shape, Dtype.int64)
 
 
+# The names of the following functions are short because the tables below use them in nearly every argument.
+
+
 def f(*shape: int) -> RandomTensor:
     """Return a float32 tensor of normally distributed numbers."""
     return RandomTensor(lambda rng: rng.standard_normal(shape, np.float32))
@@ -95,7 +99,7 @@ def _log_probs(rng: np.random.Generator) -> Any:
 
 
 CONVOLUTIONS: dict[str, tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = {
-    # input, weight, stride, padding, dilation, groups
+    # shape of the input, shape of the weight, stride, padding, dilation, groups
     "resnet-stem": ((4, 3, 224, 224), (64, 3, 7, 7), (2, 2), (3, 3), (1, 1), 1),
     "resnet-3x3": ((4, 64, 56, 56), (64, 64, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "resnet-1x1": ((4, 256, 56, 56), (64, 256, 1, 1), (1, 1), (0, 0), (1, 1), 1),
@@ -110,6 +114,8 @@ CONVOLUTIONS: dict[str, tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = {
     "video-stem-3d": ((1, 3, 8, 112, 112), (64, 3, 3, 7, 7), (1, 2, 2), (1, 3, 3), (1, 1, 1), 1),
     "groups-3d": ((1, 64, 8, 28, 28), (64, 8, 3, 3, 3), (1, 2, 2), (1, 1, 1), (1, 1, 1), 8),
 }
+"""The sizes of convolutions by name."""
+
 TRANSPOSED: dict[str, tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = {
     "gan": ((4, 256, 16, 16), (256, 128, 4, 4), (2, 2), (1, 1), (1, 1), 1),
     "segmentation": ((2, 21, 32, 32), (21, 1, 16, 16), (8, 8), (4, 4), (1, 1), 21),
@@ -117,6 +123,7 @@ TRANSPOSED: dict[str, tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = {
     "volume-3d": ((1, 64, 8, 16, 16), (64, 32, 2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), 1),
     "dilated-groups-3d": ((2, 128, 32, 32, 4), (128, 128, 4, 4, 4), (2, 2, 2), (0, 0, 0), (2, 2, 2), 8),
 }
+"""The sizes of transposed convolutions by name, in the same order as those of `CONVOLUTIONS`."""
 
 
 def convolutions() -> Iterator[ModelCall]:
@@ -141,11 +148,25 @@ def transposed_convolutions() -> Iterator[ModelCall]:
 def _with_gradient(
     function: str, name: str, x: Sizes, w: Sizes, y: Sizes, forward: Sequence[Any], backward: Sequence[Any]
 ) -> Iterator[ModelCall]:
-    """Yield the call of a function and the call of its gradient."""
+    """Yield the call of a convolution and the call of its gradient.
+
+    Args:
+        function: the name of the convolution without "diopi".
+        name: the name of the sizes.
+        x: the shape of the input.
+        w: the shape of the weight.
+        y: the shape of the result.
+        forward: the attributes of the convolution.
+        backward: the attributes of the gradient.
+
+    Yields:
+        Both calls.
+    """
     yield ModelCall(function, name, [out(*y), f(*x), f(*w), None, *forward])
     yield ModelCall(f"{function}Backward", name, [out(*x), out(*w), out(y[1]), f(*y), f(*x), f(*w), (y[1],), *backward])
 
 
+# Sizes of models
 N = 1_000_003
 TEN_N = 10_000_019
 SCORES = (8, 16, 1024, 1024)
@@ -167,6 +188,8 @@ COLUMNS = (8, 64 * 9, 56 * 56)
 FRAMES = (8, 1248, 400)
 ALPHA = (16, 400, 121)
 
+# Arguments that several calls share: of pooling (kernel, stride, padding), of unfolding (kernel, dilation, padding,
+# stride), of AdamW, of the CTC loss, and of the cross-entropy loss
 WINDOW = ((3, 3), (2, 2), (1, 1))
 UNROLLED = ((3, 3), (1, 1), (1, 1), (1, 1))
 ADAM = (None, 1e-3, 0.9, 0.999, 1e-8, 0.01, 7, False)
@@ -174,6 +197,7 @@ ALIGNED = (RandomTensor(_log_probs), integers(47, 16, 60, low=1), integers(401, 
 LOSS = (f(*LOGITS), integers(32003, 1024), None, Reduction.mean, -100)
 LOSS_GRADIENT = u(low=1)
 
+# Function, size and arguments of the calls of other functions
 FURTHER_CALLS: list[tuple[str, str, Sequence[Any]]] = [
     ("Mm", "odd", [out(1031, 509), f(1031, 2053), f(2053, 509)]),
     ("Bmm", "scores", [out(*PAIRS), f(*HEADS), f(*KEYS)]),
@@ -310,3 +334,4 @@ FURTHER_CALLS: list[tuple[str, str, Sequence[Any]]] = [
 ]
 
 CALLS = [*convolutions(), *transposed_convolutions(), *(ModelCall(*entry) for entry in FURTHER_CALLS)]
+"""All calls."""

@@ -46,6 +46,8 @@ from diopi_test.oracle.records import BaselineCase
 from lib_rt import Context, Tensor
 
 REPEATS = 3
+"""The number of times that a call is measured; the best time counts."""
+
 AT_MOST = 20
 """The largest accepted multiple of PyTorch's time for a call of the built-in vendor."""
 

@@ -62,6 +62,7 @@ class ReplayingVendor(BaseVendor):
         self._stub.take_case(case)
 
     def has(self, name: str) -> bool:
+        """Return whether the null vendor exports a function."""
         return self._native.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
@@ -74,9 +75,11 @@ class ReplayingVendor(BaseVendor):
         return code
 
     def last_error(self) -> str:
+        """Return the message of the latest failed call."""
         return self._stub.last_error()
 
     def open_device(self) -> Device:
+        """Open the device of the null vendor, whose memory this process can address."""
         device = self._native.open_device()
         device.host_addressable = True
         return device

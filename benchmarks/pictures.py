@@ -27,6 +27,7 @@ COLUMNS, ROWS = 110, 36
 SECONDS = 6
 """The time for which the tour shows each command."""
 
+# The source of the defective vendor
 DEFECTIVE = '''
 """The example vendor with three defects."""
 import numpy as np

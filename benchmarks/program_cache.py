@@ -15,9 +15,11 @@ from torch import nn
 import diopi_torch
 
 STEPS = 5
+"""The number of training steps."""
 
 
 def main() -> None:
+    """Train the transformer and print the time and the loss of each step."""
     diopi_torch.use_vendor("jax_cpu")
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 ROUNDS = 400
+"""The number of rounds."""
 
 
 def microseconds(call: Callable[[], object], calls: int) -> float:

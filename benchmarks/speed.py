@@ -37,7 +37,10 @@ from diopi_proto.types import Error
 from lib_rt import Context, Tensor
 
 LENGTH = 64
+"""The number of tokens in a sequence of the transformer."""
+
 WIDTH = 256
+"""The width of the transformer."""
 
 EAGER: dict[str, Callable[..., Any]] = {
     "Convolution2d[resnet-3x3]": functional.conv2d,

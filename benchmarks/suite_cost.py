@@ -52,6 +52,7 @@ from diopi_test.run.session import Session
 from diopi_test.run.target import LocalTarget
 
 REPLAY = "handing back the results (the vendor's)"
+"""The title of the part that writes the expected results, which is no cost of the suite."""
 
 PARTS: Sequence[tuple[str, object, str]] = (
     ("reading the case", BaselineFile, "case"),
@@ -72,6 +73,7 @@ PARTS: Sequence[tuple[str, object, str]] = (
 """The measured parts: a title, and the object and the name of the function. Nested parts count only for themselves."""
 
 REMAINDER = "calls of a case, findings, verdict"
+"""The title of the time that no measured part accounts for."""
 
 
 @final

@@ -61,15 +61,27 @@ OPPOSITES: dict[type[ast.AST], Any] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
     **{ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult},
 }
+"""The operator that replaces each operator."""
 
 REMOVABLE = (ast.AugAssign, ast.Raise, ast.Delete, ast.Continue, ast.Break)
+"""The statements that are removed, in addition to calls whose result is not used."""
 
 console = Console(width=180)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """One change of a module: the bytes from `start` to `end` become `text`."""
+    """One change of a module: the bytes from `start` to `end` become `text`.
+
+    Attributes:
+        module: the path of the module.
+        function: the class and function that contain the change, separated by dots.
+        line: the number of the line.
+        start, end: the position of the replaced bytes.
+        text: the new source.
+        original: the replaced source.
+        occurrence: how many equal changes of the function precede this one.
+    """
 
     module: Path
     function: str
@@ -90,7 +102,11 @@ class Mutant:
 
 
 class Changes(ast.NodeVisitor):
-    """The possible changes of a module."""
+    """Collects the possible changes of a module.
+
+    Attributes:
+        found: the mutants, one per change.
+    """
 
     def __init__(self, module: Path, source: bytes) -> None:
         self.found: list[Mutant] = []
@@ -101,14 +117,17 @@ class Changes(ast.NodeVisitor):
         self._occurrences: Counter[tuple[str, ...]] = Counter()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """Collect the changes of the methods."""
         self._visit_body(node.name, node.body)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """Collect the changes of the defaults of parameters and of the body."""
         for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
             self.visit(default)
         self._visit_body(node.name, node.body)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """Collect the changes of the assigned value, but not of the annotation."""
         if node.value is not None:
             self.visit(node.value)
 
@@ -116,37 +135,44 @@ class Changes(ast.NodeVisitor):
         """Ignore the texts of messages."""
 
     def visit_Compare(self, node: ast.Compare) -> None:
+        """Replace the first operator of a comparison."""
         if type(node.ops[0]) in OPPOSITES:
             operator = OPPOSITES[type(node.ops[0])]()
             self._add(node, ast.Compare(node.left, [operator, *node.ops[1:]], node.comparators))
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        """Exchange `and` and `or`."""
         self._add(node, ast.BoolOp(OPPOSITES[type(node.op)](), node.values))
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
+        """Replace an arithmetic operator."""
         if type(node.op) in OPPOSITES:
             self._add(node, ast.BinOp(node.left, OPPOSITES[type(node.op)](), node.right))
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        """Remove a `not`."""
         if isinstance(node.op, ast.Not):
             self._add(node, node.operand)
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
+        """Negate the condition."""
         if ast.unparse(node.test) != "TYPE_CHECKING":
             self._add(node.test, ast.UnaryOp(ast.Not(), node.test))
             self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
+        """Change a truth value or a number."""
         if isinstance(node.value, bool):
             self._add(node, ast.Constant(not node.value))
         elif isinstance(node.value, int | float):
             self._add(node, ast.Constant(node.value + 1 if 1 <= abs(node.value) < 1000 else 2 * node.value or 1))
 
     def generic_visit(self, node: ast.AST) -> None:
+        """Remove a statement if it is removable, and visit its parts."""
         if isinstance(node, REMOVABLE) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
             self._add(node, ast.Pass())
         super().generic_visit(node)

@@ -25,8 +25,13 @@ from diopi_proto.types import Error, Scalar
 from lib_rt import Context, Tensor
 
 SHAPE = (5, 7)
+"""The shape of the tensors."""
+
 ONES = torch.ones(SHAPE)
+"""The operand of the ATen calls."""
+
 UNIT = Scalar.from_number(1)
+"""The argument `alpha` of diopiAdd."""
 
 OPERATORS: dict[str, tuple[int, tuple[Any, ...], Callable[[], object]]] = {
     "diopiRelu": (1, (), lambda: torch.relu(ONES)),

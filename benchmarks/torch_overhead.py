@@ -27,6 +27,7 @@ CALLS = 300
 """The number of calls in a round, except for calls that are compared."""
 
 COMPARED = 3
+"""The number of calls in a round of calls that are compared."""
 
 
 @contextmanager

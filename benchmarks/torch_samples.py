@@ -198,6 +198,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 GOOD = ("agrees", "draws")
+"""The outcomes of samples without a defect: the results agree, or are random."""
 
 
 def _severity(end: str) -> tuple[bool, bool]:

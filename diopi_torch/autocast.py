@@ -16,8 +16,10 @@ from diopi_torch.settings import NAME
 from diopi_torch.tensors import is_on_device
 
 KEY = "AutocastPrivateUse1"
+"""PyTorch's dispatch key for autocast on the device: PyTorch calls kernels that are registered for it first."""
 
 _HERE = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(KEY))
+"""The set with only this key, which is excluded while a kernel calls its operator again."""
 
 LOWER = (
     *("matmul", "mm", "bmm", "mv", "linear", "addmm", "addmv", "addr", "addbmm", "baddbmm", "linalg_multi_dot"),
@@ -38,6 +40,7 @@ FULL = (
 """Operators that compute in float32."""
 
 _HALVES = (torch.float16, torch.bfloat16)
+"""The half-precision types, which the operators `FULL` convert to float32."""
 
 
 def install(library: torch.library.Library) -> None:

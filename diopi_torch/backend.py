@@ -26,7 +26,18 @@ class BackendError(RuntimeError):
 
 @final
 class Backend:
-    """An open device of a vendor, with its streams, memory and generator."""
+    """An open device of a vendor, with its streams, memory and generator.
+
+    Attributes:
+        vendor: the vendor.
+        device: the device of the runtime.
+        process: the process that opened the device; a fork of it can't use the device.
+        default_stream: the stream of programs that choose none.
+        streams: the current stream of each thread.
+        allocator: allocates the memory of tensors.
+        generator: the default generator of random numbers.
+        plans: the steps of operators by the form of their calls, see `diopi_torch.plans`.
+    """
 
     def __init__(self, vendor: BaseVendor) -> None:
         self.vendor = vendor
@@ -72,8 +83,13 @@ class Backend:
 
 
 _lock = threading.Lock()
+"""Protects the following variables."""
+
 _backend: Backend | None = None
+"""The open device; None until its first use."""
+
 _vendor_name: str | None = None
+"""The vendor that the program has selected; None for the vendor that the environment names."""
 
 
 def use_vendor(name: str) -> None:

@@ -27,6 +27,7 @@ BACKEND = "dicl"
 """The name to pass to `torch.distributed.init_process_group`."""
 
 KEY = "PrivateUse1"
+"""PyTorch's dispatch key for kernels of the device."""
 
 _READ = frozenset({"input", "input_tensor", "input_tensors", "inputs", "input_list"})
 """Names of arguments that a collective does not write; the schemas do not contain this information."""
@@ -35,6 +36,7 @@ _SENDS = frozenset({"send", "barrier"})
 """Operators that write none of their tensors."""
 
 _POINT_TO_POINT = frozenset({"send", "recv_", "recv_any_source_"})
+"""Operators that transfer tensors from one process to another, for which gloo supports all element types."""
 
 _NOT_IN_GLOO = frozenset({torch.int16, torch.uint16, torch.uint32, torch.uint64})
 """Element types for which gloo supports only transfers from one process to another."""
@@ -163,3 +165,4 @@ class _CollectiveWork(dist.Work):
 
 
 _pending_works: set[_CollectiveWork] = set()
+"""The works whose results the program has not requested; see `_CollectiveWork`."""

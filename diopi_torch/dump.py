@@ -20,8 +20,10 @@ from diopi_torch.settings import SettingError
 from diopi_torch.tensors import is_on_device, read_to_host
 
 VARIABLE = "DIPU_DUMP_OP_ARGS"
+"""The environment variable with the level."""
 
 LEVELS = ("0", "1", "2", "3")
+"""Its valid values."""
 
 environment: Mapping[Any, Any] = cast(Any, os.environ)._data
 """The mapping behind `os.environ`, in which a look-up takes a twentieth of the time."""

@@ -34,7 +34,10 @@ NUMBERS = (bool, int, float, complex)
 """Types of numbers that PyTorch may pass to a kernel instead of tensors."""
 
 _counts: Counter[str] = Counter()
+"""How often each operator ran on the CPU."""
+
 _lock = threading.Lock()
+"""Protects `_counts`."""
 
 
 def fallbacks() -> Mapping[str, int]:
@@ -111,6 +114,7 @@ def _named(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping
 
 
 def _takes_generator(operator: torch._ops.OpOverload) -> bool:
+    """Return whether an operator has an argument for a random generator."""
     return any(argument.name == "generator" for argument in operator._schema.arguments)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+# Global names are found faster than attributes of modules; each call of an operator runs this code.
 _LISTS = (list, tuple)
 _Tensor = torch.Tensor
 

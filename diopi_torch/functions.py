@@ -32,10 +32,13 @@ _OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_lo
 """The dispatch state outside of operators. Vendors that call PyTorch need it: autograd, for example, is enabled."""
 
 _outside = torch._C._ForceDispatchKeyGuard
+"""Sets the dispatch state within a `with` statement: `_outside(*_OUTSIDE)`."""
 
 _SUCCESS = Error.Success
+"""The code of success; this name is found faster than the attribute of the enumeration."""
 
 _NOTHING: Mapping[str, Any] = {}
+"""The results of calls for which the vendor allocates none."""
 
 
 class UnsupportedCallError(Exception):

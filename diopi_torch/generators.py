@@ -14,6 +14,7 @@ import torch
 from diopi_torch.settings import NAME
 
 ORIGINAL = torch.Generator
+"""PyTorch's class of generators, which this module replaces by a class that also knows the device."""
 
 
 class DeviceGenerator(ORIGINAL):

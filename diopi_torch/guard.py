@@ -15,7 +15,10 @@ from typing import Any
 import torch
 
 _pending: list[BaseException] = []
+"""Errors that were raised where PyTorch can't propagate them, and that are raised as soon as possible."""
+
 _lock = threading.Lock()
+"""Protects `_pending`."""
 
 _call = partial(int)
 """A call that Python always checks for pending errors; it may skip the check for functions that it has specialized."""

@@ -34,6 +34,7 @@ from diopi_torch.tensors import (
 aten = torch.ops.aten
 
 Kernel = Callable[..., Any]
+"""A function with the arguments of an operator."""
 
 KERNELS: dict[str, Kernel] = {}
 """The kernels by operator name."""

@@ -21,11 +21,13 @@ DTYPES: dict[torch.dtype, Dtype] = {
 """The element types that PyTorch and the standard have in common."""
 
 TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPES.items()}
+"""The same element types, by the type of the standard."""
 
 EXTERNAL, CPU = 12, 1
 """Types of devices in DLPack; the first, `kDLExtDev`, is PyTorch's `PrivateUse1`."""
 
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
+"""DLPack's codes of kinds of element types."""
 
 dlpack: Any = cffi.FFI()
 dlpack.cdef("""
@@ -42,6 +44,7 @@ dlpack.cdef("""
     } DLTensor;
 """)
 DESCRIPTION = dlpack.typeof("Description*")
+"""The type of pointers to descriptions; looking it up takes time."""
 
 
 def _type_code(dtype: torch.dtype) -> int:

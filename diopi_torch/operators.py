@@ -191,10 +191,12 @@ class OperatorKernel:
 
     @cached_property
     def _precondition(self) -> Precondition | None:
+        """A condition that valid calls meet and the vendor does not check; None if there is none."""
         return PRECONDITIONS.get(self.row.operator)
 
     @cached_property
     def _receives_lazy_bits(self) -> bool:
+        """Whether the operator may receive tensors that PyTorch has yet to conjugate or negate."""
         return receives_lazy_bits(self.operator)
 
     @cached_property
@@ -231,6 +233,7 @@ class SequenceKernel(OperatorKernel):
         return out.copy_(sequence.view(out.shape))
 
     def _resize_output(self, out: torch.Tensor, size: Sequence[int]) -> None:
+        """Resize an output argument without a warning."""
         out.resize_(size)
 
 
@@ -347,6 +350,7 @@ def overload(name: str) -> torch._ops.OpOverload:
 
 
 _FACTORY_ARGUMENTS = frozenset({"dtype", "layout", "device", "pin_memory"})
+"""The arguments of operators that allocate memory."""
 
 
 def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverload]:

@@ -13,6 +13,7 @@ _PARTS: Mapping[torch.layout, tuple[str, ...]] = {
     torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
     torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
 }
+"""The names of the methods that return the parts, by layout."""
 
 
 def is_sparse(tensor: torch.Tensor) -> bool:

@@ -36,6 +36,7 @@ Values = MutableSequence[Any]
 """The tensors and generators of a call: arguments, results, and those created for functions."""
 
 _PLACEHOLDERS = (TensorSlot, PlaceholderValue)
+"""The objects that represent values of a call in a plan."""
 
 ValueFactory = Callable[[Values], Any]
 """A function that creates the next value from those before it."""

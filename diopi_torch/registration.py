@@ -19,6 +19,7 @@ from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import FORCE_FALLBACK, NAME, selected_operators
 
 KEY = "PrivateUse1"
+"""PyTorch's dispatch key for kernels of the device."""
 
 _libraries: list[torch.library.Library] = []
 """References that keep the registrations alive."""

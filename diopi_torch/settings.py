@@ -14,14 +14,13 @@ VENDOR = "DIOPI_TORCH_VENDOR"
 """Names the vendor in a form that `diopi_impl.plugins.find_vendor` accepts; the default is `DEFAULT_VENDOR`."""
 
 DEFAULT_VENDOR = "jax_cpu"
+"""The vendor of the device if the program and the environment name none."""
 
 FORCE_FALLBACK = "DIPU_FORCE_FALLBACK_OPS_LIST"
 """Selects operators that always run on the CPU."""
 
-
 AUTOCOMPARE = "DIPU_AUTOCOMPARE_OPS_LIST"
 """Selects operators that are compared with the CPU from the start of the process."""
-
 
 WATCH = "DIPU_WATCH"
 """Starts a watch with the process; its value is the time for judging, such as `100%`."""

@@ -68,6 +68,7 @@ _CPU_DIFFERENCES: Mapping[str, Callable[..., Layouts]] = {
     "aten::native_batch_norm": _adjust_normalization,
     "aten::_scaled_dot_product_fused_attention_overrideable": _adjust_attention,
 }
+"""Corrections of the layouts by operator; each receives the arguments by name and then the layouts."""
 
 
 def _to_meta(value: Any) -> Any:

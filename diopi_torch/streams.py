@@ -25,6 +25,7 @@ MAX_CACHED_TENSORS = 2**13
 """Number of recently used tensors that a stream caches, because programs reuse memory."""
 
 _numbers = itertools.count()
+"""The numbers of streams, which PyTorch calls stream IDs."""
 
 
 class DeviceStream:

@@ -22,6 +22,7 @@ from diopi_torch.settings import NAME
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 """The dispatch keys for operators that only inspect memory; the CPU's kernels do not access it."""
 
+# Global names are found faster than attributes; each new tensor needs these.
 _UNSUPPORTED = Dtype.unsupported
 
 _CAPSULE = dlpack.typeof("DLTensor**")

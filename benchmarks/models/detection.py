@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from vision import conv_norm, resnet_features
 
 COCO = 80
+"""The number of classes of objects in the data set COCO."""
 
 
 class Pyramid(nn.Module):
@@ -206,3 +207,4 @@ def deformable_detr() -> Network:
 
 
 NETWORKS = {function.__name__: function for function in (centernet, deformable_detr, detr, retinanet, ssd, yolo, yolos)}
+"""The functions that build the networks, by name."""

@@ -111,3 +111,4 @@ def sd3() -> Network:
 NETWORKS = {
     function.__name__: function for function in (autoencoder, ddpm, dit, pixart, sd3, stable_diffusion, vq_autoencoder)
 }
+"""The functions that build the networks, by name."""

@@ -13,6 +13,7 @@ import transformers
 from network import Network, pretrained, tokens
 
 VOCABULARY = 2003
+"""The number of distinct tokens."""
 
 
 def autoregressive_model(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Callable[[], Network]:
@@ -87,6 +88,7 @@ LLAMA_LIKE = {"hidden_size": 576, "intermediate_size": 1536, "num_attention_head
 """The sizes of a published network with 135 million parameters."""
 
 ONE_LAYER = {"num_hidden_layers": 1}
+"""Arguments of configurations of encoders with a single layer."""
 
 NETWORKS: Mapping[str, Callable[[], Network]] = {
     "albert": masked_language_model(
@@ -175,3 +177,4 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
         "T5ForConditionalGeneration", "T5Config", d_model=512, num_layers=1, decoder_start_token_id=0
     ),
 }
+"""The functions that build the networks, by name."""

@@ -10,6 +10,7 @@ from diopi_engine.conformance.models import zoo
 from diopi_engine.conformance.models.zoo import perceptron
 
 BATCH, ROWS, FIELDS = 64, 4001, 8
+"""The size of a batch, the categories of each field, and the number of fields."""
 
 
 class Tables(zoo.EmbeddingTables):
@@ -162,3 +163,4 @@ def ncf() -> Network:
 
 
 NETWORKS = {function.__name__: function for function in (dcn, deepfm, din, dlrm, ncf, two_towers, wide_and_deep)}
+"""The functions that build the networks, by name."""

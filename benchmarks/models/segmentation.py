@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from vision import conv_norm, resnet_features
 
 CLASSES = 21
+"""The number of classes of pixels."""
 
 
 class AtSize(nn.Module):
@@ -169,3 +170,4 @@ def sam() -> Network:
 
 
 NETWORKS = {function.__name__: function for function in (deeplab, fcn, pointnet, pspnet, sam, segformer, unet, unet3d)}
+"""The functions that build the networks, by name."""

@@ -123,3 +123,4 @@ def conv_tasnet() -> Network:
 NETWORKS = {
     function.__name__: function for function in (audio_transformer, conv_tasnet, deep_speech, hubert, wav2vec2, whisper)
 }
+"""The functions that build the networks, by name."""

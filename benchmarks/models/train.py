@@ -35,6 +35,7 @@ ZOO = {
     **diffusion.NETWORKS,
     **recommendation.NETWORKS,
 }
+"""The functions that build the networks, by name."""
 
 
 def step(network: Network, optimizer: torch.optim.Optimizer) -> None:

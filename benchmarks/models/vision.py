@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from diopi_engine.conformance.models.zoo import Residual, conv_norm, resnet
 
 CLASSES = 1000
+"""The number of classes of pictures."""
 
 
 class ConcatenatedBranches(nn.Module):
@@ -329,3 +330,4 @@ NETWORKS = {
         *(resnet18, resnet50, resnext, shufflenet, squeezenet, swin, vgg16, vit),
     )
 }
+"""The functions that build the networks, by name."""
