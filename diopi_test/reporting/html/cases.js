@@ -166,7 +166,7 @@ function casePage(row) {
 }
 
 function causeLink(cause) {
-  return link(breakable(`${cause.number}. ${sentenceOf(cause)}`), "cases", { cause: cause.id });
+  return link(unbroken(`${cause.number}. ${sentenceOf(cause)}`), "cases", { cause: cause.id });
 }
 
 /** Links to the cases before and after it that ended alike. */

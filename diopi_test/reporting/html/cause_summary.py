@@ -38,7 +38,7 @@ def render_causes(report: Report, texts: Texts, docs: str) -> Content:
             cases[case.cause].append(case.id)
     entries = [_entry(number, cause, cases, texts, docs) for number, cause in enumerate(report.causes, 1)]
     counted = [cause for cause in report.causes if cause.counts]
-    number_of_cases = sum(cause.cases for cause in counted)
+    number_of_cases = sum(report.counts(case) for case in report.cases)
     title = texts("causes", causes=f"{len(counted):,}", cases=f"{number_of_cases:,}")
     return [
         [tag("h2", title), _first(entries[: len(counted)], texts)] if counted else None,

@@ -131,7 +131,7 @@ function caseLink(row, text = idOf(row)) {
 }
 
 function functionLink(name) {
-  return link(breakable(name), "function", { name }, { lang: "en", class: "name" });
+  return link(breakable(name), "function", { name }, { lang: "en", class: "name unbroken" });
 }
 
 /** A bar in which each verdict has its part, and what the parts are. */

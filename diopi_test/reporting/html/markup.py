@@ -82,8 +82,14 @@ def _cell(place: int, content: Content, title: str, class_: str | None) -> Marku
 
 
 def name_list(names: Iterable[str]) -> Markup:
-    """Return names with commas between them; a browser may break them between their words."""
-    return tag("span", [[", " if place else None, breakable(name)] for place, name in enumerate(names)])
+    """Return names with commas between them; a line breaks inside a name only if the name is longer than the line."""
+    *first, last = list(names) or [""]
+    return tag("span", [[unbroken(f"{name},"), " "] for name in first], unbroken(last) if last else None)
+
+
+def unbroken(name: str) -> Markup:
+    """Return a name in which a line breaks only if the name is longer than the line."""
+    return tag("span", breakable(name), class_="unbroken")
 
 
 def breakable(text: str) -> Sequence[Content]:

@@ -50,7 +50,7 @@ function operators() {
 }
 
 function operatorNames(names) {
-  return h("span", { class: "names", lang: "en" }, names.map((name, place) => [place > 0 && ", ", breakable(name)]));
+  return h("span", { class: "names", lang: "en" }, separated(names, breakable));
 }
 
 /** How many functions of each family are implemented, and conform. */
@@ -85,7 +85,7 @@ function conformance() {
 function causes() {
   const decisive = CAUSES.filter((cause) => cause.counts);
   const others = CAUSES.filter((cause) => !cause.counts);
-  const size = decisive.reduce((sum, cause) => sum + cause.cases, 0);
+  const size = ALL.filter((row) => isWrong(row) && isCounted(row)).length;
   return [
     decisive.length > 0 &&
       section(t("causes", { causes: number(decisive.length), cases: number(size) }), decisive.map(causeEntry)),
@@ -124,7 +124,7 @@ function causeEntry(cause) {
       `${cause.number}. `,
       h("span", { class: `badge severity-${cause.severity}` }, t(`severity-${cause.severity}`)),
       " ",
-      h("span", {}, breakable(sentenceOf(cause))),
+      h("span", {}, unbroken(sentenceOf(cause))),
       " ",
       h("small", {}, size, !cause.counts && ` ${t("does-not-count")}`),
     ),
@@ -158,7 +158,13 @@ function causeCases(cause) {
 }
 
 function nameList(names) {
-  return h("span", { class: "names" }, names.map((name, place) => [place > 0 && ", ", functionLink(name)]));
+  return h("span", { class: "names" }, separated(names, functionLink));
+}
+
+/** Names with commas between them; a line breaks inside a name only if the name is longer than the line. */
+function separated(names, show) {
+  const last = names.length - 1;
+  return names.map((name, place) => [h("span", { class: "unbroken" }, show(name), place < last && ","), place < last && " "]);
 }
 
 function verdictLine() {

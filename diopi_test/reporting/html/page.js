@@ -68,6 +68,11 @@ function breakable(text) {
   return text.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[[\-_./,])/).map((part, place) => [place > 0 && h("wbr"), part]);
 }
 
+/** A text in which a line breaks inside a word, such as a name, only if the word is longer than the line. */
+function unbroken(text) {
+  return text.split(" ").map((word, place) => [place > 0 && " ", h("span", { class: "unbroken" }, breakable(word))]);
+}
+
 const PHRASES = JSON.parse(document.getElementById("messages").textContent).map(([pattern, translation]) => [
   new RegExp(pattern, "g"),
   translation,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.html.cause_summary import render_causes
-from diopi_test.reporting.html.markup import Content, Markup, breakable, join, name_list, static_table, tag
+from diopi_test.reporting.html.markup import Content, Markup, breakable, join, name_list, static_table, tag, unbroken
 from diopi_test.reporting.html.messages import translate_message
 from diopi_test.reporting.html.texts import Texts
 from diopi_test.results.operators import list_operators, summarize_overrides
@@ -134,7 +134,7 @@ def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
     first = sorted(by_function.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:MAX_FUNCTIONS]
     rows = [
         (
-            tag("span", breakable(name)),
+            unbroken(name),
             f"{len(cases):,}",
             tag("span", breakable(cases[0].label)),
             _message(cases[0], texts),
@@ -148,7 +148,8 @@ def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
 def _message(case: CaseRecord, texts: Texts) -> Markup:
     """Render the message of a case with its stack, if the case crashed."""
     reason, stack = split_stack(case.message)
-    text = translate_message(reason[:SHORT], texts.language)
+    shortened = reason if len(reason) <= SHORT else f"{reason[:SHORT].rpartition(' ')[0]} …"
+    text = translate_message(shortened, texts.language)
     return tag("span", text, [tag("pre", "\n".join(stack[:20]))] if stack else None)
 
 
@@ -172,7 +173,7 @@ def _operators(report: Report, texts: Texts) -> Content:
     numbers = {name: str(value) for name, value in asdict(summary).items()}
     unused = tag("p", texts("overrides-unused"), " ", name_list(summary.unused)) if summary.unused else None
     rows = [
-        (tag("span", breakable(entry.function)), name_list(entry.by_library), name_list(entry.by_framework))
+        (unbroken(entry.function), name_list(entry.by_library), name_list(entry.by_framework))
         for entry in list_operators(report)
     ]
     columns = [texts(key) for key in ("function", "by-library", "by-framework")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -69,7 +70,9 @@ def size_of(cause: Cause) -> str:
 def sentence_of(cause: Cause) -> str:
     """Return the sentence of a cause, with the factor of rounding errors."""
     factor = cause.factor
-    return cause.sentence if factor is None or factor <= 1 else f"{cause.sentence}, up to {factor:.3g} times the limit"
+    if factor is None or factor <= 1 or not math.isfinite(factor):
+        return cause.sentence
+    return f"{cause.sentence}, up to {factor:.3g} times the limit"
 
 
 def _show_cause(number: int, cause: Cause, console: Console) -> None:

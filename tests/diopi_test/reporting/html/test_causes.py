@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from case_records import case_record, report_of
 from shown_reports import PLACE
 
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.reporting import html
@@ -67,7 +69,7 @@ def test_minor_failures_do_not_make_the_verdict_negative() -> None:
     assert report.exit_status == 0
     static = static_part(report)
     assert 'class="headline is-right"' in static
-    assert "Where it went wrong" not in static
+    assert "Functions with failures" not in static
 
 
 @pytest.mark.parametrize(("options", "expected"), [({"strict": True}, 3), ({"fail_on": Severity.minor}, 3), ({}, 0)])
@@ -95,7 +97,7 @@ def test_the_static_summary_lists_the_causes_before_the_failures() -> None:
     assert "diopiAdd (1), diopiMul (1)" in text
     assert "diopi-test run --case 'diopiAdd[float32-row]'" in text.replace("&#x27;", "'")
     assert "Cases: 2 diopiAdd[float32-row] diopiMul[float32-row]" in text
-    assert static.index(f'id="cause-{cause.id}"') < static.index("Where it went wrong")
+    assert static.index(f'id="cause-{cause.id}"') < static.index("Functions with failures")
     assert "Causes that do not affect the exit status: 1 2. minor" in text
 
 
@@ -162,3 +164,16 @@ def test_the_causes_can_be_expanded_and_open_their_cases(tmp_path: Path) -> None
         browsers.open_page(driver, page, "#/cases?counts=minor")
         assert len(driver.find_elements("css selector", "tbody th")) == 3
         assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+def test_cases_of_classes_that_do_not_count_are_not_among_the_failed_cases() -> None:
+    """The headline and the title of the causes state the same number, also if a cause has other cases."""
+    report = report_of([*CRITICAL_CASES, replace(CRITICAL_CASES[0], id="diopiAdd[open]", class_=CaseClass.open)])
+    text = text_of(static_part(report))
+    assert "Failed cases: 2" in text and "Causes: 1; failed cases: 2" in text and "cases: 3, functions: 2" in text
+
+
+def test_an_infinite_factor_is_not_stated() -> None:
+    cause = replace(mixed_report().causes[0], factor=math.inf)
+    assert sentence_of(cause) == cause.sentence
+    assert sentence_of(replace(cause, factor=12.5)) == f"{cause.sentence}, up to 12.5 times the limit"

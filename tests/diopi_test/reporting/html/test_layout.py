@@ -125,6 +125,27 @@ def test_without_scripts_there_is_a_summary(
     assert ("functions implemented" if language == "en" else "6 个元素中有 2 个错误") in text
 
 
+BROKEN_NAMES = """
+return [...document.querySelectorAll('.unbroken')].filter((element) => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+  return lines.size > 1 && element.getBoundingClientRect().width < element.parentElement.clientWidth / 2;
+}).map((element) => element.textContent);
+"""
+"""The names that take several lines although they are much shorter than a line."""
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_names_are_broken_only_if_they_are_longer_than_a_line(
+    size: tuple[int, int], driver: Any, pages: dict[str, Path]
+) -> None:
+    browsers.resize(driver, *size)
+    browsers.open_page(driver, pages["en"])
+    assert len(driver.find_elements("css selector", ".unbroken")) > 5
+    assert driver.execute_script(BROKEN_NAMES) == []
+
+
 def test_the_report_can_be_printed(driver: Any, pages: dict[str, Path], tmp_path: Path) -> None:
     browsers.resize(driver, *DESKTOP)
     browsers.open_page(driver, pages["en"])
@@ -133,4 +154,5 @@ def test_the_report_can_be_printed(driver: Any, pages: dict[str, Path], tmp_path
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     browsers.screenshot(driver, "print")
     assert not driver.find_element("css selector", "nav").is_displayed()
+    assert driver.find_element("css selector", "details.cause:not([open]) p").size["height"] > 0
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
