@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
-from diopi_engine.conformance import networks
-from diopi_engine.conformance.client import EngineClient, FailedCallError
+from diopi_engine.conformance import networks, tensor_networks
+from diopi_engine.conformance.client import EngineClient, FailedCallError, ffi
 from diopi_engine.proto.declarations import Enumeration
-from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute
+from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute, MemFlags
 from diopi_engine.sizes import Array
 from diopi_proto.messages import pluralize
 
@@ -26,6 +27,9 @@ CASES: dict[str, Callable[[EngineBench], None]] = {}
 
 GUARD = np.float32(-12345)
 """The value that fills the parts of outputs that a library must not write."""
+
+_FILL = 0xA5
+"""The value of the bytes of outputs of several types before an execution."""
 
 
 class NotConformingError(Exception):
@@ -114,6 +118,48 @@ class EngineBench:
         check_array(f"the output for a batch of {size}", y[:size], networks.expected_output(name, copy))
         check_guard("the output", y[size:])
         check_unchanged("the input", x, copy)
+
+    def check_tensors(self, context: Any, name: str, size: int, seed: int = 0, *, in_tensors: bool = False) -> None:
+        """Execute a batch of a network with several tensors; check all results, and that only outputs are written.
+
+        Args:
+            context: the handle of an execution context.
+            name: the name of the network in `tensor_networks`.
+            size: the number of samples.
+            seed: the seed of the inputs.
+            in_tensors: whether the bindings are tensors of the library instead of arrays.
+
+        Raises:
+            NotConformingError: if a result is wrong, or if the library wrote beyond an output or changed an input.
+        """
+        network = tensor_networks.NETWORKS[name]
+        inputs = network.random_inputs(size, seed)
+        expected = network.expected_outputs(inputs)
+        outputs = [_filled_array((size + 1, *array.shape[1:]), array.dtype) for array in expected]
+        arrays = [*(array.copy() for array in inputs), *outputs]
+        if in_tensors:
+            self._execute_in_tensors(context, size, arrays)
+        else:
+            self.client.execute(context, size, arrays)
+        for output_name, found, array in zip(network.outputs, outputs, expected, strict=True):
+            check_array(f"output {output_name} for a batch of {size}", found[:size], array)
+            check(f"the memory behind {output_name}", {*found[size:].tobytes()}, {_FILL})
+        for array, original in zip(arrays, inputs, strict=False):
+            check_unchanged("an input", array, original)
+
+    def _execute_in_tensors(self, context: Any, size: int, arrays: list[Array]) -> None:
+        """Execute a batch with tensors of the library, which have the contents of the arrays before and afterwards."""
+        tensors = [self.client.tensor(array) for array in arrays]
+        self.client.execute(context, size, tensors, ffi.new("hgHostTensorDesc*", (MemFlags.HOST, 0)))
+        for tensor, array in zip(tensors, arrays, strict=True):
+            ffi.memmove(ffi.from_buffer(array.data), self.client.get("hgTensorMap", tensor), array.nbytes)
+            self.client.call("hgTensorUnmap", tensor)
+            self.client.call("hgTensorDestroy", tensor)
+
+
+def _filled_array(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return an array whose bytes all are `_FILL`."""
+    return np.full(prod(shape) * dtype.itemsize, _FILL, np.uint8).view(dtype).reshape(shape)
 
 
 def make_batch(size: int, seed: int = 0) -> tuple[Array, Array]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from diopi_engine.conformance import networks
 from diopi_engine.conformance.bench import (
-    CASES,
     GUARD,
     EngineBench,
     NotApplicableError,
@@ -28,8 +27,6 @@ from diopi_engine.proto.hgrt import (
     MemFlags,
     Result,
 )
-
-__all__ = ["CASES"]
 
 AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
 

@@ -34,6 +34,7 @@ class EngineClient:
     """A HanGuangRT library loaded from a path, whose functions are called by name."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.library: Any = ffi.dlopen(str(path))
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -44,11 +45,11 @@ class EngineClient:
         value = function(*arguments)
         if value != Result.SUCCESS:
             result = Result.find(value)
-            text = self._last_error() if result else f"{name} returned {value}, which is not an hgResult"
+            text = self.last_error() if result else f"{name} returned {value}, which is not an hgResult"
             raise FailedCallError(result, text)
 
-    def _last_error(self) -> str:
-        """Return the reason of the latest failure, if the library provides it."""
+    def last_error(self) -> str:
+        """Return the reason of this thread's latest failure, if the library provides it."""
         text: Any = ffi.new("const char**")
         query = getattr(self.library, "hgGetLastErrorString", lambda _: Result.ERROR_NOT_SUPPORTED)
         return _decode_c_string(text[0]) if query(text) == Result.SUCCESS and text[0] else ""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from diopi_engine.conformance.cases import CASES as HGRT_CASES
+from diopi_engine.conformance.all_cases import CASES as HGRT_CASES
 from diopi_engine.conformance.models.names import AS_ENGINES, BY_OPERATORS
 from diopi_engine.conformance.nvdla.all_cases import CASES as NVDLA_CASES
 from diopi_engine.conformance.nvdla.client import CREATE

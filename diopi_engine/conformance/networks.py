@@ -9,14 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from diopi_engine.conformance import tensor_networks
 from diopi_engine.sizes import Array
 
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
 
-FACTORS: Mapping[str, float] = {"layer": 1.0, "first": 2.0, "second": -3.0, "other": 1.0}
-"""The factor that distinguishes the weights of each engine. `first` and `second` are linked; the others are not."""
+FACTORS: Mapping[str, float] = {
+    "layer": 1.0,
+    "first": 2.0,
+    "second": -3.0,
+    "other": 1.0,
+    "namesake": 5.0,
+    "split": 4.0,
+}
+"""The factor that distinguishes the weights of each engine.
 
-NAMES = (*FACTORS, "older")
+`first` and `second` are linked; the others are not. `namesake` has the same name as `layer`, and `split` splits its
+weights over two cores.
+"""
+
+NAMES = (*FACTORS, "older", *tensor_networks.NETWORKS)
 """The names of the files; `older` has another version of the compiler."""
 
 
@@ -42,10 +54,14 @@ def compile_engines(folder: Path) -> None:
 
     inputs = [Input("x", ("b", INPUTS))]
     options: dict[str, Any] = {"outputs": ["y"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
-    engines = {name: compile(layer, inputs, weights=weight_matrix(name), name=name, **options) for name in FACTORS}
+    changes: dict[str, Any] = {"namesake": {"name": "layer"}, "split": {"mode": "weight_split", "cores": 2}}
+    engines = {
+        name: compile(layer, inputs, weights=weight_matrix(name), **{"name": name, **options, **changes.get(name, {})})
+        for name in FACTORS
+    }
     engines["first"], engines["second"] = link([engines["first"], engines["second"]], cores=2)
     manifest = engines["layer"].manifest
     engines["other"] = replace(engines["other"], manifest=replace(manifest, name="other", group="other"))
     engines["older"] = replace(engines["layer"], manifest=replace(manifest, compiler="0.1"))
-    for name, engine in engines.items():
+    for name, engine in (engines | tensor_networks.compile_networks()).items():
         engine.save(folder / name)

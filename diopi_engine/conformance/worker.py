@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from diopi_engine.conformance.all_cases import CASES
 from diopi_engine.conformance.bench import EngineBench, NotApplicableError, NotConformingError
-from diopi_engine.conformance.cases import CASES
 from diopi_engine.conformance.client import EngineClient, FailedCallError
 
 T = TypeVar("T")

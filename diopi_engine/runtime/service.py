@@ -54,7 +54,7 @@ def is_output(parameter: CParameter) -> bool:
 
 def _wrap_implementation(function: FunctionDeclaration, fail: Any) -> Callable[..., int]:
     """Return a function that takes C arguments, writes the outputs through pointers and returns a result code."""
-    call, parameters = CALLS[function.name], function.parameters
+    parameters = function.parameters
     outputs = [n for n, parameter in enumerate(parameters) if is_output(parameter)]
 
     def receive(*values: Any) -> None:
@@ -65,9 +65,14 @@ def _wrap_implementation(function: FunctionDeclaration, fail: Any) -> Callable[.
         arguments = [
             _convert_argument(parameter, values[n]) for n, parameter in enumerate(parameters) if n not in outputs
         ]
-        _write([(parameters[n], values[n]) for n in outputs], call(*arguments))
+        _write([(parameters[n], values[n]) for n in outputs], CALLS[function.name](*arguments))
 
-    return _RESULT_CODES.returning_code(function.name, receive, lambda reason: fail(reason.encode(errors="replace")))
+    return _RESULT_CODES.returning_code(function.name, receive, lambda reason: _store_reason(fail, reason))
+
+
+def _store_reason(fail: Any, reason: str) -> None:
+    """Store why a call failed as the last error of this thread; `fail` is a function of the library."""
+    fail(reason.encode(errors="replace"))
 
 
 def _convert_argument(parameter: CParameter, value: Any) -> Any:
