@@ -25,7 +25,7 @@ from diopi_torch.comparing import (  # noqa: E402 - behind the check, too
     watch_from_environment,
 )
 from diopi_torch.fallback import fallbacks, reset_fallbacks  # noqa: E402 - behind the check, too
-from diopi_torch.registration import register  # noqa: E402 - behind the check, too
+from diopi_torch.registration import is_name_free, register  # noqa: E402 - behind the check, too
 from diopi_torch.settings import SettingError  # noqa: E402 - behind the check, too
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "watch",
 ]
 
-register()
+if is_name_free():  # a program on a device of another package can still be watched
+    register()
 compare_from_environment()
 watch_from_environment()

@@ -43,6 +43,11 @@ def forced_operators() -> frozenset[str]:
     return selected_operators(FORCE_FALLBACK, operator_names())
 
 
+def is_name_free() -> bool:
+    """Return whether no other package has registered its device as PyTorch's only device for extensions."""
+    return torch._C._get_privateuse1_backend_name() in ("privateuseone", NAME)
+
+
 def register() -> None:
     """Register the device; raise SettingError if the environment names unknown operators."""
     forced = forced_operators()

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ import diopi_torch  # noqa: E402  # behind the check, too
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
 from diopi_torch.compare.watch.session import Watch  # noqa: E402  # behind the check, too
 from diopi_torch.settings import SettingError, parse_overhead  # noqa: E402  # behind the check, too
+
+ROOT = Path(__file__).parents[2]
 
 
 def names(watch: Watch) -> list[str]:
@@ -199,21 +202,50 @@ torch.ones(3).neg()
     assert again.returncode == 2 and "has a baseline already" in again.stderr
 
 
-def test_an_environment_variable_watches_a_program(tmp_path: Path) -> None:
-    tmp_path.joinpath("net.py").write_text("import diopi_torch, torch\ntorch.ones(3).exp()\n")
-    for setting, expected in (
-        ("unlimited", "no operator is wrong in 2 judged calls"),
-        ("some", "expected a percentage"),
-    ):
-        done = subprocess.run(
-            [sys.executable, "net.py"],
-            cwd=tmp_path,
-            env={**os.environ, "DIPU_WATCH": setting},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert expected in done.stderr
+def run_program(folder: Path, text: str, setting: str) -> str:
+    """Run a program with the environment variable, and return what it prints to stderr."""
+    folder.joinpath("net.py").write_text(text)
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "DIPU_WATCH": setting, "PYTHONPATH": path}
+    words = [sys.executable, "net.py"]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False).stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [("unlimited", "no operator is wrong in 2 judged calls"), ("some", "DIPU_WATCH: expected a percentage")],
+)
+def test_an_environment_variable_watches_a_program_that_imports_the_device(
+    setting: str, expected: str, tmp_path: Path
+) -> None:
+    assert expected in run_program(tmp_path, "import diopi_torch, torch\ntorch.ones(3).exp()\n", setting)
+
+
+def test_an_environment_variable_watches_a_program_that_imports_only_pytorch(tmp_path: Path) -> None:
+    """The entry point belongs to the installed package; here, another package has the same entry point."""
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (value,) = configuration["project"]["entry-points"]["torch.backends"].values()
+    metadata = tmp_path / "installed-1.dist-info"
+    metadata.mkdir()
+    metadata.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: installed\nVersion: 1\n")
+    metadata.joinpath("entry_points.txt").write_text(f"[torch.backends]\nwatch = {value}\n")
+    program = "import torch\ntorch.ones(3).exp()\n"
+    assert "no operator is wrong in 2 judged calls" in run_program(tmp_path, program, "unlimited")
+    assert run_program(tmp_path, program, "") == ""
+
+
+def test_a_program_on_a_device_of_another_package_is_watched(tmp_path: Path) -> None:
+    program = """
+import torch
+torch.utils.rename_privateuse1_backend("npu")
+import diopi_torch
+with diopi_torch.watch(overhead=1e9):
+    torch.ones(3).exp()
+print(torch._C._get_privateuse1_backend_name())
+"""
+    tmp_path.joinpath("net.py").write_text(program)
+    done = subprocess.run([sys.executable, "net.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "no operator is wrong in 2 judged calls" in done.stderr and done.stdout == "npu\n"
 
 
 def test_the_overhead_is_a_percentage() -> None:

@@ -45,39 +45,41 @@ def _may_skip_dropout(operator: torch._ops.OpOverload) -> bool:
     return any(argument.name == "dropout_p" for argument in operator._schema.arguments)
 
 
-def call_form(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+def call_form(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
     """Return a key that is equal for calls of an operator that differ only in values.
 
     Element types, shapes, strides and integers belong to the form. A floating-point number is replaced by its kind,
     because optimizers change such numbers in each step.
 
     Args:
+        operator: the operator.
         args: the positional arguments.
         kwargs: the keyword arguments.
 
     Returns:
         The key.
     """
-    form = _forms(args)
+    form: list[Any] = [operator]
+    _append_forms(args, form)
     if kwargs:
         form.extend(kwargs)
-        form.extend(_forms(kwargs.values()))
+        _append_forms(kwargs.values(), form)
     return tuple(form)
 
 
-def _forms(values: Iterable[Any]) -> list[Hashable]:
-    """Return the forms of values."""
-    forms: list[Hashable] = []
+def _append_forms(values: Iterable[Any], form: list[Any]) -> None:
+    """Append the forms of values; tuples are avoided where possible, because this function runs in each call."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            forms += value.dtype, value.shape, value.stride(), value.is_conj(), value.device
+            form += value.dtype, value.shape, value.stride(), value.is_conj(), value.device
         elif isinstance(value, float):
-            forms.append(_kind_of_number(value))
+            form.append(_kind_of_number(value))
         elif isinstance(value, list | tuple):
-            forms.append(tuple(_forms(value)))
+            form.append(len(value))
+            _append_forms(value, form)
         else:
-            forms.append(torch.Generator if isinstance(value, torch.Generator) else (type(value), value))
-    return forms
+            form.append(type(value))
+            form.append(None if isinstance(value, torch.Generator) else value)
 
 
 def _kind_of_number(value: float) -> Hashable:

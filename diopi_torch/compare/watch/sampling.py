@@ -1,4 +1,4 @@
-"""Reduce a call to a part of its elements or rows, if the operator computes these independently of each other."""
+"""Reduce a call to a part of its elements, rows or columns, if the operator computes these independently."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_ELEMENTS = 1 << 14
 sampled."""
 
 MAX_UNSAMPLED_ELEMENTS = 1 << 20
-"""The largest number of elements that a tensor may have if the operator can't be sampled, or in a sample of rows."""
+"""The largest number of elements of a tensor that is not sampled, because the operator does not allow it."""
 
 SEED = 1
-"""The seed that selects the elements or rows of a sample."""
+"""The seed that selects the elements or entries of a sample."""
 
 
 class CallSample(Protocol):
@@ -82,34 +82,61 @@ class ElementSample:
 
 
 @final
-@dataclass(frozen=True)
-class RowSample:
-    """Selects rows, which are entries along the first axis.
+@dataclass(frozen=True, kw_only=True)
+class AxisRule:
+    """An axis of the result whose entries an operator computes independently of each other.
 
     Attributes:
-        names: the arguments that have these rows.
-        rows: the indices of the selected rows.
+        axes: the axis of each argument that corresponds to it.
+        result: the axis of the results.
     """
 
-    names: frozenset[str]
-    rows: torch.Tensor
+    axes: Mapping[str, int]
+    result: int = 0
+
+
+@final
+@dataclass(frozen=True)
+class EntrySample:
+    """Selects entries along axes of the results, such as rows.
+
+    Attributes:
+        entries: the indices of the selected entries for each rule.
+    """
+
+    entries: Sequence[tuple[AxisRule, torch.Tensor]]
 
     @classmethod
-    def of_rows(cls, names: frozenset[str], rows: int, elements_per_row: int) -> RowSample:
-        """Return a sample of at least one of the rows, with about `MAX_ELEMENTS` elements."""
-        count = min(rows, max(1, MAX_ELEMENTS // max(elements_per_row, 1)))
-        return cls(names, torch.from_numpy(np.sort(np.random.default_rng(SEED).choice(rows, count, replace=False))))
+    def of_rules(cls, rules: Sequence[AxisRule], named: Mapping[str, Any]) -> EntrySample:
+        """Return a sample for which each argument of a rule has about `MAX_ELEMENTS` elements, but one entry."""
+        entries = []
+        for rule in rules:
+            tensors = [(named[name], axis) for name, axis in rule.axes.items()]
+            length = tensors[0][0].shape[tensors[0][1]]
+            largest = max(tensor.numel() // length for tensor, _ in tensors)
+            count = min(length, max(1, MAX_ELEMENTS // max(largest, 1)))
+            chosen = np.sort(np.random.default_rng(SEED).choice(length, count, replace=False))
+            entries.append((rule, torch.from_numpy(chosen)))
+        return cls(entries)
 
     def reduce_arguments(self, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with the selected rows of the tensors that have these rows."""
-        return {
-            name: self.reduce_result(value) if name in self.names and isinstance(value, torch.Tensor) else value
-            for name, value in named.items()
-        }
+        """Return the arguments with the selected entries."""
+        reduced = dict(named)
+        for rule, chosen in self.entries:
+            for name, axis in rule.axes.items():
+                reduced[name] = _select_entries(reduced[name], axis, chosen)
+        return reduced
 
     def reduce_result(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the selected rows of a result."""
-        return tensor.detach()[self.rows.to(tensor.device)]
+        """Return the selected entries of a result."""
+        for rule, chosen in self.entries:
+            tensor = _select_entries(tensor, rule.result, chosen)
+        return tensor
+
+
+def _select_entries(tensor: torch.Tensor, axis: int, chosen: torch.Tensor) -> torch.Tensor:
+    """Return the chosen entries of a tensor along an axis."""
+    return tensor.detach().index_select(axis, chosen.to(tensor.device))
 
 
 def _has_inner_axis(named: Mapping[str, Any]) -> bool:
@@ -118,34 +145,56 @@ def _has_inner_axis(named: Mapping[str, Any]) -> bool:
     return first.dim() > 1 and named["dim"] % first.dim() != 0
 
 
+def _reduces_inner_axes(named: Mapping[str, Any]) -> bool:
+    """Return whether a reduction does not include the first axis."""
+    rank, axes = named["self"].dim(), named["dim"]
+    return bool(axes) and 0 not in {axis % rank for axis in axes}
+
+
 def _normalizes_inner_axes(named: Mapping[str, Any]) -> bool:
     """Return whether a normalization does not include the first axis."""
     return len(named["normalized_shape"]) < named["input"].dim()
 
 
 def _always(named: Mapping[str, Any]) -> bool:
-    """Return that the rows are independent in every call."""
+    """Return that the rules hold for every call."""
     return True
 
 
 def _has_vector_bias(named: Mapping[str, Any]) -> bool:
-    """Return whether the first argument, which is added to a product, has one axis."""
-    return bool(named["self"].dim() == 1)
+    """Return whether the first argument, which is added to a product, has one number per column."""
+    return bool(named["self"].dim() == 1 and len(named["self"]) == named["mat2"].shape[1])
 
 
-ROW_WISE: Mapping[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], bool]]] = {
-    "_log_softmax": (frozenset({"self"}), _has_inner_axis),
-    "_log_softmax_backward_data": (frozenset({"grad_output", "output"}), _has_inner_axis),
-    "_scaled_dot_product_flash_attention_for_cpu": (frozenset({"query", "key", "value"}), _always),
-    "_softmax": (frozenset({"self"}), _has_inner_axis),
-    "_softmax_backward_data": (frozenset({"grad_output", "output"}), _has_inner_axis),
-    "addmm": (frozenset({"mat1"}), _has_vector_bias),
-    "bmm": (frozenset({"self", "mat2"}), _always),
-    "embedding": (frozenset({"indices"}), _always),
-    "mm": (frozenset({"self"}), _always),
-    "native_layer_norm": (frozenset({"input"}), _normalizes_inner_axes),
+def _has_one_gradient(named: Mapping[str, Any]) -> bool:
+    """Return whether the gradient of a loss is a single number, for a batch of rows."""
+    return named["grad_output"].dim() == 0 and named["self"].dim() == 2
+
+
+def _rows(*names: str) -> tuple[AxisRule, ...]:
+    """Return the rule of an operator that computes rows independently; the arguments `names` have these rows."""
+    return (AxisRule(axes=dict.fromkeys(names, 0)),)
+
+
+_ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
+
+INDEPENDENT_ENTRIES: Mapping[str, tuple[Sequence[AxisRule], Callable[[Mapping[str, Any]], bool]]] = {
+    "_log_softmax": (_rows("self"), _has_inner_axis),
+    "_log_softmax_backward_data": (_rows("grad_output", "output"), _has_inner_axis),
+    _ATTENTION: (_rows("query", "key", "value"), _always),
+    f"{_ATTENTION}_backward": (_rows("grad_out", "query", "key", "value", "out", "logsumexp"), _always),
+    "_softmax": (_rows("self"), _has_inner_axis),
+    "_softmax_backward_data": (_rows("grad_output", "output"), _has_inner_axis),
+    "addmm": ((AxisRule(axes={"mat1": 0}), AxisRule(axes={"mat2": 1, "self": 0}, result=1)), _has_vector_bias),
+    "bmm": (_rows("self", "mat2"), _always),
+    **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), (_rows("self"), _reduces_inner_axes)),
+    "embedding": (_rows("indices"), _always),
+    "embedding_dense_backward": ((AxisRule(axes={"grad_output": -1}, result=-1),), _always),
+    "mm": ((AxisRule(axes={"self": 0}), AxisRule(axes={"mat2": 1}, result=1)), _always),
+    "native_layer_norm": (_rows("input"), _normalizes_inner_axes),
+    "nll_loss_backward": (_rows("self", "target"), _has_one_gradient),
 }
-"""Operators whose rows are independent of each other: the arguments with these rows, and a condition on the call."""
+"""The rules of operators that compute entries independently of each other, and a condition on the call."""
 
 
 def choose_sample(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> CallSample | None:
@@ -165,11 +214,10 @@ def choose_sample(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> 
     if torch.Tag.pointwise in operator.tags and not any(isinstance(value, list) for value in named.values()):
         shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors.values()))
         return ElementSample.of_shape(shape)
-    names, is_independent = ROW_WISE.get(operator_name(operator), (frozenset[str](), _always))
-    if names and is_independent(named):
-        with_rows = [tensor for name, tensor in tensors.items() if name in names]
-        whole_sizes = [tensor.numel() for name, tensor in tensors.items() if name not in names]
-        rows = with_rows[0].shape[0]
-        if rows and max(whole_sizes, default=0) <= MAX_UNSAMPLED_ELEMENTS:
-            return RowSample.of_rows(names, rows, max(tensor.numel() // rows for tensor in with_rows))
+    rules, holds = INDEPENDENT_ENTRIES.get(operator_name(operator), ((), _always))
+    if rules and holds(named):
+        sampled = {name for rule in rules for name in rule.axes}
+        whole_sizes = [tensor.numel() for name, tensor in tensors.items() if name not in sampled]
+        if max(whole_sizes, default=0) <= MAX_UNSAMPLED_ELEMENTS and all(named[name].numel() for name in sampled):
+            return EntrySample.of_rules(rules, named)
     return WholeCall() if largest <= MAX_UNSAMPLED_ELEMENTS else None

@@ -6,8 +6,8 @@ import atexit
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
@@ -15,6 +15,7 @@ from typing import Any, Self, final
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from diopi_test.oracle.reference import find_reference
 from diopi_torch.compare.contents import iterate_tensors
 from diopi_torch.compare.watch.findings import CaseFolder, WrongForm, WrongOperator, rank
 from diopi_torch.compare.watch.forms import (
@@ -35,11 +36,31 @@ REPEATED = "calls of a form that was judged before"
 NO_TIME = "calls of a form that was not judged yet, because the share of time was used up"
 TOO_LARGE = f"calls with a tensor of more than {MAX_UNSAMPLED_ELEMENTS:,} elements, of operators that can't be sampled"
 
-REPEATS_SHARE = 0.05
+INTERCEPTION_SECONDS = 3e-5
+"""An estimate of the time that it takes to intercept a call, which also counts as time for judging."""
+
+REPEATS_SHARE = 0.02
 """The part of the program's time in which calls of forms that were judged before are judged again."""
 
-Form = tuple[Any, Hashable]
-"""An operator and the form of its arguments."""
+
+@final
+@dataclass(eq=False, slots=True, kw_only=True)
+class FormState:
+    """What a watch knows about a form: an operator and the properties that calls with other values share.
+
+    Attributes:
+        operator: the operator.
+        uses: the number of calls.
+        is_judged: whether a call was judged.
+        reason: why calls of this form can't be judged; None if they can.
+        wrong_form: the wrong calls; None if there are none.
+    """
+
+    operator: Any
+    uses: int = 0
+    is_judged: bool = False
+    reason: str | None = None
+    wrong_form: WrongForm | None = None
 
 
 @final
@@ -66,10 +87,8 @@ class Watch:
         self._cases = CaseFolder(cases, f"torch:{device or 'cpu'}")
         self._lock = threading.RLock()
         self._mode = _WatchMode(self)
-        self._uses: Counter[Form] = Counter()
-        self._judged_forms: set[Form] = set()
-        self._reasons: dict[Form, str] = {}
-        self._wrong_forms: dict[Form, WrongForm] = {}
+        self._forms: dict[Hashable, FormState] = {}
+        self._calls = 0
         self._number = 0
         self._repeats_seconds = 0.0
         self._is_open = False
@@ -77,6 +96,7 @@ class Watch:
         self.counts = CallCounts()
 
     def __enter__(self) -> Self:
+        find_reference("diopiAdd")  # loads all references before the time is measured
         self._began = time.perf_counter()
         self._is_open = True
         self._mode.__enter__()
@@ -105,16 +125,23 @@ class Watch:
     def wrong_operators(self) -> list[WrongOperator]:
         """The wrong operators, the most severe first."""
         found: dict[tuple[str, str], WrongOperator] = {}
-        for form, wrong_form in self._wrong_forms.items():
-            name, dtype = operator_name(form[0]), wrong_form.dtype
-            entry = found.setdefault((name, dtype), WrongOperator(operator=name, dtype=dtype))
-            entry.forms.append((wrong_form, self._uses[form]))
+        for form in list(self._forms.values()):
+            if form.wrong_form is not None:
+                name, dtype = operator_name(form.operator), form.wrong_form.dtype
+                entry = found.setdefault((name, dtype), WrongOperator(operator=name, dtype=dtype))
+                entry.forms.append((form.wrong_form, form.uses))
         return rank(list(found.values()))
 
     @property
+    def _interception_seconds(self) -> float:
+        """An estimate of the time that it took to intercept calls."""
+        return self._calls * INTERCEPTION_SECONDS
+
+    @property
     def program_seconds(self) -> float:
-        """The time that the program itself has taken."""
-        return time.perf_counter() - self._began - self.counts.overhead_seconds
+        """An estimate of the time that the program itself has taken."""
+        elapsed = time.perf_counter() - self._began
+        return max(elapsed - self.counts.overhead_seconds - self._interception_seconds, 0.0)
 
     def call(self, operator: Any, types: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call an operator and judge the call if it is due.
@@ -128,33 +155,38 @@ class Watch:
         Returns:
             What the operator returned.
         """
+        self._calls += 1
         reason = reason_not_judged(operator) or (SUBCLASS if types else None)
         if reason is not None:
             self.counts.not_judged[reason] += 1
             return operator(*args, **kwargs)
-        form = operator, call_form(args, kwargs)
-        self._uses[form] += 1
-        reason = self._reasons.get(form) or self._reason_not_due(form)
+        key = call_form(operator, args, kwargs)
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = FormState(operator=operator)
+        form.uses += 1
+        reason = form.reason or self._reason_not_due(form)
         if reason is not None:
             self.counts.not_judged[reason] += 1
             return operator(*args, **kwargs)
         with self._lock:
             return self._judge(form, args, kwargs)
 
-    def _reason_not_due(self, form: Form) -> str | None:
+    def _reason_not_due(self, form: FormState) -> str | None:
         """Return why a call is not judged now; None if it is judged."""
-        if form in self._judged_forms:
-            return None if self._repeats_seconds < self._share(REPEATS_SHARE) else REPEATED
-        return None if self.counts.overhead_seconds <= self._share(1.0) else NO_TIME
+        if math.isinf(self._overhead):
+            return None
+        available = self._overhead * self.program_seconds
+        if form.is_judged:
+            return None if self._repeats_seconds < REPEATS_SHARE * available else REPEATED
+        # at least half of the time remains for judging if the calls of the program are very short
+        available -= min(self._interception_seconds, available / 2)
+        return None if self.counts.overhead_seconds <= available else NO_TIME
 
-    def _share(self, part: float) -> float:
-        """Return the time that judging may take so far, or a part of this time."""
-        return part * self._overhead * self.program_seconds if math.isfinite(self._overhead) else math.inf
-
-    def _judge(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def _judge(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call an operator, judge the call, and account for the time that judging takes."""
-        operator = form[0]
-        is_repeat = form in self._judged_forms
+        operator = form.operator
+        is_repeat = form.is_judged
         _wait_for_devices(args)
         began = time.perf_counter()
         prepared = self._prepare(form, args, kwargs)
@@ -174,9 +206,9 @@ class Watch:
         self.counts.overhead_seconds += seconds
         self._repeats_seconds += seconds if is_repeat else 0.0
 
-    def _prepare(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgement | None:
+    def _prepare(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgement | None:
         """Read the arguments of a call; return None, and count the reason, if the call can't be judged."""
-        operator = form[0]
+        operator = form.operator
         declared = operator._schema.arguments
         named = {argument.name: argument.default_value for argument in declared}
         named |= {argument.name: value for argument, value in zip(declared, args, strict=False)} | {**kwargs}
@@ -193,15 +225,15 @@ class Watch:
         devices = {tensor.device.type for tensor in tensors} or {torch.device(named.get("device") or "cpu").type}
         return None if self._device is None or self._device in devices else OTHER_DEVICE
 
-    def _skip(self, form: Form, reason: str) -> None:
+    def _skip(self, form: FormState, reason: str) -> None:
         """Count a call that can't be judged, and do not try further calls of this form."""
-        self._reasons[form] = reason
+        form.reason = reason
         self.counts.not_judged[reason] += 1
 
-    def _conclude(self, form: Form, prepared: CallUnderJudgement, returned: Any, args: Sequence[Any]) -> None:
+    def _conclude(self, form: FormState, prepared: CallUnderJudgement, returned: Any, args: Sequence[Any]) -> None:
         """Judge a call that ran, and store the judgement."""
         self._number += 1
-        name = operator_name(form[0])
+        name = operator_name(form.operator)
         try:
             judgement = prepared.judge(returned, f"{name}-{self._number}")
         except NotJudgedError as error:
@@ -210,27 +242,26 @@ class Watch:
         except Exception as error:  # a defect of the judge must not end the program
             self._skip(form, f"{name}: judging failed: {type(error).__name__}: {error}")
             return
-        self._judged_forms.add(form)
+        form.is_judged = True
         self.counts.judged[", ".join(judgement.references)] += 1
         self.counts.sampled += judgement.is_sampled
         if judgement.severity is not None:
             self._store_wrong(form, judgement, [tensor for _, tensor in iterate_tensors({"": list(args)})])
 
-    def _store_wrong(self, form: Form, judgement: Judgement, tensors: Sequence[torch.Tensor]) -> None:
+    def _store_wrong(self, form: FormState, judgement: Judgement, tensors: Sequence[torch.Tensor]) -> None:
         """Store the judgement on a wrong call; store a case of the first wrong call of the form."""
-        wrong_form = self._wrong_forms.get(form)
-        if wrong_form is None:
+        if form.wrong_form is None:
             described = [f"{DTYPES[tensor.dtype].name}{list(tensor.shape)}" for tensor in tensors]
-            wrong_form = self._wrong_forms[form] = WrongForm(
+            form.wrong_form = WrongForm(
                 judgement=judgement,
                 dtype=next((DTYPES[tensor.dtype].name for tensor in tensors), "-"),
                 description=", ".join(described),
                 origin=find_origin(),
+                command=self._cases.add(judgement.cases[0]) if judgement.cases else "",
             )
-            wrong_form.command = self._cases.add(judgement.cases[0]) if judgement.cases else ""
-        wrong_form.wrong_calls += 1
-        if judgement.ratio > wrong_form.judgement.ratio:
-            wrong_form.judgement = judgement
+        form.wrong_form.wrong_calls += 1
+        if judgement.ratio > form.wrong_form.judgement.ratio:
+            form.wrong_form.judgement = judgement
 
 
 def _wait_for_devices(values: Sequence[Any]) -> None:
