@@ -86,6 +86,7 @@ def _condition(name: str, values: Any) -> str:
 
 
 def _format_value(value: Any) -> str:
+    """Write an attribute's value: text in quotes, truth values in lower case, members of enumerations by name."""
     if isinstance(value, str):
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(getattr(value, "name", value))

@@ -106,4 +106,5 @@ def _selector(positions: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[An
 
 
 def _list(names: Sequence[str]) -> str:
+    """Return the names, separated by commas."""
     return ", ".join(names)

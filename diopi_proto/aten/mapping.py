@@ -19,6 +19,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number, Reduction, RoundMode
 
 NUMBERS = (bool, int, float)
+"""The Python types of a number that an operator may receive in place of a tensor."""
 
 
 class NotMappedError(Exception):

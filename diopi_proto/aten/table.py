@@ -32,6 +32,7 @@ from diopi_proto.parameters import Count, Generator
 from diopi_proto.prototype import Prototype
 
 FILE = Path(__file__).parent / "table.tsv"
+"""The table of PyTorch's operators and the functions that they call, as tab-separated values."""
 
 NO_CALL = "-"
 """Takes the place of a function if the operator calls none."""

@@ -35,6 +35,7 @@ _POLL_INTERVAL, _GATHER_TIMEOUT = 2.0, 30.0
 """Seconds between two checks of the number of workers, and to wait for the transfer of a result."""
 
 _WORK_LOCK = Lock()
+"""Held by a worker during each piece of work, because Dask may start several in threads of a process."""
 
 
 class ClusterError(Exception):

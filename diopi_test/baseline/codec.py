@@ -27,6 +27,7 @@ SEQUENCE_TYPES = (tuple, Sequence, Collection)
 """The declared types that JSON lists are read into; the value is always a tuple."""
 
 NONFINITE_TEXTS = ("inf", "-inf", "nan")
+"""The texts that stand for numbers that JSON does not have."""
 
 
 class RecordError(ValueError):

@@ -20,6 +20,7 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
+"""What messages call a path that is not a regular file, by the type in its mode."""
 
 
 def read_regular_file(path: Path, limit: int) -> bytes:
@@ -96,6 +97,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
+    """Return whether a process with this number exists."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -87,6 +87,7 @@ def read_dataset(file: h5py.File, name: str) -> bytearray:
 
 
 def _dataset(file: Any, name: str) -> Any:  # the stubs lack several members
+    """Return a dataset of the file itself; raise UnexpectedContentError for anything else, as a link."""
     link = file.get(name, getlink=True)  # check first, because following a link may open another file
     if type(link) is not _HARD_LINK:
         found = "not there" if link is None else f"a link ({type(link).__name__})"

@@ -32,6 +32,7 @@ _SEAL = "sha256"
 """The last key, whose value is the digest of all bytes before it."""
 
 _OMITTED = {"omit_default": True}
+"""Marks a field that is not written if it has its default value, to keep the manifest small."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ START_TIMEOUT, READ_TIMEOUT = 60.0, 5.0
 """Seconds allowed to start the process and to read each file: about a hundred times the usual durations."""
 
 _BOOTSTRAP = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
+"""The program of the process: it takes over the import path, which is its argument, and calls `main` of this module."""
 
 
 def check_readable(files: Mapping[Path, str]) -> None:

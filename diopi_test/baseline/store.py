@@ -47,6 +47,7 @@ READABLE_FORMATS = (2, FORMAT)
 """The versions that are read; version 2 differs only in that all units are in ulps."""
 
 SUFFIX = ".h5"
+"""The suffix of a baseline file."""
 
 ARRAYS = ("values", "budget_ulps", "unit", "flushed", "specified")
 """The arrays of an expected result. All but `values` are optional; at most one of the two unit arrays is present."""

@@ -137,6 +137,7 @@ def _special_value_masks(actual: NDArray[Any], expected: NDArray[Any], dtype: Dt
 # Relations
 
 _Related = tuple[ValueRelation, float | None]
+"""A relation that all wrong elements have, and its factor, difference or constant if it has one."""
 
 
 def _find_relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterator[_Related]:

@@ -18,6 +18,7 @@ from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.records import Expected
 
 PROBLEM = "have other bits"
+"""What the message says of the results that differ between the two calls; the number of elements precedes it."""
 
 
 def check(sequence: CallSequence) -> CheckResult | None:

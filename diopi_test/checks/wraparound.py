@@ -51,4 +51,5 @@ def are_places_wrapped(
 
 
 def _are_close(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> bool:
+    """Return whether the elements are equal but for rounding; NaN equals NaN."""
     return bool(np.isclose(actual, expected, rtol=TOLERANCE * tolerance, atol=0, equal_nan=True).all())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from diopi_test.reporting.comparison import ReportComparison
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+"""The type of an argument that is the path of an existing file."""
 
 MAX_LISTED = 20
 """The number of cases per kind of change that the terminal shows."""

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 
 console = Console(file=cast(IO[str], Terminal()))
+"""The console to which all commands print."""
 
 MAX_WIDTH = 10_000
 """The maximum width in columns of a table that is written to a file or a pipe."""
 
 COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+"""The columns of a progress bar: what is done, the bar, "M/N", and the time that has passed."""
 
 
 class UnusableError(click.ClickException):

@@ -9,6 +9,7 @@ import click
 from diopi_test.cli.examination import State, examine
 
 STYLES = {State.ok: "green", State.note: "yellow", State.missing: "red"}
+"""The color in which the state of a check is shown."""
 
 
 @click.command()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 OLDEST_PYTHON = (3, 11)
+"""The oldest version of Python that the package supports, as in pyproject.toml."""
 
 EXTRAS = {
     "torch": "vendor torch_cpu, diopi_torch and trace",
@@ -223,6 +224,7 @@ def _vendor(name: str) -> InstallationCheck:
 
 
 def _is_installed(package: str) -> bool:
+    """Return whether a distribution of this name is installed."""
     try:
         return bool(version(package))
     except PackageNotFoundError:
@@ -282,4 +284,5 @@ def _memory() -> Iterator[InstallationCheck]:
 
 
 def _gib(size: int) -> str:
+    """Write a number of bytes in GiB."""
     return f"{size / 2**30:.1f} GiB"

@@ -38,6 +38,7 @@ _db_option = click.option(
     metavar="FILE",
     help="The database; by default history.sqlite in the user's state folder. [env var: DIOPI_HISTORY]",
 )
+"""The option for the file of the database."""
 
 
 def _filter_options(command: F) -> F:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from diopi_test.results.records import Report
 
 DEFAULT_VENDOR, FIRST_LEVEL, NEXT_LEVEL = "jax_cpu", "smoke", "full"
+"""The vendor and the level of a run without options, and the level that is suggested after it."""
 
 
 def suggest_next_step(report: Report, log: Path, options: RunOptions) -> str:

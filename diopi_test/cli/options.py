@@ -39,6 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+"""Returns the words that a shell suggests for the incomplete value of an option."""
 
 
 @final
@@ -223,6 +224,8 @@ def make_level_option(further_names: Sequence[str] = (), further_help: str = "")
 
 
 level_option = make_level_option()
+"""The option `--level` with the names of the levels only."""
+
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),

@@ -45,7 +45,10 @@ def _always(advice: str) -> Callable[[str], str]:
 
 
 _CASE_FILES = "select cases with --function, --family, -k or --case: there are no files of cases"
+"""The advice for options that name files of cases."""
+
 _DATABASE = "use `diopi-test report LOG --json FILE`: every run writes a log, and the report has the tables' contents"
+"""The advice for options of the database of results."""
 
 ORIGINAL_OPTIONS: Mapping[str, Callable[[str], str]] = {
     "--mode": lambda mode: MODES.get(mode) or "use `diopi-test gen-data` (gen_data) or `diopi-test run` (run_test)",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lib_rt import Context
 
 REJECTION_CHECK = "An error code was returned, and the last error contains the reason."
+"""The check of a call with invalid arguments, which has no results to compare."""
 
 
 @click.command()

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from diopi_test.reporting.evidence import Archive
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+"""The type of an argument that is the path of an existing file."""
 
 UNCHECKED = "no identity was checked: anyone could have written this archive; pass --signers and --signer"
+"""The warning about an archive that is consistent, but whose author was not checked."""
 
 UNCHECKED_STATUS = 4
 """The exit status of an archive that is consistent, but whose author was not checked."""

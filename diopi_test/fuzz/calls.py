@@ -19,6 +19,7 @@ MAX_CALLS = 4
 """Maximum number of calls in a sequence."""
 
 IncludeChange = st.sampled_from([False, True])
+"""Whether a change is applied to a call; `False` first, so that a failing call shrinks to few changes."""
 
 
 @st.composite

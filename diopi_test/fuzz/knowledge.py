@@ -312,4 +312,5 @@ def map_tensor_specs(case: Case, change: Callable[[str, TensorSpec], TensorSpec]
 
 
 def _first_shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of the first tensor in an argument; None if the argument has no tensor."""
     return next((spec.shape for spec in TensorSpec.all_in(value)), None)

@@ -37,7 +37,10 @@ SECONDS_OF_LARGE_CALLS = 60.0
 """Time limit in seconds of the reference for a call with more elements than that."""
 
 OUT_OF_RANGE = "a number is out of the range of the element type"
+"""The reason for rejecting a call with a number that an element type of its tensors cannot represent."""
+
 UNRELATED = "a relation that holds in all cases of the function is violated"
+"""The reason for rejecting a call that violates a relation of `diopi_test.fuzz.relations`."""
 
 NUMBER_KINDS = (kinds.Scalar, kinds.f64, kinds.f32)
 """The kinds of numeric parameters that are combined with the elements of tensors."""

@@ -50,11 +50,13 @@ def is_rejected(prototype: Prototype, case: Case) -> bool:
 
 
 def _has_bool_factor(prototype: Prototype, case: Case) -> bool:
+    """Return whether `alpha` is a truth value though the results are numbers."""
     is_bool = isinstance(case.arguments.get("alpha"), bool) and prototype.base in BOOL_FACTORS
     return is_bool and _conversion_target(prototype, case) is not Dtype.bool
 
 
 def _overflows(prototype: Prototype, case: Case) -> bool:
+    """Return whether an integer result type cannot represent one of the numbers that PyTorch checks."""
     arguments = [case.arguments.get(name) for name in OVERFLOW_CHECKED.get(prototype.base, ())]
     numbers = [number for number in arguments if isinstance(number, float | int)]
     dtype = _conversion_target(prototype, case)

@@ -36,6 +36,7 @@ CallNumbers = Mapping[str, float]
 """The integers of a call by name: `size input 0`, `rank weight`, `number groups`."""
 
 Shape = Sequence[int]
+"""The sizes of a tensor."""
 
 MIN_CASES = 3
 """Minimum number of cases with different numbers in which a relation must hold."""

@@ -68,6 +68,7 @@ class EndSearchError(BaseException):
 
 
 Signature = tuple[str, ...]
+"""What outcomes of the same defect have in common, see `failure_signature`."""
 
 
 def failure_signature(verdict: Verdict, checks: Iterable[CheckResult], case_class: CaseClass) -> Signature:

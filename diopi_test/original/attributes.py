@@ -157,6 +157,7 @@ def _size(prototype: Prototype, parameter: Parameter, value: Any) -> tuple[int, 
 
 
 def _check_type(parameter: Parameter, value: Any, kind: Any) -> Any:
+    """Return the value of an attribute; raise EntryError if it is not of this type."""
     if not isinstance(value, kind):
         expected = getattr(kind, "__name__", str(kind))
         raise EntryError(f"{parameter.name}: expected {expected}, found {value!r}")

@@ -104,6 +104,7 @@ def read_device_entry(raw: RawEntry) -> DeviceEntry:
 
 
 def _rules(line: int, content: Mapping[Any, Any]) -> Iterator[SkipRule]:
+    """Yield the rules of an entry: which functions, element types, attributes and tensors of it are skipped."""
     whole = content.get(SKIP_ALL)
     if isinstance(whole, list | tuple | str):
         yield from (SkipRule(line=line, kind=SkipKind.function, value=_unwrap(name)) for name in _as_list(whole))
@@ -127,20 +128,24 @@ def _rules_of_list(kind: SkipKind, argument: str, values: Any) -> Iterator[SkipR
 
 
 def _has_skip(value: object) -> bool:
+    """Return whether the content of an entry skips anything."""
     if isinstance(value, dict):
         return SKIP_ALL in value or any(map(_has_skip, value.values()))
     return isinstance(value, Skipped) or (isinstance(value, list | tuple) and any(map(_has_skip, value)))
 
 
 def _unwrap(value: Any) -> Any:
+    """Return the value in a `Skip(value)`, and any other value unchanged."""
     return value.value if isinstance(value, Skipped) else value
 
 
 def _as_dict(value: Any) -> Mapping[Any, Any]:
+    """Return a dictionary unchanged, and an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def _as_list(value: Any) -> list[Any] | tuple[Any, ...]:
+    """Return a list or tuple unchanged, nothing for None, and any other value as the only element."""
     if isinstance(value, list | tuple):
         return value
     return () if value is None else (value,)

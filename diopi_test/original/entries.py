@@ -143,6 +143,7 @@ def _split_keys(content: Mapping[Any, Any], known: set[str], context: str) -> tu
 
 
 def _check_dict(value: Any, context: str) -> Mapping[Any, Any]:
+    """Return the value; raise EntryError unless it is a dictionary."""
     if problems := problems_in(value if not isinstance(value, dict) else None):
         raise EntryError(f"line {problems[0].line}: {problems[0].reason}")
     if not isinstance(value, dict):
@@ -151,12 +152,14 @@ def _check_dict(value: Any, context: str) -> Mapping[Any, Any]:
 
 
 def _check_dicts(value: Any, context: str) -> Sequence[Mapping[Any, Any]]:
+    """Return the values; raise EntryError unless they are a list of dictionaries."""
     if not isinstance(value, list | tuple):
         raise EntryError(f"{context}: expected a list of dicts, found {value!r}")
     return [_check_dict(element, f"{context}: expected a list of dicts") for element in value]
 
 
 def _tensors(content: Mapping[str, Any]) -> TensorArguments:
+    """Parse an element of `args`: the tensors that share shapes, element types and values."""
     names = _check_names(content.get("ins", ("input",)), "args: ins")
     optional = {key: content.get(key) for key in ("shape", "dtype", "stride", "value")}
     lists = {key: None if values is None else _check_list(values, f"args: {key}") for key, values in optional.items()}
@@ -173,6 +176,7 @@ def _tensors(content: Mapping[str, Any]) -> TensorArguments:
 
 
 def _counts(value: Any) -> tuple[int, int] | None:
+    """Parse `gen_num_range`, the numbers of tensors in a list: at least the first, less than the second."""
     match value:
         case None | [] | ():
             return None
@@ -208,6 +212,7 @@ def parse_generator(value: Any) -> Generated | None:
 
 
 def _check_names(value: Any, context: str) -> tuple[str, ...]:
+    """Return a name or a list of names as a tuple; raise EntryError for other values."""
     texts = tuple(value) if isinstance(value, list | tuple) else () if value is None else (value,)
     if not all(isinstance(text, str) for text in texts):
         raise EntryError(f"{context}: expected names, found {value!r}")
@@ -215,6 +220,7 @@ def _check_names(value: Any, context: str) -> tuple[str, ...]:
 
 
 def _check_list(value: Any, context: str) -> tuple[Any, ...]:
+    """Return a list as a tuple; raise EntryError for other values."""
     if not isinstance(value, list | tuple):
         raise EntryError(f"{context}: expected a list, found {value!r}")
     return tuple(value)

@@ -31,13 +31,19 @@ from diopi_test.original.source import RawEntry, Source, escape, read_source
 from diopi_test.original.translate import NotTranslated, Translated, escape_label, translate
 
 WAIVERS = "waivers.toml"
+"""The file with the waivers that `Skip(…)` is translated to."""
+
 NOT_TRANSLATED = "not_translated.txt"
+"""The file with the entries that were not translated, and the reasons."""
+
 ENTRIES = "entries"
+"""The folder with a file for each translated entry."""
 
 MAX_BYTES = 256 * 2**20
 """The maximum size in bytes of the file of an entry."""
 
 TOLERANCES = "atol and rtol are not imported: the suite derives error budgets, see docs/budgets.md"
+"""The note for entries that set tolerances."""
 
 
 @final
@@ -206,6 +212,7 @@ def entry_files(sources: Sequence[tuple[Path, Source]], folder: Path) -> list[En
 
 
 def _digest(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 

@@ -15,6 +15,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.prototype import Prototype
 
 PREFIX = "diopi"
+"""The beginning of every function's name."""
 
 ENDINGS = ("", "loss", "all", "tensor", "nearest", "linear", "withindices", "inp", "mmcv")
 """The endings that a function's name may have after the original name: `max` may also mean diopiMaxAll."""

@@ -87,6 +87,7 @@ BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
+"""The operators that an expression may apply to two values, and the functions that compute them."""
 
 
 def compute_operation(op: ast.operator, left_value: Any, right_value: Any) -> Any:

@@ -175,6 +175,8 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
 }
+"""The operators that an expression may apply to a value, and the functions that compute them."""
+
 _CONSTANTS: Mapping[str, Any] = {
     **{
         f"{module}.{name}": getattr(math, name)

@@ -194,6 +194,7 @@ def _missing_gradient(entry: ConfigEntry, found: Sequence[Meaning]) -> NotTransl
 
 
 def _names(parameters: Sequence[Parameter]) -> list[str]:
+    """Return the names of the parameters."""
     return [parameter.name for parameter in parameters]
 
 

@@ -22,6 +22,7 @@ from diopi_test.run.isolation.executor import DEFAULT_CASE_OPTIONS, DEFAULT_LIMI
 from diopi_test.run.limits import CaseOptions, Limits
 
 ReportCase = Callable[[Collected, Outcome, float], None]
+"""Receives a case that ended, its outcome, and the seconds that it took."""
 
 
 def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
@@ -163,8 +164,10 @@ class ClusterExecutor:
 
 
 def _to_json(batch: Batch) -> str:
+    """Return the text in which a batch of cases is sent to a worker."""
     return json.dumps(to_json(batch))
 
 
 def _from_json(text: str) -> BatchResult:
+    """Read the results of a batch from the text that a worker has returned."""
     return from_json(BatchResult, json.loads(text))

@@ -34,11 +34,13 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 
 SUFFIX = ".npz"
+"""The suffix of the files with the arrays of a case."""
 
 MAX_NAME_LENGTH = 150
 """The maximum number of characters of a file name before its suffix; file systems allow 255 bytes."""
 
 Arrays = Iterator[tuple[str, NDArray[Any]]]
+"""The arrays of a file, each with its name."""
 
 
 class DumpError(Exception):

@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals by which a user, a scheduler or a closed terminal ends a run."""
 
 _PATIENCE = 5.0
 """Seconds during which further signals are ignored, because the process is already stopping."""

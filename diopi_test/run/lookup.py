@@ -26,6 +26,7 @@ from diopi_test.run.collection import Collected, collect_file
 from diopi_test.run.limits import CaseOptions
 
 DEFAULT_OPTIONS = CaseOptions()
+"""The options of a run that has none, under which cases are looked up unless the caller passes others."""
 
 MAX_SIMILAR_IDS = 10
 """The maximum number of similar IDs in a message."""

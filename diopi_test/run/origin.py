@@ -9,6 +9,7 @@ from pathlib import Path
 from diopi_test.results.records import RunOrigin
 
 CPU_INFO = Path("/proc/cpuinfo")
+"""The file in which Linux states the model of the processor."""
 
 
 def describe_origin(workers: int, *, device: str = "", driver: str = "", commit: str = "") -> RunOrigin:

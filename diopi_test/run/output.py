@@ -66,6 +66,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+"""Visible text for each control character, by code; line feeds and tabs remain."""
 
 _BIDIRECTIONAL = {
     code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))

@@ -37,6 +37,7 @@ PROPERTY = "diopi"
 _SEED = "diopi_seed"
 """The key under which the pytest controller sends the seed to its workers, so that all of them use the same one."""
 
+# The keys under which pytest's configuration stores what belongs to this session.
 _executor_key = pytest.StashKey[Executor]()
 _policy_key = pytest.StashKey[FailurePolicy]()
 _numerics_key = pytest.StashKey[Numerics | None]()

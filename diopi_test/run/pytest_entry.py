@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 
 PLUGIN = "diopi_test.run.plugin"
+"""The module that collects and runs baseline files; its import takes a noticeable time."""
+
 SUFFIX = ".h5"
+"""The suffix of a baseline file, copied from `diopi_test.baseline.store` to avoid its imports."""
+
 MANIFEST = "manifest.json"
+"""The file that every folder of a level contains, copied from `diopi_test.baseline.manifest` for the same reason."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -20,6 +20,7 @@ _TENSOR = re.compile(
     r"(?P<dtype>[a-z]+\d*)\[(?P<shape>[\d,]*)\](?: strides (?P<strides>[\d,]+))?"
     r"(?: in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
 )
+"""A tensor in a trace: `float32[2,3] strides 1,2`, or `int64[4] in 0..7` for integers with known bounds."""
 
 
 class TraceError(ValueError):

@@ -20,10 +20,16 @@ FORMAT = 1
 """Version of the layout of trace files."""
 
 FOLDER = Path(__file__).parent
+"""The folder of the traces that ship with the suite: this package."""
+
 SUFFIX = ".json"
+"""The suffix of a trace file."""
 
 KEYS = {"format": int, "model": str, "calls": list, "not_mapped": dict}
+"""The keys of a trace file and the types of their values."""
+
 CALL_KEYS = {"function": str, "count": int, "arguments": dict, "results": dict}
+"""The keys of each call in a trace file and the types of their values."""
 
 
 def model_names() -> Sequence[str]:

@@ -180,6 +180,7 @@ class _TracedTensorFactory:
     """Creates descriptions of the tensors that a device would allocate."""
 
     def tensor_from_numbers(self, value: Number | list[int]) -> TracedTensor:
+        """Describe a tensor of these numbers; only integers have bounds."""
         if isinstance(value, list):
             return TracedTensor(shape=(len(value),), dtype=Dtype.int64, strides=(1,), bounds=(min(value), max(value)))
         if isinstance(value, float):
@@ -187,15 +188,19 @@ class _TracedTensorFactory:
         return TracedTensor(shape=(), dtype=Dtype.int64, strides=(), bounds=(value, value))
 
     def read_number(self, tensor: TracedTensor) -> Number | None:
+        """Return the value of a tensor without axes if its bounds are known, otherwise None."""
         return None if tensor.bounds is None or tensor.shape else tensor.bounds[0]
 
     def restride(self, tensor: TracedTensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> TracedTensor:
+        """Describe a view of the tensor."""
         return replace(tensor, shape=shape, strides=strides)
 
     def empty_like(self, tensor: TracedTensor, dtype: Dtype) -> TracedTensor:
+        """Describe a tensor with unknown elements."""
         return replace(tensor, dtype=dtype, bounds=None)
 
     def generator(self, argument: object) -> int:
+        """Return the seed of the generator, whatever generator the operator received."""
         return SEED
 
 

@@ -20,11 +20,13 @@ from diopi_test.waivers.rules import BADNESS, least_ratio
 HEAD = """\
 # Waivers for {vendor}, generated from a report at level {level}.
 """
+"""The first lines of a draft."""
 
 ADVICE = """\
 # An entry without a reason is a comment and waives nothing. Write what is wrong into `reason`, and remove `# ` from the
 # beginning of the lines. `link` and `expires = 2027-01-31` are welcome.
 """
+"""The lines that follow if the draft has entries: how to complete them."""
 
 _MESSAGE = 150
 """Maximum number of characters of a message in a draft."""

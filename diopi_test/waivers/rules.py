@@ -37,8 +37,10 @@ BADNESS: Mapping[str, int] = {
 """The rank of a verdict; higher is worse. A waiver covers its verdict and those of lower rank, except `passed`."""
 
 WAIVABLE = tuple(verdict.value for verdict in Verdict if BADNESS.get(verdict, 0) >= BADNESS["failed"])
+"""The verdicts that a waiver may cover: those that count against a vendor."""
 
 _CAUSE_ID = re.compile(f"[0-9a-f]{{{ID_DIGITS}}}")
+"""The ID of a cause, which a waiver names if it covers only cases that fail for this cause."""
 
 NAMED = 5
 """The maximum number of cases that the report lists for an improvement."""
@@ -163,6 +165,7 @@ class Waivers:
         return numbers
 
     def _is_expired(self, waiver: Waiver) -> bool:
+        """Return whether the last day on which the waiver applies has passed."""
         return waiver.expires is not None and waiver.expires < self.today
 
     def _waives(self, entry: WaiverRule, record: CaseRecord) -> bool:
@@ -290,6 +293,7 @@ _TABLES = {
     "waiver": TableKind(Waiver, "pattern", waiver_problems),
     "flaky": TableKind(Flake, "pattern", _flake_problems),
 }
+"""The kinds of tables of a waiver file: their class, the field that identifies an entry, and the check of an entry."""
 
 
 def _read(path: Path) -> Iterator[WaiverRule]:
@@ -339,6 +343,7 @@ def _change(waiver: Waiver, verdict: Verdict) -> str:
 
 
 def _function_of(case_id: str) -> str:
+    """Return the function of a case, which its ID names before the bracket."""
     return case_id.partition("[")[0]
 
 

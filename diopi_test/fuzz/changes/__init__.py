@@ -21,6 +21,7 @@ from diopi_test.fuzz.changes.values import change_values
 from diopi_test.fuzz.knowledge import ValidCallKnowledge, count_elements
 
 Change = Callable[[DrawFn, ValidCallKnowledge, Case], Case]
+"""A change of a call; the module's docstring describes its arguments."""
 
 CHANGES: tuple[Change, ...] = (
     change_sizes,

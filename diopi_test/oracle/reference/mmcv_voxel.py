@@ -56,6 +56,7 @@ def dynamic_voxelize(points, voxel_size, coors_range):
 # Reduction by voxel
 
 SUM, MEAN, MAXIMUM = range(3)
+"""The values of `reduce_type`."""
 
 
 @reference("diopiDynamicPointToVoxelMmcv")

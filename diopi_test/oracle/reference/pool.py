@@ -25,6 +25,7 @@ class AxisWindow:
 
 
 AxisWindows = Sequence[AxisWindow]
+"""The windows along an axis, in the order of the outputs."""
 
 
 def _sliding_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> AxisWindows:

@@ -85,6 +85,7 @@ class CandidateTokens:
 
 
 Sequences = Sequence[CandidateTokens | None]
+"""The candidate tokens of each sequence of a batch; None for a sequence from which no token is drawn."""
 
 
 @validates("diopiTopKSampling")

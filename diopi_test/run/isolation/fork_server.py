@@ -24,6 +24,8 @@ _BOOTSTRAP = (
     "import json, sys, time; since = time.time(); sys.path[:] = json.loads(sys.argv[1]);"
     "from diopi_test.run.isolation.fork_server_main import main; main(int(sys.argv[2]), int(sys.argv[3]), since)"
 )
+"""The program of the fork server. Its arguments are the import path as JSON and the two numbers that `main`
+receives."""
 
 EXIT_SECONDS = 1.0
 """Seconds that the fork server has to exit before it is killed."""
@@ -35,8 +37,10 @@ _STACK = b"Fatal Python error: "
 """The first words of a stack from faulthandler. The output before them is the vendor's."""
 
 _LONGEST_STACK = 2**16
+"""Maximum number of bytes of a stack that are kept; a vendor may write without end after the first words."""
 
 _HAS_ENDED = "the fork server has ended"
+"""The message of the error that is raised if the fork server cannot be reached."""
 
 
 class ForkServerError(Exception):

@@ -8,6 +8,7 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+"""The number of this option of prctl(2), from linux/prctl.h."""
 
 
 def end_with(parent: int) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any, final
 
 MAGIC = b"\xd1OPI\r\n\x1a\n"
+"""The first bytes of a frame; the first of them is not ASCII, so that no text in ASCII has them."""
 
 MAX_MESSAGE_BYTES = 64 * 2**20
 """The maximum number of bytes of a message."""
@@ -22,6 +23,7 @@ READ_SIZE = 2**16
 """Bytes that are read at a time."""
 
 _HEADER = struct.Struct(f">{len(MAGIC)}sII")
+"""The bytes before the content: the magic number, the length and the CRC-32, both as 32-bit integers."""
 
 
 class MessageError(Exception):

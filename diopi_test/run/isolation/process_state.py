@@ -18,6 +18,7 @@ _FENV_SIZE = 256
 """Bytes; `fenv_t` has fewer on every platform."""
 
 _SMALLEST_NORMAL, _SMALLEST = 2.0**-1022, 2.0**-1074
+"""Numbers of float64; operations on them show whether the CPU takes subnormal numbers for zero."""
 
 
 @final

@@ -39,6 +39,7 @@ QUERIES = frozenset({"has", "last_error", "late", "release", "forks", "memory"})
 """Requests after which the state of the process is not compared, because they follow or precede a call."""
 
 Reply = dict[str, Any]
+"""What is sent to the evaluator about a request; its keys depend on the request."""
 
 
 def serve(channel: socket.socket, vendor_name: str, numerics: Numerics | None, since: float) -> None:
