@@ -23,6 +23,12 @@ FRAMEWORKS = {
 }
 """The functions that return the vendor `FRAMEWORK:DEVICE`, by the package of the framework."""
 
+RECORDED_RESULTS = "diopi_test.target.replay:open_results"
+"""The function that returns a vendor which answers calls with the results of a target, from the path of their file."""
+
+RESULTS_SUFFIX = ".diopi"
+"""The suffix of files with the results of a target."""
+
 REQUIREMENTS = {"jax": "jax", "torch": "'diopi[torch]'"}
 """What to install for each framework."""
 
@@ -37,7 +43,8 @@ def find_vendor(name: str) -> BaseVendor:
 
     Args:
         name: a registered name, `torch:DEVICE`, `torch:DEVICE+MODULE:FUNCTION` (with a function that prepares the
-            process, see `--torch-setup`), `jax:PLATFORM`, `module:attribute`, or the path of a `.so`.
+            process, see `--torch-setup`), `jax:PLATFORM`, `module:attribute`, the path of a `.so`, or the path of a
+            `.diopi` file with the results of a target.
 
     Returns:
         The vendor.
@@ -48,6 +55,9 @@ def find_vendor(name: str) -> BaseVendor:
     """
     if name.endswith(".so"):
         return NativeVendor(Path(name))
+    if name.endswith(RESULTS_SUFFIX):
+        open_results: Any = import_attribute(RECORDED_RESULTS, f"vendor {name}")
+        return _require_vendor(name, open_results(Path(name)))
     framework, _, device = name.partition(":")
     if device and framework in FRAMEWORKS:
         return _find_on_device(framework, device)

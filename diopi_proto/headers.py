@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from textwrap import wrap
 
+from diopi_proto.call_table import CALL_TABLE, call_table
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.registration import GENERATOR_STATE, LIFETIME, SERVICES, Service
@@ -173,7 +174,7 @@ def names() -> tuple[str, ...]:
 def write(folder: Path) -> None:
     """Write every header below `folder`, and create the folder if it does not exist."""
     texts = {f"diopi/{header}": render(header) for header in names()}
-    for file, text in {**texts, SERVICE_TABLE: service_table()}.items():
+    for file, text in {**texts, SERVICE_TABLE: service_table(), CALL_TABLE: call_table()}.items():
         folder.joinpath(file).parent.mkdir(parents=True, exist_ok=True)
         folder.joinpath(file).write_text(text, "utf-8")
 

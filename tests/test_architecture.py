@@ -35,6 +35,7 @@ CHAPTERS = (
     "waivers",
     "fingerprint",
     "run",
+    "target",
     "reporting",
     "quality",
     "fuzz",

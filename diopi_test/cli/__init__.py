@@ -27,7 +27,7 @@ COMMANDS = {
     },
     "gen-data": "gen_data",
     "mutation-test": "mutation_test",
-    **{name: name for name in ("fingerprint", "fuzz", "trace", "export")},
+    **{name: name for name in ("fingerprint", "fuzz", "trace", "export", "bundle", "evaluate")},
     "import-config": "import_config",
     "list": "list_functions",
     "describe": "describe",

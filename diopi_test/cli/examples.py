@@ -101,6 +101,14 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     ],
     "trace": [("trace --output net.json net.py --batch 8", "record the calls of `net.py --batch 8`")],
     "export": [("export --vendor jax_cpu --output library", "build a library for a framework in C or C++")],
+    "bundle": [
+        ("bundle --level smoke --output cases.diopi", "write all smoke cases for a target"),
+        ("bundle -k diopiSqrt --output cases.diopi", "write the cases of one function"),
+    ],
+    "evaluate": [
+        ("evaluate cases.diopi results.diopi", "evaluate what `diopi-runner` wrote on the target"),
+        ("evaluate cases.diopi results.diopi --json report.json", "also write a report"),
+    ],
     "import-config": [
         ("import-config configs.py device_configs.py --output imported", "write cases for `run --data imported`"),
     ],

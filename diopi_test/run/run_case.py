@@ -23,6 +23,13 @@ from lib_rt import Device
 VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
 """The verdicts of calls that return these error codes; a call that returns another error code fails."""
 
+QUEUED, WAITED, RELAID = (
+    CallMode(shifted=True, queued=True),
+    CallMode(shifted=True),
+    CallMode(shifted=True, relaid=True),
+)
+"""The modes of the further calls of a smoke case; see `CallSequence`."""
+
 Observe = Callable[[Mapping[str, CallRecord]], object]
 """A function that receives the records of a case's calls, by the name of the call."""
 
@@ -100,15 +107,15 @@ def _attempt_call(target: Target, case: BaselineCase, mode: CallMode) -> CallAtt
 
 def _call_again(target: Target, case: BaselineCase, first: CallAttempt) -> CallSequence:
     """Return the sequence with the further calls, after the first call has succeeded."""
-    queued = _attempt_call(target, case, CallMode(shifted=True, queued=True))
-    waited = _attempt_call(target, case, CallMode(shifted=True)) if queued.problem else None
+    queued = _attempt_call(target, case, QUEUED)
+    waited = _attempt_call(target, case, WAITED) if queued.problem else None
     relaid = None
-    if not queued.problem and _is_in_leading_type(case):
-        relaid = _attempt_call(target, case, CallMode(shifted=True, relaid=True))
+    if not queued.problem and is_in_leading_type(case):
+        relaid = _attempt_call(target, case, RELAID)
     return CallSequence(first=first, queued=queued, waited=waited, relaid=relaid, plain=_run_out_of_place(target, case))
 
 
-def _is_in_leading_type(case: BaselineCase) -> bool:
+def is_in_leading_type(case: BaselineCase) -> bool:
     """Return whether a case uses the function's leading element type: float32 if the function accepts it."""
     dtypes = lookup(case.function).dtypes
     return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])

@@ -11,6 +11,7 @@ from diopi_impl import BaseVendor, Numerics, OperatorUse
 from diopi_proto.types import Error
 from diopi_test.execution.call import Call
 from diopi_test.execution.call_arguments import PLAIN, CallMode
+from diopi_test.execution.call_groups import announce_calls, describe_chain, describe_mode
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.in_flight import Chain, run_chain
 from diopi_test.execution.process_memory import measure_memory
@@ -122,10 +123,12 @@ class LocalTarget(Target):
 
     def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> Call:
         """Return a call of a case."""
+        announce_calls(self._vendor, describe_mode(mode))
         return Call(self._vendor, self._device, case, mode)
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
         """Make the calls of a chain."""
+        announce_calls(self._vendor, describe_chain(chain))
         return run_chain(self._vendor, self._device, chain)
 
     def measure_memory(self) -> Mapping[str, int]:
@@ -134,6 +137,7 @@ class LocalTarget(Target):
 
     def time_call(self, case: BaselineCase) -> Timing:
         """Measure the call of a case; raise RejectedCallError if the function returns an error code."""
+        announce_calls(self._vendor, "time measurements")
         return time_call(self._vendor, self._device, case, self._bandwidth)
 
     @cached_property
@@ -143,6 +147,7 @@ class LocalTarget(Target):
 
     def run_runtime_case(self, name: str) -> Outcome:
         """Run a case of the runtime functions."""
+        announce_calls(self._vendor, "cases of the runtime functions")
         case = next(case for case in RUNTIME_CASES if case.name == name)
         try:
             case.run(self._vendor)
@@ -152,6 +157,7 @@ class LocalTarget(Target):
 
     def measure_field(self, numerics: Numerics, label: str) -> Outcome:
         """Measure a field of a declared arithmetic."""
+        announce_calls(self._vendor, "measurements of the arithmetic")
         return measure_field(self._vendor, self._device, numerics, label)
 
     def take_operator_uses(self) -> Sequence[OperatorUse]:

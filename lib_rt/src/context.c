@@ -15,7 +15,7 @@ diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_
 
 diopiContextHandle_t diopirt_context_open(diopirt_device_t device) {
     diopirt_stream_t stream;
-    diopiContextHandle_t new_context;
+    diopiContextHandle_t new_context = NULL;
     if (diopirt_stream_create(device, &stream) != diopiSuccess) return NULL;
     if (diopirt_context_create(stream, &new_context) != diopiSuccess) {
         stream_destroy_after_failure(stream, diopirt_last_code());

@@ -10,6 +10,7 @@ import cffi
 import pytest
 
 from diopi_proto import headers
+from diopi_proto.call_table import CALL_TABLE, call_table
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.types import VERSION_NUMBER
 
@@ -46,9 +47,13 @@ def test_committed_table_of_services_is_the_generated_one() -> None:
     assert headers.INCLUDE_DIR.joinpath(headers.SERVICE_TABLE).read_text("utf-8") == headers.service_table()
 
 
+def test_committed_table_of_calls_is_the_generated_one() -> None:
+    assert headers.INCLUDE_DIR.joinpath(CALL_TABLE).read_text("utf-8") == call_table()
+
+
 def test_the_include_folder_contains_only_generated_headers() -> None:
     found = {path.relative_to(headers.INCLUDE_DIR).as_posix() for path in headers.INCLUDE_DIR.glob("*/*")}
-    assert found == {*(f"diopi/{header}" for header in headers.names()), headers.SERVICE_TABLE}
+    assert found == {*(f"diopi/{header}" for header in headers.names()), headers.SERVICE_TABLE, CALL_TABLE}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -20,6 +20,7 @@ from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.call import Call, RejectedCallError
 from diopi_test.execution.call_arguments import CallMode
 from diopi_test.execution.call_format import CallDecoder, CallEncoder, encode_damage
+from diopi_test.execution.call_groups import TargetOutcomeError
 from diopi_test.execution.call_record import Bytes
 from diopi_test.execution.forks import ForkWatch, watch_forks
 from diopi_test.execution.in_flight import Chain, ChainKind
@@ -116,6 +117,8 @@ class VendorServer:
             if interruption is not None:
                 raise interruption
             reply = self._handlers[message.document["request"]](message.document, decoder, encoder)
+        except TargetOutcomeError as error:
+            reply = {"raised": to_json(error.outcome)}
         except MemoryError as error:
             reply = _raised(Verdict.out_of_memory, "MemoryError", error)
         except BaseException as error:  # no user interrupts this process: all of them are the vendor's

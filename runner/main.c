@@ -1,0 +1,301 @@
+/* diopi-runner: make the calls of a bundle with a vendor's library, and write the results to a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef DIOPI_RUNNER_NO_FORK
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#endif
+
+#include "group.h"
+
+enum status { DONE = 0, WRONG_USAGE = 2, FAILED = 3 };
+enum loss { BY_SIGNAL, BY_EXIT, BY_TIMEOUT, BY_INTERRUPTION };
+enum { DEFAULT_TIMEOUT = 60, MAX_FAILED_STARTS = 3 };
+
+struct options {
+    const char *cases, *library, *results;
+    double timeout;
+    bool resume, in_process;
+};
+
+static const char usage[] =
+    "usage: diopi-runner CASES [LIBRARY] [options]\n"
+    "\n"
+    "Make the calls of the bundle CASES with the vendor's LIBRARY, and write the results.\n"
+    "\n"
+    "  -o FILE            write the results to FILE; by default to standard output\n"
+    "  --timeout SECONDS  end a call after this time (default: 60)\n"
+    "  --in-process       do not protect the runner from crashes of the vendor\n"
+    "  --resume           continue FILE after the call during which the runner ended\n";
+
+/* Write the header of a new file, or find where an earlier runner ended. */
+
+static void put_loss(struct output* output, enum loss loss, int64_t value) {
+    begin_record(output, "LOST");
+    put_number(output, loss);
+    put_number(output, value);
+    end_record(output);
+}
+
+/* Find the last call of earlier results. `end` becomes the end of their last complete record. */
+static bool read_earlier(struct input* earlier, struct progress* progress, uint64_t* end, bool* is_pending) {
+    enum next next;
+    *is_pending = false;
+    while ((next = input_next(earlier)) == RECORD) {
+        long position = ftell(earlier->file);
+        *end = position < 0 ? *end : (uint64_t)position;
+        if (strcmp(earlier->tag, "VEND") == 0) progress->has_described_vendor = 1;
+        if (strcmp(earlier->tag, "END ") == 0) progress->is_done = 1;
+        if (strcmp(earlier->tag, "CALL") == 0) {
+            take_bytes(&earlier->payload, KEY_BYTES);
+            progress->case_position = (uint64_t)take_number(&earlier->payload);
+            progress->group = (uint64_t)take_number(&earlier->payload);
+            progress->calls++;
+        }
+        *is_pending = strcmp(earlier->tag, "CALL") == 0 || strcmp(earlier->tag, "RSLT") == 0;
+    }
+    return next != DAMAGED;
+}
+
+static bool resume(const struct options* options, uint64_t identity, struct output* output, struct progress* progress) {
+    struct input earlier;
+    uint64_t end = FILE_HEADER_BYTES;
+    bool is_pending = false;
+    if (!input_open(&earlier, options->results, RESULTS)) return false;
+    bool is_same = earlier.identity == identity;
+    if (!is_same) complain("%s contains results of another bundle", options->results);
+    bool is_readable = is_same && read_earlier(&earlier, progress, &end, &is_pending);
+    input_close(&earlier);
+    if (!is_readable || progress->is_done) return is_readable;
+    if (ftruncate(output->descriptor, (off_t)end) != 0 || lseek(output->descriptor, 0, SEEK_END) < 0) {
+        complain("%s can't be continued: %s", options->results, strerror(errno));
+        return false;
+    }
+    progress->committed = end;
+    if (progress->calls > 0) progress->group++;
+    if (is_pending) put_loss(output, BY_INTERRUPTION, 0);
+    return true;
+}
+
+static bool open_output(const struct options* options, uint64_t identity, struct output* output,
+                        struct progress* progress) {
+    int flags = O_RDWR | O_CREAT | (options->resume ? 0 : O_TRUNC);
+    output->descriptor = options->results != NULL ? open(options->results, flags, 0644) : dup(STDOUT_FILENO);
+    if (output->descriptor < 0) {
+        complain("%s can't be written: %s", options->results, strerror(errno));
+        return false;
+    }
+    if (options->results == NULL) dup2(STDERR_FILENO, STDOUT_FILENO); /* the vendor may print something */
+    struct stat status;
+    bool is_new = !options->resume || fstat(output->descriptor, &status) != 0 || status.st_size == 0;
+    if (!is_new && !resume(options, identity, output, progress)) return false;
+    if (is_new) put_header(output, identity);
+    progress->committed += output_flush(output);
+    return true;
+}
+
+/* Run the cases. */
+
+static bool run_case(struct input* cases, uint64_t first_group, const struct vendor* vendor, struct output* output,
+                     struct progress* progress) {
+    struct cursor* payload = &cases->payload;
+    const unsigned char* start = payload->at;
+    take_bytes(payload, take_number(payload)); /* the ID */
+    int64_t position = take_number(payload), count = take_number(payload);
+    if (position < 0 || position > payload->end - start) payload->failed = true;
+    for (int64_t group = 0; group < count && !payload->failed; group++) {
+        progress->case_position = cases->position;
+        progress->group = (uint64_t)group;
+        if (group < (int64_t)first_group) {
+            if (!group_skip(payload)) break;
+        } else if (!group_run(payload, start + position, vendor, output, progress)) {
+            return false;
+        }
+    }
+    if (payload->failed) complain("the case at byte %llu is damaged", (unsigned long long)cases->position);
+    return !payload->failed;
+}
+
+static enum status run_cases(struct input* cases, const struct vendor* vendor, struct output* output,
+                             struct progress* progress) {
+    uint64_t first_case = progress->case_position, first_group = progress->group;
+    enum next next;
+    while ((next = input_next(cases)) == RECORD && strcmp(cases->tag, "END ") != 0) {
+        bool is_first = cases->position == first_case;
+        if (strcmp(cases->tag, "CASE") != 0 || cases->position < first_case) continue;
+        if (!run_case(cases, is_first ? first_group : 0, vendor, output, progress)) return FAILED;
+    }
+    if (next == END || next == CUT) complain("%s is cut off: its last record is missing", cases->path);
+    return next == RECORD ? DONE : FAILED;
+}
+
+/* Load the library, and run the cases after the place in `progress`. */
+static enum status run(const struct options* options, struct output* output, struct progress* progress) {
+    struct vendor vendor = {0};
+    struct input cases;
+    if (!input_open(&cases, options->cases, CASES)) return FAILED;
+    if (progress->case_position > 0 && !input_seek(&cases, progress->case_position)) return FAILED;
+    if (!vendor_load(&vendor, options->library)) return FAILED;
+    if (!progress->has_described_vendor) vendor_describe(output);
+    progress->committed += output_flush(output);
+    progress->has_described_vendor = 1;
+    enum status status = run_cases(&cases, &vendor, output, progress);
+    if (status == DONE && !vendor_finish(&vendor)) status = FAILED;
+    if (status == DONE) {
+        begin_record(output, "END ");
+        put_number(output, 0); /* the number of records is not known */
+        end_record(output);
+        progress->is_done = 1;
+    }
+    progress->committed += output_flush(output);
+    input_close(&cases);
+    return status;
+}
+
+/* Protect the runner from crashes: the library is loaded in another process, which is replaced if it ends. */
+
+#ifndef DIOPI_RUNNER_NO_FORK
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Wait until the process ends; end it if no call begins within the time limit. */
+static int wait_for(pid_t process, const volatile struct progress* progress, double timeout, bool* is_late) {
+    int status = 0;
+    uint64_t calls = progress->calls;
+    double since = seconds(), pause = 1e-4;
+    *is_late = false;
+    while (waitpid(process, &status, WNOHANG) == 0) {
+        struct timespec nap = {0, (long)(1e9 * pause)};
+        nanosleep(&nap, NULL);
+        pause = pause < 0.02 ? 2 * pause : pause;
+        if (progress->calls != calls) {
+            calls = progress->calls;
+            since = seconds();
+        } else if (seconds() - since > timeout && !*is_late) {
+            *is_late = true;
+            kill(process, SIGKILL);
+        }
+    }
+    return status;
+}
+
+/* Write how the process ended, after its last complete record. */
+static void note_loss(struct output* output, struct progress* progress, int status, bool is_late) {
+    struct stat file;
+    if (fstat(output->descriptor, &file) == 0 && S_ISREG(file.st_mode) &&
+        (ftruncate(output->descriptor, (off_t)progress->committed) != 0 || lseek(output->descriptor, 0, SEEK_END) < 0)) {
+        complain("the results can't be continued: %s", strerror(errno));
+        exit(FAILED);
+    }
+    bool is_signal = WIFSIGNALED(status);
+    put_loss(output, is_late ? BY_TIMEOUT : is_signal ? BY_SIGNAL : BY_EXIT,
+             is_signal ? WTERMSIG(status) : WEXITSTATUS(status));
+    progress->committed += output_flush(output);
+}
+
+static enum status supervise(const struct options* options, struct output* output, struct progress* progress) {
+    int failed_starts = 0;
+    while (!progress->is_done) {
+        uint64_t calls = progress->calls;
+        fflush(NULL);
+        pid_t process = fork();
+        if (process < 0) {
+            complain("no process can be started: %s", strerror(errno));
+            return FAILED;
+        }
+        if (process == 0) _exit(run(options, output, progress));
+        bool is_late;
+        int status = wait_for(process, progress, options->timeout, &is_late);
+        if (progress->is_done) break;
+        failed_starts = progress->calls == calls ? failed_starts + 1 : 0;
+        if ((WIFEXITED(status) && WEXITSTATUS(status) == FAILED && progress->calls == calls) ||
+            failed_starts == MAX_FAILED_STARTS) {
+            complain("the vendor does not start");
+            return FAILED;
+        }
+        if (progress->calls > calls) {
+            note_loss(output, progress, status, is_late);
+            progress->group++;
+        }
+    }
+    return DONE;
+}
+
+static enum status start(const struct options* options, struct output* output, const struct progress* first) {
+    int flags = MAP_SHARED | MAP_ANONYMOUS;
+    struct progress* progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (progress == MAP_FAILED) {
+        complain("no memory can be shared: %s", strerror(errno));
+        return FAILED;
+    }
+    *progress = *first;
+    return options->in_process ? run(options, output, progress) : supervise(options, output, progress);
+}
+
+#else
+
+static enum status start(const struct options* options, struct output* output, const struct progress* first) {
+    struct progress progress = *first;
+    return run(options, output, &progress);
+}
+
+#endif
+
+/* The command line. */
+
+static bool read_options(int count, char** words, struct options* options) {
+    *options = (struct options){.timeout = DEFAULT_TIMEOUT};
+    for (int i = 1; i < count; i++) {
+        const char* word = words[i];
+        bool has_value = i + 1 < count;
+        if (strcmp(word, "-o") == 0 && has_value) {
+            options->results = words[++i];
+        } else if (strcmp(word, "--timeout") == 0 && has_value) {
+            options->timeout = strtod(words[++i], NULL);
+        } else if (strcmp(word, "--resume") == 0) {
+            options->resume = true;
+        } else if (strcmp(word, "--in-process") == 0) {
+            options->in_process = true;
+        } else if (word[0] == '-' || options->library != NULL) {
+            return false;
+        } else if (options->cases == NULL) {
+            options->cases = word;
+        } else {
+            options->library = word;
+        }
+    }
+    return options->cases != NULL && options->timeout > 0 && (options->results != NULL || !options->resume);
+}
+
+DIOPI_EXPORT int main(int count, char** words) {
+    struct options options;
+    if (count == 2 && strcmp(words[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return DONE;
+    }
+    if (!read_options(count, words, &options)) {
+        fputs(usage, stderr);
+        return WRONG_USAGE;
+    }
+    struct output output = {0};
+    struct input cases;
+    struct progress progress = {0};
+    if (!input_open(&cases, options.cases, CASES)) return FAILED;
+    uint64_t identity = cases.identity;
+    input_close(&cases);
+    if (!open_output(&options, identity, &output, &progress)) return FAILED;
+    enum status status = progress.is_done ? DONE : start(&options, &output, &progress);
+    free(output.buffer);
+    return status;
+}

@@ -1,0 +1,231 @@
+"""The results of a target lead to the same verdicts, messages and checks as a run on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sanitizers
+from hostile import BASELINE, HELPERS
+from reports import read_report
+from runners import ROOT, build_runner
+from sampling import sampled
+
+FUNCTIONS_IN_C = (
+    *("diopiAbs", "diopiAbsInp", "diopiAdd", "diopiArgmax", "diopiCat", "diopiClipGradNorm", "diopiDiv", "diopiEqual"),
+    *("diopiGelu", "diopiMSELoss", "diopiNonzero", "diopiNormal", "diopiSpMM", "diopiSplitWithSizes", "diopiSort"),
+    "diopiSum",
+)
+"""The functions of the vendor in C, with every kind of argument and result, and one that it lacks."""
+
+COMPARED = ("verdict", "message", "checks", "error_code")
+"""The fields of a case that must be equal. Others depend on the machine, such as the duration."""
+
+FAULTS = ("segfault", "abort", "divide", "exit0", "exit7", "end0", "kill", "fail", "wrong", "overrun")
+"""Faults of the vendor in C whose effects do not depend on earlier calls."""
+
+
+def diopi_test(*words: object, folder: Path, status: int | None = None, **variables: str) -> str:
+    """Run the command line in a folder; return its output."""
+    path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder), **variables}
+    done = subprocess.run(
+        [sys.executable, "-m", "diopi_test", *map(str, words)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert status is None or done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def bundle(folder: Path, *words: object) -> Path:
+    """Write a bundle of the selected smoke cases."""
+    path = folder / "cases.diopi"
+    diopi_test("bundle", "--data", BASELINE, "--output", path, *words, folder=folder, status=0)
+    return path
+
+
+def run_runner(runner: Path, *words: object, status: int | None = 0, **variables: str) -> str:
+    """Run the runner; return what it prints."""
+    done = subprocess.run(
+        [str(runner), *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **variables},
+    )
+    assert status is None or done.returncode == status, (done.returncode, done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+def evaluate(folder: Path, cases: Path, results: Path, *words: object) -> Mapping[str, Mapping[str, Any]]:
+    """Return the cases of the report of the evaluation, by ID."""
+    report = folder / "evaluated.json"
+    diopi_test("evaluate", cases, results, "--data", BASELINE, "--json", report, "-n", 1, *words, folder=folder)
+    return {case["id"]: case for case in read_report(report)["cases"]}
+
+
+def run_here(folder: Path, vendor: Path, *words: object, **variables: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the cases of the report of a run on this machine, by ID."""
+    report = folder / "direct.json"
+    selected = ("--vendor", vendor, "--data", BASELINE, "--json", report, "-n", 1, *words)
+    diopi_test("run", *selected, folder=folder, **variables)
+    return {case["id"]: case for case in read_report(report)["cases"]}
+
+
+def select(functions: Sequence[str]) -> list[str]:
+    """Return the options that select the cases of functions."""
+    return [word for function in functions for word in ("--function", function)]
+
+
+def without_output(message: str) -> str:
+    """Return a message without the output of the vendor's process, which a target does not record."""
+    return message.partition("; its output: ")[0]
+
+
+def compare(direct: Mapping[str, Mapping[str, Any]], evaluated: Mapping[str, Mapping[str, Any]]) -> None:
+    """Fail if a case has other findings."""
+    assert direct.keys() == evaluated.keys()
+    for name, case in direct.items():
+        found = evaluated[name]
+        assert without_output(case["message"]) == found["message"], name
+        assert {key: case.get(key) for key in COMPARED if key != "message"} == {
+            key: found.get(key) for key in COMPARED if key != "message"
+        }, name
+
+
+def test_a_vendor_in_c_gets_the_same_verdicts(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    # without a call in which this vendor reads the element type of a tensor that is NULL
+    selection = [*select(FUNCTIONS_IN_C), "-k", "not (diopiSpMM and null)"]
+    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    run_runner(runner, cases, c_vendor, "-o", results)
+    evaluated = evaluate(tmp_path, cases, results)
+    compare(run_here(tmp_path, c_vendor, *selection), evaluated)
+    assert {"passed", "failed", "not_implemented", "unsupported"} <= {case["verdict"] for case in evaluated.values()}
+
+
+@pytest.mark.parametrize("fault", sampled(FAULTS, 3))
+def test_a_faulty_vendor_gets_the_same_verdicts(fault: str, runner: Path, faulty_vendor: Path, tmp_path: Path) -> None:
+    selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
+    variables = {"DIOPI_TEST_FAULT": f"diopiSin={fault}", "DIOPI_TEST_FOLDER": str(tmp_path)}
+    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    run_runner(runner, cases, faulty_vendor, "-o", results, **variables)
+    evaluated = evaluate(tmp_path, cases, results)
+    compare(run_here(tmp_path, faulty_vendor, *selection, **variables), evaluated)
+    assert {case["verdict"] for case in evaluated.values()} >= {"passed"}
+    assert {case["verdict"] for case in evaluated.values()} & {"crashed", "failed"}
+
+
+def test_a_call_that_hangs_times_out(runner: Path, faulty_vendor: Path, tmp_path: Path) -> None:
+    selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
+    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    run_runner(runner, cases, faulty_vendor, "-o", results, "--timeout", "0.5", DIOPI_TEST_FAULT="diopiSin=hang")
+    evaluated = evaluate(tmp_path, cases, results)
+    verdicts = {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiSin")}
+    assert verdicts == {"passed", "timed_out"}
+    assert {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiCos")} == {"passed"}
+
+
+def test_a_runner_without_fork_resumes_after_a_crash(
+    runner_without_fork: Path, faulty_vendor: Path, tmp_path: Path
+) -> None:
+    selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
+    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    words, variables = (cases, faulty_vendor, "-o", results), {"DIOPI_TEST_FAULT": "diopiSin=segfault"}
+    run_runner(runner_without_fork, *words, status=-11, **variables)
+    starts = 1
+    while starts < 10 and "is incomplete" in diopi_test("evaluate", cases, results, "--list", folder=tmp_path):
+        run_runner(runner_without_fork, *words, "--resume", status=None, **variables)
+        starts += 1
+    assert starts < 10
+    evaluated = evaluate(tmp_path, cases, results)
+    verdicts = {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiSin")}
+    assert verdicts == {"passed", "crashed"}
+    assert {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiCos")} == {"passed"}
+
+
+def test_results_can_be_streamed(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    cases, results = bundle(tmp_path, *select(("diopiAdd",))), tmp_path / "results.diopi"
+    with results.open("wb") as stream:
+        subprocess.run([str(runner), str(cases), str(c_vendor)], stdout=stream, check=True, timeout=60)
+    run_runner(runner, cases, c_vendor, "-o", tmp_path / "written.diopi")
+    assert results.read_bytes() == (tmp_path / "written.diopi").read_bytes()
+
+
+def test_cases_that_the_target_did_not_run_have_no_verdict(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    selection = select(("diopiAbs", "runtime"))
+    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    run_runner(runner, cases, c_vendor, "-o", results)
+    content = results.read_bytes()
+    results.write_bytes(content[: len(content) // 2])
+    evaluated = evaluate(tmp_path, cases, results)
+    runtime = {case["message"] for name, case in evaluated.items() if name.startswith("runtime")}
+    assert runtime == {"not run on the target: the runner does not make cases of the runtime functions"}
+    absent = [case for name, case in evaluated.items() if name.startswith("diopiAbs") and case["verdict"] == "not_run"]
+    assert absent
+    assert all("did not reach the end" in case["message"] for case in absent)
+
+
+def test_results_of_another_bundle_are_rejected(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results.diopi"
+    run_runner(runner, bundle(tmp_path, *select(("diopiAbs",))), c_vendor, "-o", results)
+    output = diopi_test("evaluate", bundle(tmp_path, *select(("diopiAdd",))), results, folder=tmp_path, status=3)
+    assert "has the results of another bundle" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"PK\3\4", "it begins otherwise"), (b"\xd1DIOPI\r\n" + b"\2" * 24, "has version 33686018 of the format")],
+)
+def test_the_runner_rejects_a_foreign_bundle(
+    content: bytes, message: str, runner: Path, c_vendor: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "foreign.diopi"
+    path.write_bytes(content)
+    assert message in run_runner(runner, path, c_vendor, status=3)
+
+
+@pytest.mark.parametrize("position", [-100, -1])
+def test_the_runner_rejects_a_damaged_bundle(position: int, runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    cases = bundle(tmp_path, *select(("diopiAbs",)))
+    content = bytearray(cases.read_bytes())
+    content[position] ^= 1
+    cases.write_bytes(content)
+    output = run_runner(runner, cases, c_vendor, "-o", tmp_path / "results.diopi", status=3)
+    assert "has another checksum" in output
+
+
+def test_the_runner_names_a_library_that_does_not_load(runner: Path, tmp_path: Path) -> None:
+    cases = bundle(tmp_path, *select(("diopiAbs",)))
+    output = run_runner(runner, cases, tmp_path / "missing.so", "-o", tmp_path / "results.diopi", status=3)
+    assert "missing.so can't be loaded" in output
+
+
+def test_a_runner_can_contain_its_vendor(
+    board_vendor: tuple[Path, Path], runner: Path, c_vendor: Path, tmp_path: Path
+) -> None:
+    cases = bundle(tmp_path, *select(("diopiAbs", "diopiAdd", "diopiCat")))
+    for name, words in (("static", (board_vendor[0], cases)), ("loaded", (runner, cases, c_vendor))):
+        run_runner(*words, "-o", tmp_path / f"{name}.diopi")
+    assert (tmp_path / "static.diopi").read_bytes() == (tmp_path / "loaded.diopi").read_bytes()
+
+
+@pytest.mark.sanitizers
+def test_the_runner_has_no_memory_errors(c_vendor: Path, tmp_path: Path) -> None:
+    sanitizers.require(sanitizers.ADDRESS)
+    checked = build_runner(tmp_path / "checked", *sanitizers.ADDRESS)
+    cases = bundle(tmp_path, *select(FUNCTIONS_IN_C))
+    sanitizers.run([checked, cases, c_vendor, "-o", tmp_path / "results.diopi", "--in-process"])
+
+
+def test_the_runner_is_small() -> None:
+    sources = [path for path in (ROOT / "runner").iterdir() if path.suffix in (".c", ".h")]
+    assert sum(path.read_text("utf-8").count("\n") for path in sources) <= 2500
