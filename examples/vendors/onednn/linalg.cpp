@@ -60,6 +60,54 @@ diopiError_t diopiBmm(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstT
     });
 }
 
+diopiError_t diopiMm(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                     diopiConstTensorHandle_t mat2) {
+    return guarded(__func__, [&] {
+        Tensor result(out, "out"), left(input, "input"), right(mat2, "mat2");
+        requireType(left, right);
+        requireType(result, left);
+        require(left.rank() == 2 && right.rank() == 2, "an operand does not have 2 axes");
+        require(left.shape[1] == right.shape[0], "the inner sizes differ");
+        Dims shape = {left.shape[0], right.shape[1]};
+        requireShape(result, shape);
+        result.store(multiply(left.load(left.shape), right.load(right.shape), shape));
+    });
+}
+
+diopiError_t diopiLinear(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias) {
+    return guarded(__func__, [&] {
+        Tensor result(out, "out"), source(input, "input"), kernel(weight, "weight");
+        requireType(source, kernel);
+        requireType(result, source);
+        require(source.rank() > 0 && kernel.rank() == 2, "input has no axes, or weight does not have 2");
+        require(source.shape.back() == kernel.shape[1], "the inner sizes differ");
+        Dims expected = source.shape;
+        expected.back() = kernel.shape[0];
+        requireShape(result, expected);
+        int64_t rows = count(source.shape, 0, source.shape.size() - 1);
+        dnnl::memory from = source.load({rows, kernel.shape[1]}), weights = kernel.load(kernel.shape);
+        dnnl::memory to = allocate({rows, kernel.shape[0]}, result.type);
+        std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}};
+        dnnl::memory::desc biasDescription;
+        if (bias != nullptr) {
+            Tensor summand(bias, "bias");
+            requireType(summand, source);
+            Dims columns = {kernel.shape[0]};
+            require(broadcast(summand.shape, expected) == expected, "bias does not broadcast to the shape of out");
+            if (summand.shape != columns) throw Failure(diopiNoImplement, "oneDNN has biases with a number per column");
+            arguments[DNNL_ARG_BIAS] = summand.load(columns);
+            biasDescription = arguments[DNNL_ARG_BIAS].get_desc();
+        }
+        dnnl::inner_product_forward::primitive_desc description(engine(), dnnl::prop_kind::forward_inference,
+                                                                from.get_desc(), anyFormat(weights), biasDescription,
+                                                                to.get_desc());
+        arguments[DNNL_ARG_WEIGHTS] = convert(weights, description.weights_desc());
+        execute(dnnl::inner_product_forward(description), arguments);
+        result.store(to);
+    });
+}
+
 // The attributes of a convolution along the two spatial axes.
 struct Window {
     Dims stride, padding, dilation;

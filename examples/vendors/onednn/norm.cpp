@@ -135,6 +135,7 @@ diopiError_t diopiLayerNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
     });
 }
 
+#if DNNL_VERSION_MAJOR * 100 + DNNL_VERSION_MINOR >= 303  // older versions have no group normalization
 diopiError_t diopiGroupNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                             diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
                             diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, int64_t num_groups,
@@ -163,3 +164,4 @@ diopiError_t diopiGroupNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
         storeStatistics(save_mean, save_invstd, arguments, eps);
     });
 }
+#endif

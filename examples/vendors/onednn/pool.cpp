@@ -1,11 +1,11 @@
-// Pooling over two spatial axes.
+// Pooling over one to three spatial axes.
 #include <utility>
 
 #include "tensor.hpp"
 
 using dnnl::algorithm;
 
-// The attributes of a pooling operator along the two spatial axes.
+// The attributes of a pooling operator along the spatial axes.
 struct Pooling {
     Dims kernel, stride, padding, dilation;
     bool isCeil;
@@ -27,15 +27,18 @@ static std::pair<int64_t, int64_t> countWindows(const Pooling& pooling, size_t a
 static void pool(diopiTensorHandle_t out, diopiConstTensorHandle_t input, const Pooling& pooling, algorithm kind) {
     Tensor result(out, "out"), source(input, "input");
     requireType(result, source);
-    require(source.rank() == 3 || source.rank() == 4, "input does not have 3 or 4 axes");
-    Dims image = source.shape, behind(2);
-    if (source.rank() == 3) image.insert(image.begin(), 1);
+    size_t axes = pooling.kernel.size();
+    bool hasBatch = source.shape.size() == axes + 2;
+    require(hasBatch || source.shape.size() == axes + 1, "input has another number of axes than expected");
+    Dims image = source.shape, behind(axes), skipped(axes);
+    if (!hasBatch) image.insert(image.begin(), 1);
     Dims shape = image;
-    for (size_t i = 0; i < 2; i++) std::tie(shape[i + 2], behind[i]) = countWindows(pooling, i, image[i + 2]);
-    Dims expected = source.rank() == 3 ? Dims(shape.begin() + 1, shape.end()) : shape;
-    requireShape(result, expected);
+    for (size_t i = 0; i < axes; i++) {
+        std::tie(shape[i + 2], behind[i]) = countWindows(pooling, i, image[i + 2]);
+        skipped[i] = pooling.dilation[i] - 1;
+    }
+    requireShape(result, hasBatch ? shape : Dims(shape.begin() + 1, shape.end()));
     dnnl::memory from = source.load(image), to = allocate(shape, result.type);
-    Dims skipped = {pooling.dilation[0] - 1, pooling.dilation[1] - 1};
     dnnl::pooling_forward::primitive_desc description(engine(), dnnl::prop_kind::forward_inference, kind,
                                                       from.get_desc(), to.get_desc(), pooling.stride, pooling.kernel,
                                                       skipped, pooling.padding, behind);
@@ -43,30 +46,59 @@ static void pool(diopiTensorHandle_t out, diopiConstTensorHandle_t input, const 
     result.store(to);
 }
 
-static Dims strideOf(const diopiSize_t& stride, const Dims& kernel) {
-    return stride.len == 0 ? kernel : spatial(stride, 2, 1);
+static Pooling attributesOf(size_t axes, const diopiSize_t& kernel_size, const diopiSize_t& stride,
+                            const diopiSize_t& padding, const Dims& dilation, bool ceil_mode) {
+    Dims kernel = spatial(kernel_size, axes, 1);
+    Dims step = stride.len == 0 ? kernel : spatial(stride, axes, 1);
+    return {kernel, step, spatial(padding, axes, 0), dilation, ceil_mode};
 }
 
-diopiError_t diopiMaxPool2d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                            bool ceil_mode) {
-    return guarded(__func__, [&] {
-        Dims kernel = spatial(kernel_size, 2, 1);
-        pool(out, input, {kernel, strideOf(stride, kernel), spatial(padding, 2, 0), spatial(dilation, 2, 1), ceil_mode},
-             algorithm::pooling_max);
-    });
+static algorithm averageOf(bool ceil_mode, bool count_include_pad, const int64_t* divisor_override) {
+    if (divisor_override != nullptr) throw Failure(diopiNoImplement, "divisor_override is not implemented");
+    if (ceil_mode && count_include_pad) {
+        throw Failure(diopiNoImplement, "oneDNN counts padding that only ceil_mode adds");
+    }
+    return count_include_pad ? algorithm::pooling_avg_include_padding : algorithm::pooling_avg_exclude_padding;
 }
 
-diopiError_t diopiAvgPool2d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+#define MAX_POOL(NAME, AXES)                                                                                         \
+    diopiError_t NAME(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,                 \
+                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,        \
+                      bool ceil_mode) {                                                                              \
+        return guarded(#NAME, [&] {                                                                                  \
+            Dims distance = spatial(dilation, AXES, 1);                                                              \
+            pool(out, input, attributesOf(AXES, kernel_size, stride, padding, distance, ceil_mode),                  \
+                 algorithm::pooling_max);                                                                            \
+        });                                                                                                          \
+    }
+
+MAX_POOL(diopiMaxPool1d, 1)
+MAX_POOL(diopiMaxPool2d, 2)
+MAX_POOL(diopiMaxPool3d, 3)
+
+static void averagePool(diopiTensorHandle_t out, diopiConstTensorHandle_t input, size_t axes, diopiSize_t kernel_size,
+                        diopiSize_t stride, diopiSize_t padding, bool ceil_mode, algorithm kind) {
+    pool(out, input, attributesOf(axes, kernel_size, stride, padding, Dims(axes, 1), ceil_mode), kind);
+}
+
+diopiError_t diopiAvgPool1d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                             diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
-                            bool count_include_pad, const int64_t* divisor_override) {
+                            bool count_include_pad) {
     return guarded(__func__, [&] {
-        if (divisor_override != nullptr) throw Failure(diopiNoImplement, "divisor_override is not implemented");
-        if (ceil_mode && count_include_pad) {
-            throw Failure(diopiNoImplement, "oneDNN counts padding that only ceil_mode adds");
-        }
-        Dims kernel = spatial(kernel_size, 2, 1);
-        pool(out, input, {kernel, strideOf(stride, kernel), spatial(padding, 2, 0), {1, 1}, ceil_mode},
-             count_include_pad ? algorithm::pooling_avg_include_padding : algorithm::pooling_avg_exclude_padding);
+        averagePool(out, input, 1, kernel_size, stride, padding, ceil_mode,
+                    averageOf(ceil_mode, count_include_pad, nullptr));
     });
 }
+
+#define AVERAGE_POOL(NAME, AXES)                                                                                     \
+    diopiError_t NAME(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,                 \
+                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,              \
+                      bool count_include_pad, const int64_t* divisor_override) {                                     \
+        return guarded(#NAME, [&] {                                                                                  \
+            averagePool(out, input, AXES, kernel_size, stride, padding, ceil_mode,                                   \
+                        averageOf(ceil_mode, count_include_pad, divisor_override));                                  \
+        });                                                                                                          \
+    }
+
+AVERAGE_POOL(diopiAvgPool2d, 2)
+AVERAGE_POOL(diopiAvgPool3d, 3)

@@ -56,6 +56,21 @@ diopiError_t diopiMinAll(diopiContextHandle_t, diopiTensorHandle_t min, diopiCon
     });
 }
 
+diopiError_t diopiAmax(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t self, diopiSize_t dim,
+                       bool) {
+    return guarded(__func__, [&] {
+        require(Tensor(self, "self").numel > 0, "self has no elements");
+        reduce(out, self, axesOf(dim, self), algorithm::reduction_max);
+    });
+}
+
+diopiError_t diopiProd(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       const int64_t* dim) {
+    return guarded(__func__, [&] {
+        reduce(out, input, dim == nullptr ? allAxes(input) : Dims{*dim}, algorithm::reduction_mul);
+    });
+}
+
 // Returns the sizes before, along and after an axis.
 static Dims aroundAxis(const Tensor& tensor, int64_t dim) {
     Dims shape = tensor.shape.empty() ? Dims{1} : tensor.shape;

@@ -27,7 +27,7 @@ static Type typeOf(diopiDtype_t dtype) {
     }
 }
 
-Tensor::Tensor(diopiConstTensorHandle_t handle, const std::string& name) : name(name) {
+Tensor::Tensor(diopiConstTensorHandle_t handle, const std::string& name, bool acceptsTruth) : name(name) {
     require(handle != nullptr, name + " is NULL");
     diopiSize_t sizes, steps;
     diopiDtype_t dtype;
@@ -39,7 +39,7 @@ Tensor::Tensor(diopiConstTensorHandle_t handle, const std::string& name) : name(
     check(diopiGetTensorDataConst(handle, &address));
     shape.assign(sizes.data, sizes.data + sizes.len);
     strides.assign(steps.data, steps.data + steps.len);
-    type = typeOf(dtype);
+    type = acceptsTruth && dtype == diopi_dtype_bool ? Type::u8 : typeOf(dtype);
     data_ = static_cast<char*>(const_cast<void*>(address));
 }
 

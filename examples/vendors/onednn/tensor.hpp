@@ -43,7 +43,8 @@ void require(bool condition, const std::string& reason);
 // The elements, the shape and the strides of a tensor of DIOPI.
 class Tensor {
 public:
-    Tensor(diopiConstTensorHandle_t handle, const std::string& name);
+    // Truth values are not numbers in oneDNN: only the results of comparisons accept them.
+    Tensor(diopiConstTensorHandle_t handle, const std::string& name, bool acceptsTruth = false);
 
     int64_t rank() const { return static_cast<int64_t>(shape.size()); }
 
