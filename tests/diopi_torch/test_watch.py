@@ -52,6 +52,20 @@ def test_twelve_planted_faults_are_named_and_no_other_operator(
     assert "1 passed" in replayed.output or "1 of 1" in replayed.output
 
 
+def test_the_page_lists_the_planted_faults() -> None:
+    page = (ROOT / "docs" / "find_the_operator.md").read_text("utf-8")
+    rows = [line.split(" | ")[:4] for line in page.splitlines() if line.count(" | ") == 6][2:]
+    assert rows == [
+        [
+            f"| {fault.operator}",
+            str(fault.dtype).removeprefix("torch."),
+            str(list(fault.shape)),
+            fault.description,
+        ]
+        for fault in FAULTS
+    ]
+
+
 def test_a_healthy_model_has_no_wrong_operator(capsys: pytest.CaptureFixture[str]) -> None:
     with diopi_torch.watch(overhead=math.inf) as watch:
         train_and_generate()

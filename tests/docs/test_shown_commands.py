@@ -40,7 +40,9 @@ EXPENSIVE = re.compile(r"diopi-test (fingerprint|fuzz|gen-data|list|mutation-tes
 SAMPLE = 10
 """The number of expensive commands that run for a seed."""
 
-OUTPUT = re.compile(r"(?:--log|waive \S+ --output|import-config .*--output|fuzz .*--output) (\S+)|submit \S+ (\S+)")
+OUTPUT = re.compile(
+    r"(?:--log|watch .*--cases|waive \S+ --output|import-config .*--output|fuzz .*--output) (\S+)|submit \S+ (\S+)"
+)
 """The files and folders that a command writes and that must not exist."""
 
 

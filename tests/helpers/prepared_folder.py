@@ -60,6 +60,16 @@ batch.add_argument("--batch", type=int, default=2)
 print(torch.nn.functional.softmax(torch.ones(batch.parse_known_args()[0].batch, 3), 1))
 """
 
+BROKEN_PROGRAM = """
+import my_kernels
+import torch
+
+my_kernels.enable()
+x = torch.linspace(-1e-3, 1e-3, 7, requires_grad=True)
+loss = torch.tanh(x).sum()
+loss.backward()
+"""
+
 CONFIGURATION = """
 import numpy as np
 
@@ -109,6 +119,8 @@ def prepare(folder: Path) -> None:
     _write_vendors(folder)
     texts = {
         "net.py": NETWORK,
+        "broken.py": BROKEN_PROGRAM,
+        "train.py": (ROOT / "tests" / "helpers" / "small_language_model.py").read_text("utf-8"),
         "plan.toml": PLAN,
         "waivers.toml": WAIVERS,
         "my_chip.toml": NUMERICS,
@@ -135,6 +147,7 @@ def _write_vendors(folder: Path) -> None:
         "my_kernels.py": (ROOT / "tests" / "helpers" / "my_kernels.py").read_text("utf-8"),
         "my_package/__init__.py": "",
         "my_package/module.py": "from diopi_impl.jax_cpu import vendor\n",
+        "my_package/train.py": NETWORK,
         "earlier.py": example + WRONG_OPERATOR,
         "my_vendor-0.1.dist-info/entry_points.txt": ENTRY_POINTS,
         "my_vendor-0.1.dist-info/METADATA": METADATA,
@@ -176,6 +189,7 @@ def _run_vendors(folder: Path) -> None:
     execute("diopi-test run --vendor earlier:vendor -n 1 --json report.json", folder, status=None)
     for name in ("before.json", "BEFORE"):
         shutil.copy(folder / "report.json", folder / name)
+    execute("python -m diopi_torch.watch --cases wrong_calls -- broken.py", folder, status=1)
     execute("diopi-test import-config configs.py device_configs.py --output imported", folder)
 
 
