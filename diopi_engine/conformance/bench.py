@@ -28,7 +28,7 @@ CASES: dict[str, Callable[[EngineBench], None]] = {}
 GUARD = np.float32(-12345)
 """The value that fills the parts of outputs that a library must not write."""
 
-_FILL = 0xA5
+FILL = 0xA5
 """The value of the bytes of outputs of several types before an execution."""
 
 
@@ -135,7 +135,7 @@ class EngineBench:
         network = tensor_networks.NETWORKS[name]
         inputs = network.random_inputs(size, seed)
         expected = network.expected_outputs(inputs)
-        outputs = [_filled_array((size + 1, *array.shape[1:]), array.dtype) for array in expected]
+        outputs = [filled_array((size + 1, *array.shape[1:]), array.dtype) for array in expected]
         arrays = [*(array.copy() for array in inputs), *outputs]
         if in_tensors:
             self._execute_in_tensors(context, size, arrays)
@@ -143,7 +143,7 @@ class EngineBench:
             self.client.execute(context, size, arrays)
         for output_name, found, array in zip(network.outputs, outputs, expected, strict=True):
             check_array(f"output {output_name} for a batch of {size}", found[:size], array)
-            check(f"the memory behind {output_name}", {*found[size:].tobytes()}, {_FILL})
+            check(f"the memory behind {output_name}", {*found[size:].tobytes()}, {FILL})
         for array, original in zip(arrays, inputs, strict=False):
             check_unchanged("an input", array, original)
 
@@ -157,9 +157,9 @@ class EngineBench:
             self.client.call("hgTensorDestroy", tensor)
 
 
-def _filled_array(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return an array whose bytes all are `_FILL`."""
-    return np.full(prod(shape) * dtype.itemsize, _FILL, np.uint8).view(dtype).reshape(shape)
+def filled_array(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return an array whose bytes all are `FILL`."""
+    return np.full(prod(shape) * dtype.itemsize, FILL, np.uint8).view(dtype).reshape(shape)
 
 
 def make_batch(size: int, seed: int = 0) -> tuple[Array, Array]:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 from diopi_engine.conformance import networks, tensor_networks
-from diopi_engine.conformance.bench import EngineBench, NotApplicableError, NotConformingError, case, check
+from diopi_engine.conformance.bench import EngineBench, NotApplicableError, case, check
 from diopi_engine.conformance.client import FailedCallError
 from diopi_engine.conformance.process_memory import check_memory_is_freed
+from diopi_engine.conformance.processes import second_process
 from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute, Result
 
 EXECUTIONS = 400
@@ -119,7 +113,7 @@ def split_weights_are_correct(bench: EngineBench) -> None:
 @case
 def two_processes_share_the_cores(bench: EngineBench) -> None:
     count = bench.free_cores
-    with _second_process(bench) as process:
+    with second_process("second_process", bench.client.path, bench.folder) as process:
         check("the free cores while another process has a context", bench.free_cores, count - 1)
         with bench.engine() as engine, bench.context(engine, CoreAllocPolicy.MAXIMUM) as context:
             check("the free cores after all were taken", bench.free_cores, 0)
@@ -128,25 +122,8 @@ def two_processes_share_the_cores(bench: EngineBench) -> None:
             bench.check_batch(context, 16)
         process.wait()
         check("the status of the other process", process.returncode, 0)
-    with _second_process(bench) as process:
+    with second_process("second_process", bench.client.path, bench.folder) as process:
         check("the free cores while another process has a context", bench.free_cores, count - 1)
         process.kill()
         process.wait()
         check("the free cores after the other process was killed", bench.free_cores, count)
-
-
-@contextmanager
-def _second_process(bench: EngineBench) -> Iterator[Any]:
-    """Start a process that has a context of an engine; yield it when it has executed a batch."""
-    reading, writing = os.pipe()
-    module = "diopi_engine.conformance.second_process"
-    command = [sys.executable, "-m", module, str(bench.client.path), str(bench.folder), str(writing)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing], text=True) as process:
-        os.close(writing)
-        with os.fdopen(reading) as replies:
-            try:
-                if not replies.readline():
-                    raise NotConformingError("a second process can't run an engine while this one uses the library")
-                yield process
-            finally:
-                process.kill()

@@ -14,7 +14,16 @@ from typing import Any, final
 
 import numpy as np
 
-from diopi_engine.conformance.bench import GUARD, NotConformingError, check_array, check_guard, check_unchanged
+from diopi_engine.conformance import tensor_networks
+from diopi_engine.conformance.bench import (
+    FILL,
+    GUARD,
+    NotConformingError,
+    check,
+    check_array,
+    check_guard,
+    check_unchanged,
+)
 from diopi_engine.conformance.client import FailedCallError
 from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.client import DeviceSession, NvdlaClient, RuntimeClient, ffi
@@ -110,9 +119,48 @@ class BoundNetwork:
             check_unchanged(f"input {number}", array[: value.size], value.ravel())
 
 
+@final
+class BoundTensors:
+    """A loaded network of `tensor_networks` whose tensors have memory for the largest batch."""
+
+    def __init__(self, runtime: RuntimeClient, name: str) -> None:
+        self.runtime = runtime
+        self.network = tensor_networks.NETWORKS[name]
+        self.memories: dict[str, list[Array]] = {}
+        set_batch(runtime, tensor_networks.MAX_BATCH)
+        for kind in KINDS:
+            tensors = runtime.tensor_descriptions(kind)
+            blocks = [(*runtime.allocate(tensor.bufferSize + 1), tensor.bufferSize + 1) for tensor in tensors]
+            self.memories[kind] = [as_bytes(address, size) for _, address, size in blocks]
+            for number, (handle, *_) in enumerate(blocks):
+                runtime.call(f"bind{kind}Tensor", number, handle)
+
+    def check_batch(self, size: int, seed: int = 0) -> None:
+        """Check that a batch is computed correctly and that only the outputs are written."""
+        set_batch(self.runtime, size)
+        inputs = self.network.random_inputs(size, seed)
+        for memory, array in zip(self.memories["Input"], inputs, strict=True):
+            memory[: array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+        for memory in self.memories["Output"]:
+            memory[:] = FILL
+        self.runtime.call("submit")
+        expected = self.network.expected_outputs(inputs)
+        for name, memory, array in zip(self.network.outputs, self.memories["Output"], expected, strict=True):
+            found = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
+            check_array(f"output {name} for a batch of {size}", found, array)
+            check(f"the memory behind {name}", {*memory[array.nbytes :].tobytes()}, {FILL})
+        for memory, array in zip(self.memories["Input"], inputs, strict=True):
+            check_unchanged("an input", memory[: array.nbytes], np.frombuffer(array.tobytes(), np.uint8))
+
+
+def as_bytes(address: Any, size: int) -> Array:
+    """Return the memory at an address as bytes, without a copy."""
+    return np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address), size)), np.uint8)
+
+
 def as_array(address: Any, count: int) -> Array:
     """Return the memory at an address as an array of `count` float32 numbers, without a copy."""
-    return np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address), count * 4)), np.float32)
+    return as_bytes(address, count * 4).view(np.float32)
 
 
 def random_inputs(size: int, seed: int = 0) -> list[Array]:

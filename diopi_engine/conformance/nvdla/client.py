@@ -54,6 +54,7 @@ class NvdlaClient(_FunctionCaller):
 
     def __init__(self, path: Path) -> None:
         super().__init__(PORTABILITY)
+        self.path = path
         self.library: Any = ffi.dlopen(str(path))
 
     def invoke(self, name: str, *arguments: Any) -> Any:

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from diopi_engine.conformance import tensor_networks
 from diopi_engine.sizes import Array
 
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
 
-FACTORS: Mapping[str, float] = {"pair": 1.0, "other": -2.0}
-"""The factor that distinguishes the weights of the networks with a batch."""
+FACTORS: Mapping[str, float] = {"pair": 1.0, "other": -2.0, "namesake": 5.0, "split": 4.0}
+"""The factor that distinguishes the weights of the networks with a batch.
 
-NAMES = (*FACTORS, "fixed", "older")
+`namesake` has the same name as `pair`, and `split` splits its weights over two cores.
+"""
+
+NAMES = (*FACTORS, "fixed", "older", *tensor_networks.NETWORKS)
 """The names of the files; `fixed` has no batch, and `older` has another version of the compiler."""
 
 
@@ -42,9 +46,13 @@ def compile_loadables(folder: Path) -> None:
 
     inputs = [Input("x", ("b", INPUTS)), Input("s", ("b", INPUTS))]
     options: dict[str, Any] = {"outputs": ["y", "z"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
-    engines = {name: compile(pair, inputs, weights=weight_matrix(name), name=name, **options) for name in FACTORS}
+    changes: dict[str, Any] = {"namesake": {"name": "pair"}, "split": {"mode": "weight_split", "cores": 2}}
+    engines = {
+        name: compile(pair, inputs, weights=weight_matrix(name), **{"name": name, **options, **changes.get(name, {})})
+        for name in FACTORS
+    }
     fixed = [Input("x", (1, 2, 2, 3), dtype="int32", layout="NHWC")]
     engines["fixed"] = compile(lambda x: x + 1, fixed, outputs=["y"], name="fixed", platforms=["cpu"])
     engines["older"] = replace(engines["pair"], manifest=replace(engines["pair"].manifest, compiler="0.1"))
-    for name, engine in engines.items():
+    for name, engine in (engines | tensor_networks.compile_networks()).items():
         engine.save(folder / name)
