@@ -28,7 +28,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from declaration_effects import MIN_KILLED, Options, candidates, find_undeclared_fields, measure, table
+from declaration_effects import MIN_KILLED, Options, candidate_functions, find_undeclared_fields, format_table, measure
 from declared_vendors import EMULATED
 
 
@@ -51,7 +51,7 @@ def main(vendors: Sequence[str], markdown: Path | None, **options: Any) -> None:
     rows = []
     for name in vendors or EMULATED:
         vendor, measurement = EMULATED[name], Options(**options)
-        rows.append(row := measure(vendor, candidates(vendor, measurement), measurement))
+        rows.append(row := measure(vendor, candidate_functions(vendor, measurement), measurement))
         row.undeclared_fields = find_undeclared_fields(vendor)
         click.echo(f"{' | '.join(row.cells)} | {row.seconds:.0f} s: {', '.join(row.functions)}")
         for line in (
@@ -59,9 +59,9 @@ def main(vendors: Sequence[str], markdown: Path | None, **options: Any) -> None:
             *(f"survives: {m}" for m in row.survivors),
         ):
             click.echo(f"  {line}")
-    click.echo(table(rows))
+    click.echo(format_table(rows))
     if markdown is not None:
-        markdown.write_text(table(rows) + "\n", "utf-8")
+        markdown.write_text(format_table(rows) + "\n", "utf-8")
     sys.exit(1 if any(row.failures_if_declared or row.killed_share < MIN_KILLED for row in rows) else 0)
 
 

@@ -26,6 +26,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
+"""The options of the browser: no window, no network, and nothing that a container lacks."""
 
 
 def missing_requirement() -> str:

@@ -11,8 +11,10 @@ import pytest
 from diopi_engine.proto import headers
 
 SOURCES = Path(__file__).parents[2] / "examples" / "engine_c"
+"""The folder with the programs, which are also examples for users."""
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+"""The flags with which programs are compiled: a warning is an error."""
 
 
 def build_program(name: str, library: Path, folder: Path) -> Path:

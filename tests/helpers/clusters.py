@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 HELPERS = Path(__file__).parent
+"""The folder from which workers import the vendors of the tests."""
+
 T = TypeVar("T")
 
 WORKER = ("dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard")

@@ -1,7 +1,10 @@
 """The effects of declaring an arithmetic, measured with the vendors of `declared_vendors`.
 
-Each vendor runs the functions that its declaration affects, with and without the declaration. The mutants of a correct
-vendor run with the budgets of IEEE 754 arithmetic and with those of the declaration.
+A vendor declares the arithmetic of its device, such as products in TF32, so that its results are compared with budgets
+(permitted errors) that fit this arithmetic. Each vendor runs the functions that its declaration affects, with and
+without the declaration. Mutants, which are a correct vendor with one defect each, run with the budgets of IEEE 754
+arithmetic and with those of the declaration, to see which defects the wider budgets hide.
+benchmarks/declared_numerics.py measures all vendors, a test a few.
 """
 
 from __future__ import annotations
@@ -43,7 +46,15 @@ PERMITTED = ("flush-results", "flush-inputs")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a measurement, as on the command line."""
+    """The options of a measurement, as on the command line of benchmarks/declared_numerics.py.
+
+    Attributes:
+        functions: the functions that are measured; empty for those that the declaration affects.
+        sample: how many of the affected functions are drawn; 0 for all.
+        seed: the seed of the draw.
+        level: the level of the cases.
+        mutants: whether mutants run too, which takes most of the time.
+    """
 
     functions: Sequence[str] = ()
     sample: int = 3
@@ -53,8 +64,8 @@ class Options:
 
 
 @dataclass(kw_only=True)
-class Row:
-    """The results of a vendor.
+class VendorEffects:
+    """The effects of a vendor's declaration, a row of the table.
 
     Attributes:
         name: the name of the declaration.
@@ -112,6 +123,7 @@ HEADINGS = (
     "fail with the declaration",
     "mutants still killed",
 )
+"""The headings of the table's columns, in the order of `VendorEffects.cells`."""
 
 
 def baseline_cases(function: str, level: str) -> list[BaselineCase]:
@@ -149,7 +161,7 @@ def record_outcomes(vendor: BaseVendor, cases: Iterable[BaselineCase]) -> list[C
     return [*records, *find_pooled_failures(records)]
 
 
-def failures(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+def failed_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Return the records of cases that failed."""
     return [record for record in records if record.verdict in UNSUCCESSFUL]
 
@@ -169,7 +181,7 @@ def find_undeclared_fields(vendor: BaseVendor) -> list[str]:
     return sorted({contradiction.field for contradiction in found if contradiction.is_undeclared})
 
 
-def survivors(
+def run_mutants(
     function: str, cases: Sequence[BaselineCase], declared: Sequence[BaselineCase], numerics: Numerics
 ) -> tuple[int, list[str]]:
     """Return how many mutants the cases kill, and those that survive if the vendor has and declares an arithmetic.
@@ -185,7 +197,7 @@ def survivors(
     return killed, survived
 
 
-def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) -> Row:
+def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) -> VendorEffects:
     """Return the results of a vendor for functions that its declaration affects or that fail without it.
 
     Args:
@@ -197,7 +209,7 @@ def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) 
     Returns:
         The row of the table, without the fields that the fingerprint finds.
     """
-    numerics, row, start = vendor.emulated, Row(name=vendor.emulated.name), time.monotonic()
+    numerics, row, start = vendor.emulated, VendorEffects(name=vendor.emulated.name), time.monotonic()
     declaring = copy(vendor)
     declaring.numerics = numerics
     undeclared: list[CaseRecord] = []
@@ -205,24 +217,24 @@ def measure(vendor: EmulatedVendor, functions: Iterable[str], options: Options) 
         cases = baseline_cases(function, options.level)
         declared = declare(cases, numerics)
         outcomes = record_outcomes(vendor, cases)
-        if not failures(outcomes) and not (cases and is_affected(numerics, cases, declared)):
+        if not failed_records(outcomes) and not (cases and is_affected(numerics, cases, declared)):
             continue
         row.functions.append(function)
         row.cases += len(cases)
         undeclared += outcomes
-        row.failures_if_declared += [record.id for record in failures(record_outcomes(declaring, declared))]
+        row.failures_if_declared += [record.id for record in failed_records(record_outcomes(declaring, declared))]
         if options.mutants:
-            killed, survived = survivors(function, cases, declared, numerics)
+            killed, survived = run_mutants(function, cases, declared, numerics)
             row.mutants += killed
             row.survivors += survived
         if not options.functions and len(row.functions) == options.sample:
             break
-    row.failures_if_undeclared, row.diagnoses = len(failures(undeclared)), diagnose_all(undeclared)
+    row.failures_if_undeclared, row.diagnoses = len(failed_records(undeclared)), diagnose_all(undeclared)
     row.seconds = time.monotonic() - start
     return row
 
 
-def candidates(vendor: EmulatedVendor, options: Options) -> list[str]:
+def candidate_functions(vendor: EmulatedVendor, options: Options) -> list[str]:
     """Return the functions of a vendor that a declaration may affect, in random order if only a sample is taken."""
     if options.functions:
         return list(options.functions)
@@ -238,7 +250,7 @@ def candidates(vendor: EmulatedVendor, options: Options) -> list[str]:
     return names
 
 
-def table(rows: Sequence[Row]) -> str:
+def format_table(rows: Sequence[VendorEffects]) -> str:
     """Return the results as a Markdown table."""
     lines = [HEADINGS, ("---", *["---:"] * 3, "---", "---", *["---:"] * 2), *(row.cells for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,7 @@
-"""The smoke cases of a function, and the valid case from which a case of another kind is derived."""
+"""The smoke cases of a function, and the valid case from which a negative or another derived case is made.
+
+Derived cases are not stored: each is a stored valid case with a change, for instance a NULL in place of an argument.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache

@@ -55,22 +55,27 @@ def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Any:
 
 
 def bernoulli(input: Array, generator: Array) -> Any:
+    """Return which elements are drawn, with the probabilities `input`."""
     return rng(generator).random(input.shape) < input
 
 
 def bernoulli_scalar(p: float, generator: Array, *, out: Any) -> Any:
+    """Return which elements are drawn, each with probability `p`."""
     return rng(generator).random(out.shape) < p
 
 
 def normal(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    """Return numbers of a normal distribution; `mean` and `std` are numbers or arrays."""
     return rng(generator).normal(mean, std, out.shape)
 
 
 def randperm(n: int, generator: Array) -> Array:
+    """Return the numbers 0 to n − 1 in random order."""
     return rng(generator).permutation(n)
 
 
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
+    """Return drawn indices for each row of `input`, whose elements are relative probabilities."""
     drawer = rng(generator)
 
     def draw_from(probabilities: Array) -> Any:

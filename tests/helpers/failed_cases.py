@@ -31,13 +31,13 @@ def wrong_values(
 
     Args:
         case_id: the ID of the case.
-        kinds: the number of wrong elements of each kind.
+        kinds: the number of wrong elements of each kind of deviation, such as `rounding` or `lost_nan`.
         relation: the relation of the wrong elements to the expected ones.
         regions: the regions of inputs to which the wrong elements are limited.
         patterns: the patterns of their positions.
         arguments: descriptions of the arguments of the call.
         total: the number of elements.
-        check: the name of the check.
+        check: the name of the check that fails.
         actual, expected: the worst element; by default, a rounding error if all wrong elements have this kind.
         fields: other fields of the deviation.
 

@@ -1,4 +1,8 @@
-"""Share fork servers between several executors of the tests, because their imports take a second."""
+"""Share fork servers between several executors of the tests, because their imports take a second.
+
+A fork server is a process that forks the workers in which an executor runs cases. conftest.py lets executors lease
+one from the pool of this module instead of starting it.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,11 @@ END_SECONDS = 5.0
 """Seconds that killed workers have to end before the fork server is ended too."""
 
 
-def surroundings() -> Hashable:
-    """Return the environment that a fork server inherits. A fork server is reused only with an equal environment."""
+def inherited_settings() -> Hashable:
+    """Return the import path, working directory and environment variables that a fork server started now inherits.
+
+    A fork server is reused only if these are equal.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in UNREAD}
     return tuple(sys.path), os.getcwd(), tuple(sorted(environment.items()))
 
@@ -74,13 +81,14 @@ class ForkServerPool:
     """A pool of idle fork servers: at most one per environment, and only the latest few."""
 
     LARGEST = 3
+    """The maximum number of idle fork servers."""
 
     def __init__(self) -> None:
         self._idle: dict[Hashable, ForkServer] = {}
 
     def lease(self) -> LeasedForkServer:
         """Return an idle fork server with the current environment, or a new one."""
-        key = surroundings()
+        key = inherited_settings()
         return LeasedForkServer(self, key, self._idle.pop(key, None) or ForkServer())
 
     def give_back(self, key: Hashable, server: ForkServer) -> None:

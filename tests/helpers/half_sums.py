@@ -54,6 +54,7 @@ def _accumulate_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 HALF_SUMS = Mutant(name="every sum in half precision", corrupt=recompute_with(_accumulate_in_half))
+"""The emulated vendor."""
 
 
 def half_cases(function: str) -> Iterator[Case]:

@@ -1,4 +1,7 @@
-"""Results of a correct vendor whose matrix products round float32 factors to a narrower format."""
+"""Results of a correct vendor whose matrix products round float32 factors to a narrower format, such as TF32.
+
+Tests assert that these results pass if the vendor declares the format, and fail if it does not.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from lib_rt.dtypes import to_numpy
 
 Array = NDArray[Any]
 Change = Callable[[Array], Array]
+"""Changes the elements of a factor."""
 
 
 def round_significand(numbers: Array, bits: int) -> Array:

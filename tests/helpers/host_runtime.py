@@ -10,11 +10,20 @@ import numpy as np
 from lib_rt import RuntimeFunctions
 
 ALIGNMENT = 256
+"""The bytes to which addresses are aligned, as on common accelerators."""
 
 
 @dataclass
 class HostRuntime:
-    """A runtime whose device memory is NumPy memory and whose copies are done at once; `synchronised` counts waits."""
+    """A runtime whose device memory is NumPy memory and whose copies are done at once.
+
+    Attributes:
+        memory: the allocated blocks by address.
+        streams: the numbers of the existing streams.
+        synchronised: how many times a program has waited for a stream.
+        limit: the number of bytes from which on an allocation fails.
+        error: the message of the last failed allocation.
+    """
 
     memory: dict[int, np.ndarray] = field(default_factory=dict)
     streams: set[int] = field(default_factory=set)
@@ -34,6 +43,7 @@ class HostRuntime:
         self.synchronised += 1
 
     def malloc(self, nbytes: int) -> int:
+        """Return the address of a new block; 0 beyond the limit."""
         if nbytes > self.limit:
             self.error = f"{nbytes} bytes are more than {self.limit}"
             return 0

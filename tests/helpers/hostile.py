@@ -23,7 +23,11 @@ from typing import Any
 from reports import read_report
 
 HELPERS = Path(__file__).parent
+"""The folder of the vendors, which processes need on their import path."""
+
 BASELINE = HELPERS.parent.parent / "baseline_data"
+"""The folder of the baselines that the package ships."""
+
 UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 """An environment without coverage measurement: a process that ends early damages the coverage data."""
 

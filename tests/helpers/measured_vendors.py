@@ -32,6 +32,7 @@ def multiply_bfloat16(input: Array, mat2: Array) -> Array:
     return multiply(*((factor.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32) for factor in (input, mat2)))
 
 
+# Vendors with a square root and a matrix product; they differ in the product.
 exact, crashing, raising, narrow = (
     small_vendor(diopiSqrt=square_root, diopiMm=product)
     for product in (multiply, end_process, raise_error, multiply_bfloat16)

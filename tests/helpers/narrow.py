@@ -89,6 +89,7 @@ def _mistake_wide_rows(arguments: dict[str, Any]) -> None:
         _add_one_to_last_element(_result(arguments))
 
 
+# Tests name these vendors for separate processes, for example as `narrow:beyond`.
 beyond = _vendor_wrong_for_shapes(lambda shape: math.prod(shape) > MAX_ELEMENTS)
 of_rank_six = _vendor_wrong_for_shapes(lambda shape: len(shape) == 6)
 forgetful = _vendor_confusing_dtypes()

@@ -1,4 +1,8 @@
-"""Vendors that handle negative tests incorrectly, each in a different way. They compute nothing."""
+"""Vendors that handle negative tests incorrectly, each in a different way. They compute nothing.
+
+A negative test calls a function with invalid arguments. A vendor must return an error code with a reason, and change
+no tensor. `refuses`, which tests compare the others with, does so.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,10 @@ ErrorCodeAndText = tuple[Error, str]
 
 
 class RejectingVendor(BaseVendor):
-    """A vendor whose calls return what `respond` returns for the arguments and the result tensors."""
+    """A vendor whose calls return what `respond` returns for the arguments and the result tensors.
+
+    A vendor with the name "generous" creates the results that a function allocates, though it rejects the call.
+    """
 
     def __init__(self, name: str, respond: Callable[[Sequence[Any], list[Tensor]], ErrorCodeAndText]) -> None:
         super().__init__(name, "1")
@@ -31,6 +38,7 @@ class RejectingVendor(BaseVendor):
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Return and remember the response; set the results that the function allocates beforehand."""
         parameters = lookup(name).parameters[1:]
         results = [value for p, value in zip(parameters, arguments, strict=True) if p.is_result]
         tensors = [tensor for value in results for tensor in (value if isinstance(value, list) else [value])]

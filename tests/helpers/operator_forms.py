@@ -1,4 +1,8 @@
-"""PyTorch's samples of its operators with tensors in unusual forms, on the device and on the CPU."""
+"""Call PyTorch's operators with tensors in unusual forms on the device of `diopi_torch`, and compare with the CPU.
+
+A form is a property of the tensors that PyTorch's own samples of arguments lack: their memory layout, a lazy
+conjugation, or memory that two arguments share. `FORMS` has all of them.
+"""
 
 from __future__ import annotations
 
@@ -188,6 +192,7 @@ def transpose_memory(tensor: Any) -> Any:
 
 
 _REAL = torch.float32, torch.int64
+"""The element types of forms that do not depend on the type."""
 
 FORMS: Mapping[str, Form] = {
     "conjugated": Form(with_changed_tensors(lambda tensor: tensor.conj_physical().conj()), (torch.complex64,)),
@@ -246,7 +251,7 @@ def _text(outcome: Any) -> str:
 
 
 def _outcome(form: str, operator: Any, sample: Any, device: str, seed: int) -> Any:
-    """Return what a call returns or raises."""
+    """Return what a call returns or raises; `seed` seeds PyTorch's generator, so that draws are visible as changes."""
     torch.manual_seed(seed)
     try:
         with warnings.catch_warnings(action="ignore"):

@@ -119,6 +119,7 @@ F32, BF16 = torch.float32, torch.bfloat16
 
 
 def _fault(operator: str, dtype: torch.dtype, shape: tuple[int, ...], change: Change, description: str) -> Fault:
+    """Return a fault; the arguments in the order of its attributes keep the table below legible."""
     return Fault(operator=operator, dtype=dtype, shape=shape, change=change, description=description)
 
 

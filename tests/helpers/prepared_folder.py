@@ -1,4 +1,7 @@
-"""Prepare a folder with the files that commands of the documentation assume: vendors, baselines, logs, keys."""
+"""Prepare a folder with the files that commands of the documentation assume: vendors, baselines, logs, keys.
+
+tests/docs/test_shown_commands.py runs the commands in this folder. The constants are the contents of these files.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +46,7 @@ def neg(input):
         raise UnsupportedDtypeError("only float32 is supported")
     return -input
 """
+"""Operators that are appended to the example's vendor, so that the module `my_vendor` has those that pages name."""
 
 WRONG_OPERATOR = """
 
@@ -50,6 +54,7 @@ WRONG_OPERATOR = """
 def neg(input):
     return input
 """
+"""A defect for the vendor `earlier`, so that comparisons with its report show a difference."""
 
 NETWORK = """
 import argparse
@@ -59,6 +64,7 @@ batch = argparse.ArgumentParser()
 batch.add_argument("--batch", type=int, default=2)
 print(torch.nn.functional.softmax(torch.ones(batch.parse_known_args()[0].batch, 3), 1))
 """
+"""The program `net.py`, whose calls `diopi-test trace` records."""
 
 BROKEN_PROGRAM = """
 import my_kernels
@@ -81,6 +87,7 @@ diopi_configs = {
     )
 }
 """
+"""A configuration of cases of the original suite, for `diopi-test import-config`."""
 
 DEVICE_CONFIGURATION = """
 import numpy as np
@@ -90,6 +97,7 @@ device_configs = {
     "sigmoid": dict(name=["sigmoid"], tensor_para=dict(args=[dict(ins=["input"], dtype=[Skip(np.float64)])])),
 }
 """
+"""A list of the cases that a vendor skips in the original suite."""
 
 PLAN = """
 [[run]]
@@ -97,11 +105,13 @@ name = "all"
 vendor = "my_vendor"
 waivers = ["waivers.toml"]
 """
+"""A plan for `diopi-test run --plan`: the runs and their options."""
 
 NUMERICS = """
 name = "my_chip"
 float32_products = "tf32"
 """
+"""A declaration of an arithmetic."""
 
 WAIVERS = """
 [[waiver]]
@@ -109,9 +119,11 @@ pattern = "diopiAdd[float16-*]"
 reason = "the sums of half precision are being rewritten"
 verdict = "failed"
 """
+"""The waivers of the plan."""
 
 ENTRY_POINTS = "[diopi.vendors]\nmy_vendor = my_vendor:vendor\n"
 METADATA = "Metadata-Version: 2.1\nName: my-vendor\nVersion: 0.1\n"
+"""With `ENTRY_POINTS`, the metadata of an installed package that registers `my_vendor`."""
 
 
 def prepare(folder: Path) -> None:

@@ -1,4 +1,7 @@
-"""A vendor that implements every function, records the arguments of each call, and sets the results."""
+"""A vendor that implements every function, records the arguments of each call, and sets results of known values.
+
+Tests of the C interface call all functions and compare the recorded arguments with those that they passed.
+"""
 
 from __future__ import annotations
 

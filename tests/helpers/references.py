@@ -1,4 +1,8 @@
-"""Call references in tests, and compute gradients by finite differences for comparison."""
+"""Call references in tests, and compute gradients by finite differences for comparison.
+
+The reference of a function computes its expected results in float64. A result may carry remarks, such as an estimate of
+its error or a mask of unspecified elements; `value` and `call` return the numbers alone, `raw` keeps the remarks.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +15,12 @@ from diopi_test.oracle.reference import Remark, find_reference, strip_remarks
 
 Array = np.ndarray[Any, Any]
 
-STEP = 2.0**-17  # near the cube root of eps, where a central difference is most accurate
+STEP = 2.0**-17
+"""The step of finite differences: near the cube root of eps, where a central difference is most accurate."""
 
 
 def value(result: Any) -> Any:
-    """Return the values of a reference's result without their declarations; lists and tuples likewise."""
+    """Return a reference's result as arrays without remarks; the results of a list or tuple as a list."""
     if isinstance(result, (list, tuple)):
         return [value(entry) for entry in result]
     if isinstance(result, Remark):
@@ -24,12 +29,21 @@ def value(result: Any) -> Any:
 
 
 def call(name: str, *arguments: Any, **keywords: Any) -> Any:
-    """Return the result values of the reference of `name`."""
+    """Call the reference of the function `name`, and return the results as arrays without remarks."""
     return value(raw(name, *arguments, **keywords))
 
 
 def raw(name: str, *arguments: Any, **keywords: Any) -> Any:
-    """Return the result of the reference of `name` with its declarations; `out` describes the result tensors."""
+    """Call the reference of the function `name`, and return the results with their remarks.
+
+    Args:
+        name: the function.
+        arguments: the arguments of the reference, in order.
+        keywords: further arguments by name; `out` describes the result tensors if the reference depends on them.
+
+    Returns:
+        What the reference returns.
+    """
     function = find_reference(name)
     assert function is not None, f"{name} has no reference"
     if takes_out(function):
@@ -44,11 +58,21 @@ def difference(function: Callable[[Array], Array], x: Array, grad: Array | float
     For complex x, it is the gradient by the real part plus i times the gradient by the imaginary part, as in PyTorch.
     """
     units = [1.0, 1.0j] if np.iscomplexobj(x) else [1.0]
-    return np.sum([unit * _reduce_along(function, x, grad, unit) for unit in units], axis=0)
+    return np.sum([unit * _slopes_along(function, x, grad, unit) for unit in units], axis=0)
 
 
-def _reduce_along(function: Callable[[Array], Array], x: Array, grad: Array | float, unit: complex) -> Array:
-    """Return the gradient of a function, approximated by central differences."""
+def _slopes_along(function: Callable[[Array], Array], x: Array, grad: Array | float, unit: complex) -> Array:
+    """Return for each element of x the slope of Re Σ conj(grad) · function(x) if the element grows in direction `unit`.
+
+    Args:
+        function: the function.
+        x: where the slopes are computed.
+        grad: the factor of each result.
+        unit: 1 for the real part of the elements, 1j for the imaginary part.
+
+    Returns:
+        The slopes, real numbers in the shape of `x`.
+    """
     slopes = np.zeros(x.shape)
     for position in np.ndindex(x.shape):
         step = np.zeros_like(x)

@@ -1,4 +1,7 @@
-"""A vendor with device memory that the host can't address: an offset is added to the addresses of host memory."""
+"""A vendor with device memory that the host can't address, simulated by an offset on the addresses of host memory.
+
+Tests name it as `remote:vendor` to run the suite with copies to and from a device.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from lib_rt import RuntimeFunctions
 
 _host = HostRuntime()
 _OFFSET = 2**60
+"""Device addresses exceed those of the memory behind them by this number; no process has memory at such addresses."""
 
 
 def _malloc(nbytes: int) -> int:

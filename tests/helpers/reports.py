@@ -13,6 +13,7 @@ from diopi_test.results.records import Report
 from diopi_test.results.schema import FILE
 
 _VALIDATOR = jsonschema.Draft202012Validator(json.loads(FILE.read_text("utf-8")))
+"""The committed schema of reports."""
 
 
 def read_report(path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ LEAKS_OF_PYTHON = {"ASAN_OPTIONS": f"{OPTIONS['ASAN_OPTIONS']} detect_leaks=0"}
 
 
 @cache
-def trouble(flags: Sequence[str]) -> str:
+def find_obstacle(flags: Sequence[str]) -> str:
     """Return why programs can't be built with `flags` and run here; empty if they can."""
     if shutil.which("cc") is None:
         return "there is no compiler cc here"
@@ -46,7 +46,7 @@ def trouble(flags: Sequence[str]) -> str:
 
 def require(flags: Sequence[str]) -> None:
     """Skip the test if programs can't be built with `flags` or don't run."""
-    if reason := trouble(tuple(flags)):
+    if reason := find_obstacle(tuple(flags)):
         pytest.skip(reason)
 
 

@@ -1,4 +1,8 @@
-"""The commands that pages and help texts show, and the reasons why some of them can't run as shown."""
+"""The commands that pages and help texts show, and the reasons why some of them can't run as shown.
+
+tests/docs/test_shown_commands.py runs every command that is not marked. A mark is an entry of shown_commands.toml that
+excludes or shortens commands, or states their exit status.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +24,19 @@ PAGES = (
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "examples").rglob("*.md"),
 )
+"""The pages whose commands are run."""
+
 MARKS = ROOT / "tests" / "docs" / "shown_commands.toml"
+"""The file with the marks."""
 
 _PROGRAMS = (
     r"diopi-\w+|pytest|python|pip|cmake|cc|c\+\+|ruff|mypy|vulture|mkdocs"
     r"|apt-get|dask|gdb|lldb|torchrun|eval|for|\./\w+"
 )
+"""The first words of lines that are commands; other lines of a code block are output or text."""
+
+# A command line; a command within a sentence; what precedes a command in a workflow; and a comment at the end of a
+# line.
 _COMMAND = re.compile(rf"(?:\w+=\S+ +)*(?:{_PROGRAMS})(?: .*)?", re.DOTALL)
 _INLINE = re.compile(r"`((?:\w+=\S+ )*(?:diopi-\w+|pytest|python|pip) [^`\n]* [^`\n]*)`")
 _YAML = re.compile(r"\s*(?:- )?(?:run: )?")
@@ -44,7 +55,7 @@ class ShownCommand:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A mark of the commands that match a pattern of `fnmatch`.
+    """An exception for the commands that match a pattern of `fnmatch`.
 
     Attributes:
         pattern: matches the whole text of a command.

@@ -1,4 +1,4 @@
-"""Reports that contain something for every part of a page."""
+"""Reports with something to show in every part of the HTML page that `diopi-test report` writes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from diopi_test.results.records import (
 )
 
 HOSTILE = "</script><script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'><!-- ${1} $data"
+"""A message that would run as a script if the page did not escape it."""
 
 CRASH = """the vendor was ended by SIGSEGV (segmentation fault); its output: Fatal Python error: Segmentation fault
 
@@ -38,7 +39,7 @@ Current thread 0x00007fe927c71b80 (most recent call first):
 Extension modules: numpy._core._multiarray_umath (total: 1)"""
 """The message of a crash, with the stack that Python prints."""
 
-PLACE = Difference(
+DIFFERENCE = Difference(
     tensor="out",
     problem="are wrong",
     wrong_count=2,
@@ -53,6 +54,7 @@ PLACE = Difference(
     arguments={"out": "float32 (2, 3), strides (3, 1)", "alpha": "2"},
     map=ErrorMap((0, 1), (2, 3), ("000", "019")),
 )
+"""The difference of `FAILED_CASE`: the last two of 2 × 3 elements are wrong."""
 
 FAILED_CASE = replace(
     case_record(
@@ -61,11 +63,12 @@ FAILED_CASE = replace(
         "values: out: 2 of 6 elements are wrong",
         CheckResult(check="form", passed=True),
         CheckResult(
-            check="values", passed=False, message="out: 2 of 6 elements are wrong", ratio=2.0, differences=(PLACE,)
+            check="values", passed=False, message="out: 2 of 6 elements are wrong", ratio=2.0, differences=(DIFFERENCE,)
         ),
     ),
     command="diopi-test run --vendor small --case 'diopiAdd[float32-row]'",
 )
+"""The record of a case with wrong values."""
 
 PASSED_CASE = case_record(
     "diopiMul[float32-row]",
@@ -74,6 +77,7 @@ PASSED_CASE = case_record(
     CheckResult(check="form", passed=True),
     CheckResult(check="values", passed=True, ratio=0.3),
 )
+"""The record of a case whose largest error is 0.3 of its budget, the permitted error."""
 
 
 def cases() -> list[CaseRecord]:
@@ -89,7 +93,7 @@ def cases() -> list[CaseRecord]:
 
 
 def shown_report(more: int = 0) -> Report:
-    """Return the report of `cases`, with additional cases and with networks."""
+    """Return the report of `cases` with two networks, and with as many additional passed cases as `more` says."""
     additional = [case_record(f"diopiSub[float32-{number:04}]", "passed") for number in range(more)]
     models = (
         ModelReport(name="resnet", calls=2, passed=2, not_run=0, failures={}, not_mapped=()),
@@ -106,13 +110,13 @@ def shown_report(more: int = 0) -> Report:
 
 
 def crash_report(more: int = 0) -> Report:
-    """Return the report of a run in which a function with a long name also crashed, with a stack."""
+    """Return the report of `shown_report` with a crash of a function with a long name, whose message has a stack."""
     crash = case_record("diopiAdaptiveMaxPool2dBackward[float32-crash]", "crashed", CRASH)
     report = shown_report(more)
     return replace(report_of([*report.cases, crash]), models=report.models)
 
 
-def troubled_report() -> Report:
+def incomplete_report() -> Report:
     """Return the report of an incomplete, shuffled run of a vendor with claims and waivers."""
     report = shown_report()
     waiver = WaiverUse(

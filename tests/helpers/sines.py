@@ -1,4 +1,7 @@
-"""A vendor that loads quickly, with the two functions with which a framework tests every way to call a library."""
+"""A vendor that loads quickly, with two functions: sines and inverted bits.
+
+A framework written in C++ calls just these two to test every way to load and call a library, see tests/vendors.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ def sine(input: Array) -> Array:
     return np.sin(input)
 
 
-def inverted(input: Array) -> Array:
+def bitwise_not(input: Array) -> Array:
     return np.invert(input)
 
 
-vendor = small_vendor(diopiSin=sine, diopiBitwiseNot=inverted)
+vendor = small_vendor(diopiSin=sine, diopiBitwiseNot=bitwise_not)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 VOCABULARY, WIDTH, HEADS, CONTEXT, BATCH = 29, 16, 2, 8, 3
+"""The number of tokens, the size of their vectors, the attention heads, and the length and number of sequences."""
 
 
 class Attention(nn.Module):

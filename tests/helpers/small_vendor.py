@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def small_vendor(**implementations: Callable[..., Any]) -> Vendor:
-    """Return a vendor with these functional implementations, by standard name."""
+    """Return a vendor with these implementations, by the name of the function; each returns new arrays."""
     vendor = Vendor("small", "1", HostRuntime().functions(), host_addressable=True)
     for name, implementation in implementations.items():
         vendor.implements(name)(implementation)

@@ -1,4 +1,7 @@
-"""A vendor that is correct only in the first case of a process."""
+"""A vendor that is correct only in the first case of a process.
+
+Each later case fails in a run and passes alone; tests assert that its verdict is `flaky` and names the first case.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 from faulty import FaultyVendor, return_error
 
 _cases: list[Any] = []
+"""The IDs of the cases that have run in this process."""
 
 
 class StatefulVendor(FaultyVendor):

@@ -1,4 +1,7 @@
-"""Logs of large synthetic runs: cases of all functions, some of which fail in many ways."""
+"""Logs of large synthetic runs: cases of all functions, some of which fail in many ways.
+
+Benchmarks and tests measure with them the time and the size of reports; nothing is executed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from diopi_test.results.records import CaseRecord, VendorInfo
 from diopi_test.run.options import RunOptions
 
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "complex64", "bool")
+"""The element types of the cases."""
+
 CHECKS = ("form", "written", "inputs", "gaps", "guards", "repeat", "order", "layout", "leaks")
+"""The names of the checks that pass; a case has the first 5 to 9 of them."""
 
 
 def log_lines(cases: int, failing: float) -> Iterator[bytes]:
@@ -26,24 +32,27 @@ def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     Args:
         cases: The number of cases.
         failing: The share of the cases that fail.
+
+    Yields:
+        The lines, each with the checksum that makes it a valid line of a log.
     """
     options, draw = RunOptions(vendor="synthetic"), random.Random(0)
     yield seal(LogRecord("run", to_json(options.header("0" * 64))))
     yield seal(LogRecord("vendor", to_json(VendorInfo(name="synthetic", version="1.0"))))
-    records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
+    records = [random_record(number, draw, draw.random() < failing, options) for number in range(cases)]
     yield seal(LogRecord("due", [record.id for record in records]))
     yield from (seal(LogRecord("case", to_json(record))) for record in records)
     yield seal(LogRecord("end", 1234.5))
 
 
-def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -> CaseRecord:
-    """Return the record of a case."""
+def random_record(number: int, draw: random.Random, fails: bool, options: RunOptions) -> CaseRecord:
+    """Return the record of a case whose properties are drawn, except its number and whether it fails."""
     functions = sorted(prototypes())
     function, dtype = functions[number % len(functions)], draw.choice(DTYPES)
     label = f"{dtype}-all-attributes-{number:05}"
     case_id = f"{function}[{label}]"
     values = (
-        failure(draw)
+        random_failure(draw)
         if fails
         else CheckResult(check="values", passed=True, ratio=draw.random() ** 3, rms=draw.random())
     )
@@ -68,7 +77,7 @@ def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -
     )
 
 
-def failure(draw: random.Random) -> CheckResult:
+def random_failure(draw: random.Random) -> CheckResult:
     """Return a failed check in which every field is set."""
     rows = tuple("".join(draw.choice("0123456789") for _ in range(32)) for _ in range(32))
     place = Difference(

@@ -16,8 +16,10 @@ VENDORS = Path(__file__).parent.parent / "vendors"
 """The folder with the sources of vendors and of a framework."""
 
 WARNINGS = ("-Wall", "-Wextra", "-pedantic", "-Werror")
+"""The flags with which everything is compiled: a warning is an error."""
 
 _COMPILERS = {"c": ("cc", "-std=c11", "-xc"), "c++": ("c++", "-std=c++17", "-xc++")}
+"""The compiler of a language, the version of the language, and the flag that names the language of the sources."""
 
 
 def require_shared_python() -> None:

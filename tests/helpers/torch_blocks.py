@@ -1,4 +1,7 @@
-"""The vendor `torch:cpu` with memory that the host does not address, as on an accelerator: `torch_blocks:vendor`."""
+"""The vendor `torch_blocks:vendor`: PyTorch's CPU as `torch:DEVICE` would use an accelerator.
+
+Its memory is not addressable by the host, so that data are copied, which `torch:cpu` avoids.
+"""
 
 import torch
 

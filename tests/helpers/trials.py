@@ -15,7 +15,7 @@ from diopi_test.run.run_case import run_case
 
 @cache
 def baseline_case(function: str, label: str) -> BaselineCase:
-    """Return the case of `function` with this label."""
+    """Return the case of level full of `function` with this label, with its data and expected results."""
     case = next(case for case in select_cases(function, "full") if case.label == label)
     return compute_baseline_case(lookup(function), case)
 

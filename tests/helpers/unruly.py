@@ -137,6 +137,7 @@ def raise_floating_errors() -> None:
     np.seterr(all="raise")
 
 
+# Faults without a function of their own end the process, raise an exception, or leave something behind.
 FAULTS: dict[str, Callable[[], object]] = {
     **IMPORT_FAULTS,  # exit, interrupt, skip, pytest_exit, end, hang
     "exit7": lambda: sys.exit(7),

@@ -1,5 +1,6 @@
 """Vendors with a known arithmetic: torch_cpu, changed to compute as accelerators do. They declare nothing.
 
+Tests and benchmarks measure with them whether the suite finds an undeclared arithmetic, and accepts a declared one.
 Each vendor of `EMULATED` has an attribute `emulated`: the declaration that describes its arithmetic. In a process that
 has `tests/helpers` on its path, `declared_vendors:tf32` names a vendor.
 """
@@ -34,7 +35,7 @@ CORRECTLY_ROUNDED = ("divide", "reciprocal", "sqrt")
 
 
 def _with_products(name: Products, multiply: Multiply) -> EmulatedVendor:
-    """Return a vendor whose matrix products round their factors to this format."""
+    """Return a vendor that computes products of float32 factors by `multiply`, as a device with this format does."""
     return EmulatedVendor(name, Numerics(name=name, float32_products=name), product_replacements(multiply, SINGLE))
 
 
@@ -71,7 +72,10 @@ winograd_f4 = EmulatedVendor(
 fft = EmulatedVendor(
     "FFT convolutions", Numerics(name="fft", convolutions=frozenset({"direct", "fft"})), fft_replacements()
 )
+
 _FAST_MATH = shipped_numerics("fast-math")
+"""The declaration of a device whose elementary functions are fast intrinsics, such as CUDA's with -use_fast_math."""
+
 fast_math = EmulatedVendor(
     "intrinsics",
     _FAST_MATH,

@@ -42,11 +42,14 @@ _WINOGRAD = {
         [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]],
     ),
 }
-"""For F(m × m, 3 × 3) the transforms of the image, of the kernel, and of the result."""
+"""The transforms of the image, of the kernel, and of the result for F(m × m, 3 × 3), by m.
+
+F(m × m, 3 × 3) computes m × m results of a kernel of 3 × 3 from a tile of (m + 2) × (m + 2) elements of the image.
+"""
 
 
 def _by_winograd(size: int, x: Tensor, w: Tensor) -> Tensor:
-    """Convolve by F(size × size, 3 × 3); one group."""
+    """Convolve padded images x (N, C, H, W) with kernels w (O, C, 3, 3) by F(size × size, 3 × 3), without groups."""
     image, kernel, result = (torch.tensor(matrix, dtype=torch.float32) for matrix in _WINOGRAD[size])
     tile = size + 2
     rows, columns = (-(-(length - 2) // size) for length in x.shape[-2:])
@@ -59,7 +62,7 @@ def _by_winograd(size: int, x: Tensor, w: Tensor) -> Tensor:
 
 
 def _by_fft(x: Tensor, w: Tensor) -> Tensor:
-    """Convolve by the fast Fourier transform; one group."""
+    """Convolve padded images x (N, C, H, W) with kernels w (O, C, kH, kW) by the fast Fourier transform, ungrouped."""
     sizes = list(x.shape[-2:])
     # below autograd, arithmetic on a lazily conjugated tensor would ignore the conjugation
     kernel = torch.fft.rfft2(w, s=sizes).conj_physical()
@@ -71,7 +74,19 @@ def _by_fft(x: Tensor, w: Tensor) -> Tensor:
 def _convolution(
     convolve: Convolve, is_supported: Callable[[Tensor], bool], func: Any, x: Tensor, w: Tensor, *attributes: Any
 ) -> Any:
-    """Replace convolutions of float32 images with stride and dilation 1; others remain direct."""
+    """Replace ATen's `convolution`; only float32 images with stride and dilation 1 are computed by `convolve`.
+
+    Args:
+        convolve: the algorithm.
+        is_supported: whether the algorithm can use this kernel.
+        func: ATen's operator.
+        x: the images.
+        w: the kernels.
+        attributes: the operator's other arguments.
+
+    Returns:
+        The result; for an unsupported convolution, that of ATen.
+    """
     exact = func(x, w, *attributes)  # rejects invalid arguments
     bias, stride, padding, dilation, is_transposed, _, groups = attributes
     is_dense = x.ndim == 4 and not is_transposed and {*stride, *dilation} == {1} and x.dtype is torch.float32

@@ -20,6 +20,7 @@ _NAMES = """
 acos acosh asin asinh atan atan2 atanh cos cosh erf erfinv exp exp2 expm1 log log10 log1p log2 pow reciprocal rsqrt
 sigmoid sin sinh sqrt tan tanh
 """
+"""Elementary functions with equal names in `torch`, in ATen and in declarations."""
 
 FUNCTIONS: Mapping[str, Callable[..., Tensor]] = {
     "divide": torch.divide,

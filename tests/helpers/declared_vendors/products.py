@@ -1,4 +1,8 @@
-"""Products of matrices and convolutions: their factors, sums and algorithms as accelerators compute them."""
+"""Products of matrices and convolutions: their factors, sums and algorithms as accelerators compute them.
+
+The functions `multiply_…` and `accumulate_in_half` are the ways to compute a product. `product_replacements` applies
+one of them to all of ATen's operators that sum products.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,10 @@ import torch
 from torch import Tensor
 
 SINGLE = (torch.float32, torch.complex64)
+"""The element types with parts in float32."""
+
 HALF = (torch.float16, torch.bfloat16)
+"""The element types of half precision."""
 
 HALF_STEPS = 32
 """The largest number of partial sums that are rounded to half precision one after the other."""
@@ -35,7 +42,15 @@ class Product:
     summed: Sequence[int]
 
     def in_parts(self, part_of_term: Tensor, parts: int) -> list[Tensor]:
-        """Return the sums over the terms of each part; `part_of_term` has the part of each summed position."""
+        """Return the sums over each part of the terms.
+
+        Args:
+            part_of_term: the number of the part to which the term at each summed position belongs.
+            parts: the number of parts.
+
+        Returns:
+            The sums, which add up to the product.
+        """
         shape = [size if axis in self.summed else 1 for axis, size in enumerate(self.second.shape)]
         numbers = part_of_term.reshape(shape)
         return [
@@ -53,7 +68,7 @@ class Product:
 
 
 Multiply = Callable[[Product], Tensor]
-"""Computes a product in another way."""
+"""Computes a product in another way than PyTorch."""
 
 
 def product_replacements(multiply: Multiply, dtypes: Sequence[torch.dtype]) -> dict[str, Callable[..., Any]]:

@@ -34,6 +34,21 @@ def _reduce(
     *,
     dtype: torch.dtype | None = None,
 ) -> Any:
+    """Replace ATen's `sum` and `mean`, whose arguments begin at `x`.
+
+    Args:
+        sum_rows: sums the rows of a matrix.
+        dtypes: the element types for which it is used; the operator computes others.
+        is_mean: whether sums are divided by the number of terms.
+        func: the operator.
+        x: the terms.
+        dim: the axes of the sum; None for all.
+        keepdim: whether the result keeps these axes.
+        dtype: the element type of the result; None for that of `x`.
+
+    Returns:
+        The result; where it is not finite, that of the operator.
+    """
     exact = func(x, dtype=dtype) if dim is None and not keepdim else func(x, dim, keepdim, dtype=dtype)
     if x.dtype not in dtypes or dtype not in (None, x.dtype) or not x.numel() or not x.ndim:
         return exact

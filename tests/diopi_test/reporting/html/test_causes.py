@@ -12,7 +12,7 @@ from typing import Any
 import browsers
 import pytest
 from case_records import case_record, report_of
-from shown_reports import PLACE
+from shown_reports import DIFFERENCE
 
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.deviation import Deviation, DeviationKind
@@ -29,7 +29,7 @@ DOCS = "https://docs.example/diopi"
 
 def failed_case(case_id: str, check: str, kind: DeviationKind) -> CaseRecord:
     """Return a case in which a check failed because elements deviate in one way."""
-    place = replace(PLACE, deviation=Deviation(kinds={kind: 2}))
+    place = replace(DIFFERENCE, deviation=Deviation(kinds={kind: 2}))
     result = CheckResult(check=check, passed=False, message="out: 2 of 6 elements are wrong", differences=(place,))
     record = case_record(case_id, "failed", f"{check}: {result.message}", result)
     return replace(record, command=f"diopi-test run --case '{case_id}'")

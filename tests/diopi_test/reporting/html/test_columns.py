@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from case_records import case_record, report_of
-from shown_reports import PLACE, shown_report
+from shown_reports import DIFFERENCE, shown_report
 
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting.html import columns as module
@@ -58,7 +58,7 @@ def test_only_failed_cases_have_details() -> None:
 
 
 def test_every_function_has_some_details_if_not_all_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed_check = CheckResult(check="values", passed=False, message="wrong", differences=(PLACE,))
+    failed_check = CheckResult(check="values", passed=False, message="wrong", differences=(DIFFERENCE,))
     failed = [
         case_record(f"diopi{name}[float32-{number}]", "failed", "x", failed_check) for name in "AB" for number in "123"
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import browsers
 import pytest
 from case_records import report_of
-from shown_reports import HOSTILE, shown_report, troubled_report
+from shown_reports import HOSTILE, incomplete_report, shown_report
 
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import compare
@@ -182,7 +182,7 @@ def test_every_view_can_be_shown_with_any_data(driver: Any, report: Path, tmp_pa
     assert driver.execute_script("return window.stolen") is None
     assert quiet(driver)
     page = tmp_path / "troubled.html"
-    page.write_text(html.render_report(troubled_report()), "utf-8")
+    page.write_text(html.render_report(incomplete_report()), "utf-8")
     browsers.open_page(driver, page)
     assert the(driver, ".headline strong").text == "No verdict"
     assert texts(driver, ".warnings > li")[0].startswith("Incomplete. Cases without a verdict: 9. interrupted")
