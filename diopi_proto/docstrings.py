@@ -16,7 +16,8 @@ LINE_LENGTH = 116
 FORM_DOCS = {
     "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, converted to its dtype; it must "
     "have the result's shape.",
-    "scalar": "Scalar form of `{base}`:\n{scalars} given as `diopiScalar_t`, payload integer or floating.",
+    "scalar": "Scalar form of `{base}`:\n{scalars} given as `diopiScalar_t`, which contains an integer or a "
+    "floating-point number.",
     "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, converted to its "
     "dtype; {scalars} given as `diopiScalar_t`.",
 }

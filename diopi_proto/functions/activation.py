@@ -133,7 +133,9 @@ def diopiSigmoidBackward(ctx: Context, grad_input: Out, grad_output: In, output:
 
 @elementwise(dtypes=floating, inplace="diopiSiluInp", backward="diopiSiluBackward")
 def diopiSilu(ctx: Context, out: Out, input: In):
-    """Sigmoid linear unit input / (1 + exp(−input)); input at +inf, unspecified at −inf.
+    """Compute the sigmoid linear unit input / (1 + exp(−input)).
+
+    The result is ∞ for ∞, and unspecified for −∞.
 
     Source: torch.nn.functional.silu.
     """

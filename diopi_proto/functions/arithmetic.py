@@ -65,9 +65,10 @@ NO_FLOAT = ExcludesNumbers(("fraction", "float"), "bitwise functions reject floa
     inplace_scalar="diopiAddInpScalar",
 )
 def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: AddFactor):
-    """Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
+    """Compute input + alpha · other.
 
-    A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
+    For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
+    rejected unless the dtype of the result is floating or complex. Source: torch.add.
     """
 
 
@@ -79,10 +80,12 @@ def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: AddFactor):
     inplace_scalar="diopiSubInpScalar",
 )
 def diopiSub(ctx: Context, out: Out, input: In, other: Annotated[In, NO_BOOL], alpha: Annotated[AddFactor, NO_BOOL]):
-    """Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
+    """Compute input − alpha · other.
 
-    A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
-    rejects them). Source: torch.sub.
+    A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
+    or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
+    them.
+    Source: torch.sub.
     """
 
 
@@ -218,7 +221,9 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
     inplace_scalar="diopiClampMinInpScalar",
 )
 def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
-    """The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+    """Return the larger one of input and min.
+
+    A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
 
     Source: torch.clamp_min.
     """
@@ -234,7 +239,9 @@ def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
     inplace_scalar="diopiClampMaxInpScalar",
 )
 def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
-    """The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+    """Return the smaller one of input and max.
+
+    A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
 
     Source: torch.clamp_max.
     """
@@ -254,9 +261,10 @@ def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
     dtypes=all_dtypes, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar"
 )
 def diopiEq(ctx: Context, out: Out, input: In, other: In):
-    """Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+    """Compare elements: the result is True where input = other.
 
-    The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
+    The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
+    is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
     """
 
 
@@ -264,41 +272,46 @@ def diopiEq(ctx: Context, out: Out, input: In, other: In):
     dtypes=all_dtypes, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar"
 )
 def diopiNe(ctx: Context, out: Out, input: In, other: In):
-    """Input ≠ other, compared in their common type, as bool; true for NaN.
+    """Compare elements: the result is True where input ≠ other, or where one of them is NaN.
 
-    The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
+    The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+    dtype of input. Source: torch.ne.
     """
 
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiGeInp", scalar="diopiGeScalar", inplace_scalar="diopiGeInpScalar")
 def diopiGe(ctx: Context, out: Out, input: In, other: In):
-    """Input ≥ other, compared in their common type, as bool; false for NaN.
+    """Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
 
-    The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
+    The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+    dtype of input. Source: torch.ge.
     """
 
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiGtInp", scalar="diopiGtScalar", inplace_scalar="diopiGtInpScalar")
 def diopiGt(ctx: Context, out: Out, input: In, other: In):
-    """Input > other, compared in their common type, as bool; false for NaN.
+    """Compare elements: the result is True where input > other, and False where one of them is NaN.
 
-    The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
+    The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+    dtype of input. Source: torch.gt.
     """
 
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiLeInp", scalar="diopiLeScalar", inplace_scalar="diopiLeInpScalar")
 def diopiLe(ctx: Context, out: Out, input: In, other: In):
-    """Input ≤ other, compared in their common type, as bool; false for NaN.
+    """Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
 
-    The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
+    The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+    dtype of input. Source: torch.le.
     """
 
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiLtInp", scalar="diopiLtScalar", inplace_scalar="diopiLtInpScalar")
 def diopiLt(ctx: Context, out: Out, input: In, other: In):
-    """Input < other, compared in their common type, as bool; false for NaN.
+    """Compare elements: the result is True where input < other, and False where one of them is NaN.
 
-    The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
+    The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+    dtype of input. Source: torch.lt.
     """
 
 
@@ -357,10 +370,12 @@ def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: Annotated[In, NO_FL
 
 @prototype(dtypes=all_dtypes, inplace="diopiForeachaddInpScalar")
 def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
-    """inputs[i] + other for every i < inputSize; the entries may differ in shape and dtype.
+    """Compute outs[i] = inputs[i] + other for every i < inputSize.
 
-    outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
-    is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_add.
+    The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
+    of inputs[i]. The sum is computed as in `diopiAddScalar`, and then converted. If inputSize is 0, the call does
+    nothing.
+    Source: torch._foreach_add.
     """
 
 

@@ -19,7 +19,9 @@ def complexed(inputs: Sequence[Dtype]) -> Dtype:
 
 @elementwise(dtypes=wide, result=complexed, guarantee="exact")
 def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
-    """The complex number real + i · imag. Both inputs have one dtype: float32 gives complex64, float64 complex128.
+    """Compute the complex number real + i · imag.
+
+    Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128.
 
     Source: torch.complex.
     """
@@ -27,9 +29,10 @@ def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
 
 @elementwise(dtypes=wide, result=complexed)
 def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
-    """The complex number abs · (cos angle + i · sin angle), angle in radians; abs may be negative.
+    """Compute the complex number abs · (cos angle + i · sin angle), with the angle in radians.
 
-    Both inputs have one dtype: float32 gives complex64, float64 complex128. An infinite angle gives NaN in both parts.
+    abs may be negative. Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128. An
+    infinite angle gives NaN in both parts.
     Source: torch.polar.
     """
 

@@ -106,13 +106,19 @@ def diopiConvTranspose(
     groups: PositiveExtent,
     dilation: PositiveExtents,
 ):
-    """Transposed convolution of input (N, Cin, {axes}) with weight (Cin, Cout/groups, k…), over {rank} spatial axes.
+    """Compute a transposed convolution over {rank} spatial axes.
+
+    - input: (N, Cin, {axes}).
+    - weight: (Cin, Cout/groups, k…).
+    - bias: (Cout), or NULL for no bias.
 
     Every input element is multiplied by every kernel element. Each product is added to out at the position o = i ·
-    stride + kernel position · dilation − padding, if out has that position. Then `bias` (Cout) is added; NULL means no
-    bias. A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
-    output_padding extends the axis at its end, and 0 ≤ output_padding < the larger of stride and dilation. Source:
-    torch.nn.functional.conv_transpose{rank}d.
+    stride + kernel position · dilation − padding, if out has that position. Finally, bias is added.
+
+    A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
+    output_padding extends the axis at its end. It is at least 0, and smaller than the larger one of stride and
+    dilation.
+    Source: torch.nn.functional.conv_transpose{rank}d.
     """
 
 

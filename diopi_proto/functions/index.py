@@ -292,14 +292,19 @@ def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: I
 def diopiScatter(
     ctx: Context, out: Out, input: In, dim: Axis, src: In, index: In, reduce: Literal["", "add", "multiply"]
 ):
-    """A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
+    """Copy input, and write src into it along axis dim, at the positions in index.
 
-    index: of input's rank, values in [0, n). It is no larger than src along any axis, and no larger than input along
-    any axis other than dim. src: of input's dtype; elements beyond the shape of index are not used. A 0-d tensor counts
-    as 1-d with one element; if index has no elements, the result is a copy of input. reduce: "" writes, "add" adds to
-    input (for bool: or), "multiply" multiplies with it (for bool: and); any other text is an error. If there are
-    several values for one position, "" writes any one of them; "add" and "multiply" use all of them. Source:
-    torch.scatter.
+    For dim = 1 and rank 3, out[i, index[i, j, k], k] = src[i, j, k].
+
+    - index: of the rank of input, with values in [0, n). No axis is longer than that of src, and no axis except dim is
+      longer than that of input.
+    - src: in the dtype of input. Elements beyond the shape of index are not used.
+    - reduce: "" replaces the element of input, "add" adds to it (for bool: or), and "multiply" multiplies it (for bool:
+      and). Any other text is an error.
+
+    If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
+    tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
+    Source: torch.scatter.
     """
 
 

@@ -78,19 +78,25 @@ def diopiMatmul(ctx: Context, out: Out, input: In, other: In):
 def diopiMatmulBackward(
     ctx: Context, grad_input: Out | None, grad_other: Out | None, grad_out: In, input: In, other: In
 ):
-    """Gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
+    """Compute the gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
 
-    `grad_out` has the shape of the forward result. As in the forward function, a 1-d input is treated as a row and a
-    1-d other as a column. Source: the chain rule, as PyTorch's autograd of torch.matmul.
+    The star means the conjugate transpose. `grad_out` has the shape of the forward result. As in the forward function,
+    an input with one axis is treated as a row, and an other with one axis as a column. Source: the chain rule, as
+    PyTorch's autograd of torch.matmul.
     """
 
 
 @prototype(dtypes=(*numeric, *complexes), backward="diopiLinearBackward", multiplies_matrices=True)
 def diopiLinear(ctx: Context, out: Out, input: In, weight: In, bias: In | None):
-    """Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
+    """Compute the affine map input weightᵀ + bias.
 
-    `input` has rank ≥ 1. A bias of any other shape is also added if it broadcasts to the shape of out. Source:
-    torch.nn.functional.linear.
+    - input: (…, in), of rank 1 or more.
+    - weight: (out, in).
+    - bias: (out), or NULL for no bias. A bias of any other shape is also added if it broadcasts to the shape of the
+      result.
+    - out: (…, out).
+
+    Source: torch.nn.functional.linear.
     """
 
 

@@ -23,9 +23,13 @@ def diopiSigmoidFocalLossMmcv(
 ):
     """Compute the focal loss of independent classes from logits.
 
-    input, output: [N, C]; p = 1 / (1 + exp(−input)). If c is the target, the loss is −α·(1 − p)^γ·ln max(p, MIN);
-    otherwise it is −(1 − α)·p^γ·ln max(1 − p, MIN). If `weight` has elements, row n is multiplied by weight[target[n]].
-    Targets are in 0 … C. C means background, that is, no class; it is not allowed together with weights.
+    input and output are [N, C]. Let p = 1 / (1 + exp(−input)), and let c be the class of an element:
+
+    - If c is the target of the row, the loss is −α·(1 − p)^γ·ln max(p, MIN).
+    - Otherwise, the loss is −(1 − α)·p^γ·ln max(1 − p, MIN).
+
+    Targets are in 0 … C. The target C means background: no class is the target. If `weight` has elements, row n is
+    multiplied by weight[target[n]], and the target C is not allowed.
     """
 
 

@@ -23,15 +23,20 @@ from diopi_proto.parameters import Context, In, Out
 
 @elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, guarantee="exact", inplace="diopiAbsInp")
 def diopiAbs(ctx: Context, out: Out, input: In):
-    """Absolute value |input|; for complex numbers the modulus, which is real. The smallest integer is unchanged.
+    """Compute the absolute value |input|.
 
-    The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
+    For complex numbers, the result is the modulus, which is real and is rounded. All other results are exact. The
+    smallest integer and bool values do not change. Source: torch.abs.
     """
 
 
 @elementwise(dtypes=(*numeric, *complexes), guarantee="exact", inplace="diopiNegInp")
 def diopiNeg(ctx: Context, out: Out, input: In):
-    """Negative −input; a floating-point zero changes its sign, and integers wrap around. Source: torch.neg."""
+    """Compute −input.
+
+    A floating-point zero changes its sign. Integers wrap around: the negative of the smallest integer is the smallest
+    integer. Source: torch.neg.
+    """
 
 
 @elementwise(dtypes=real, guarantee="exact")
@@ -65,12 +70,18 @@ def diopiSqrt(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiRsqrtInp")
 def diopiRsqrt(ctx: Context, out: Out, input: In):
-    """Reciprocal square root 1/√input; ±inf at ±0, NaN below zero. Source: torch.rsqrt."""
+    """Compute the reciprocal square root 1/√input.
+
+    The result is ∞ for 0, −∞ for −0, and NaN for negative numbers. Source: torch.rsqrt.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiReciprocalInp")
 def diopiReciprocal(ctx: Context, out: Out, input: In):
-    """Reciprocal 1/input; ±inf at ±0, ±0 at ±inf. Source: torch.reciprocal."""
+    """Compute the reciprocal 1/input.
+
+    The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞. Source: torch.reciprocal.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSinInp")
@@ -179,7 +190,10 @@ def diopiLog1p(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfInp")
 def diopiErf(ctx: Context, out: Out, input: In):
-    """Error function 2/√π · ∫₀ˣ exp(−t²) dt. Source: torch.erf."""
+    """Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
+
+    Source: torch.erf.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfinvInp")

@@ -37,9 +37,10 @@ def diopiMean(ctx: Context, out: Out, input: In, dim: Axes):
 
 @prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=all_dtypes)
 def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
-    """Return the sum along the axes `dim`; the sum of no elements is 0. Integers and bool give int64 and wrap around.
+    """Compute the sum along the axes `dim`.
 
-    `out` determines the dtype. A bool sum is true if any element is nonzero. Source: torch.sum.
+    The sum of no elements is 0. `out` determines the dtype of the sum. If the caller follows PyTorch, out is int64 for
+    integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0. Source: torch.sum.
     """
 
 

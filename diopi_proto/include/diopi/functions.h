@@ -799,16 +799,18 @@ DIOPI_WEAK diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiAbs`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Absolute value |input|; for complex numbers the modulus, which is real. The smallest integer is unchanged.
+ * Compute the absolute value |input|.
  *
- * The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
+ * For complex numbers, the result is the modulus, which is real and is rounded. All other results are exact. The
+ * smallest integer and bool values do not change. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Absolute value |input|; for complex numbers the modulus, which is real. The smallest integer is unchanged.
+ * Compute the absolute value |input|.
  *
- * The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
+ * For complex numbers, the result is the modulus, which is real and is rounded. All other results are exact. The
+ * smallest integer and bool values do not change. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -816,11 +818,19 @@ DIOPI_WEAK diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiNeg`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Negative −input; a floating-point zero changes its sign, and integers wrap around. Source: torch.neg.
+ * Compute −input.
+ *
+ * A floating-point zero changes its sign. Integers wrap around: the negative of the smallest integer is the smallest
+ * integer. Source: torch.neg.
  */
 DIOPI_WEAK diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Negative −input; a floating-point zero changes its sign, and integers wrap around. Source: torch.neg. */
+/**
+ * Compute −input.
+ *
+ * A floating-point zero changes its sign. Integers wrap around: the negative of the smallest integer is the smallest
+ * integer. Source: torch.neg.
+ */
 DIOPI_WEAK diopiError_t diopiNeg(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -860,11 +870,17 @@ DIOPI_WEAK diopiError_t diopiSqrt(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiRsqrt`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Reciprocal square root 1/√input; ±inf at ±0, NaN below zero. Source: torch.rsqrt.
+ * Compute the reciprocal square root 1/√input.
+ *
+ * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers. Source: torch.rsqrt.
  */
 DIOPI_WEAK diopiError_t diopiRsqrtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Reciprocal square root 1/√input; ±inf at ±0, NaN below zero. Source: torch.rsqrt. */
+/**
+ * Compute the reciprocal square root 1/√input.
+ *
+ * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers. Source: torch.rsqrt.
+ */
 DIOPI_WEAK diopiError_t diopiRsqrt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -1052,14 +1068,18 @@ DIOPI_WEAK diopiError_t diopiSigmoidBackward(diopiContextHandle_t ctx, diopiTens
  * In-place form of `diopiSilu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sigmoid linear unit input / (1 + exp(−input)); input at +inf, unspecified at −inf.
+ * Compute the sigmoid linear unit input / (1 + exp(−input)).
+ *
+ * The result is ∞ for ∞, and unspecified for −∞.
  *
  * Source: torch.nn.functional.silu.
  */
 DIOPI_WEAK diopiError_t diopiSiluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Sigmoid linear unit input / (1 + exp(−input)); input at +inf, unspecified at −inf.
+ * Compute the sigmoid linear unit input / (1 + exp(−input)).
+ *
+ * The result is ∞ for ∞, and unspecified for −∞.
  *
  * Source: torch.nn.functional.silu.
  */
@@ -1143,11 +1163,17 @@ DIOPI_WEAK diopiError_t diopiLog1p(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place form of `diopiErf`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Error function 2/√π · ∫₀ˣ exp(−t²) dt. Source: torch.erf.
+ * Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
+ *
+ * Source: torch.erf.
  */
 DIOPI_WEAK diopiError_t diopiErfInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Error function 2/√π · ∫₀ˣ exp(−t²) dt. Source: torch.erf. */
+/**
+ * Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
+ *
+ * Source: torch.erf.
+ */
 DIOPI_WEAK diopiError_t diopiErf(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -1161,7 +1187,7 @@ DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * Scalar form of `diopiPowTensor`:
- * `exponent` is given as `diopiScalar_t`, payload integer or floating.
+ * `exponent` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
@@ -1216,9 +1242,10 @@ DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t exponent);
 
 /**
- * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
+ * Compute input + alpha · other.
  *
- * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
+ * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
+ * rejected unless the dtype of the result is floating or complex. Source: torch.add.
  */
 DIOPI_WEAK diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
@@ -1227,20 +1254,22 @@ DIOPI_WEAK diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiAdd`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
+ * Compute input + alpha · other.
  *
- * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
+ * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
+ * rejected unless the dtype of the result is floating or complex. Source: torch.add.
  */
 DIOPI_WEAK diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     const diopiScalar_t* alpha);
 
 /**
  * Scalar form of `diopiAdd`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
+ * Compute input + alpha · other.
  *
- * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
+ * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
+ * rejected unless the dtype of the result is floating or complex. Source: torch.add.
  */
 DIOPI_WEAK diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1250,18 +1279,21 @@ DIOPI_WEAK diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHand
  * In-place scalar form of `diopiAdd`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
+ * Compute input + alpha · other.
  *
- * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
+ * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
+ * rejected unless the dtype of the result is floating or complex. Source: torch.add.
  */
 DIOPI_WEAK diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, const diopiScalar_t* alpha);
 
 /**
- * inputs[i] + other for every i < inputSize; the entries may differ in shape and dtype.
+ * Compute outs[i] = inputs[i] + other for every i < inputSize.
  *
- * outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
- * is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_add.
+ * The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
+ * of inputs[i]. The sum is computed as in `diopiAddScalar`, and then converted. If inputSize is 0, the call does
+ * nothing.
+ * Source: torch._foreach_add.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1271,19 +1303,23 @@ DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTen
  * In-place form of `diopiForeachaddScalar`:
  * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * inputs[i] + other for every i < inputSize; the entries may differ in shape and dtype.
+ * Compute outs[i] = inputs[i] + other for every i < inputSize.
  *
- * outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
- * is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_add.
+ * The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
+ * of inputs[i]. The sum is computed as in `diopiAddScalar`, and then converted. If inputSize is 0, the call does
+ * nothing.
+ * Source: torch._foreach_add.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
 
 /**
- * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
+ * Compute input − alpha · other.
  *
- * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
- * rejects them). Source: torch.sub.
+ * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
+ * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
+ * them.
+ * Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
@@ -1292,22 +1328,26 @@ DIOPI_WEAK diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiSub`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
+ * Compute input − alpha · other.
  *
- * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
- * rejects them). Source: torch.sub.
+ * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
+ * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
+ * them.
+ * Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     const diopiScalar_t* alpha);
 
 /**
  * Scalar form of `diopiSub`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
+ * Compute input − alpha · other.
  *
- * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
- * rejects them). Source: torch.sub.
+ * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
+ * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
+ * them.
+ * Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1317,10 +1357,12 @@ DIOPI_WEAK diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHand
  * In-place scalar form of `diopiSub`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
+ * Compute input − alpha · other.
  *
- * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
- * rejects them). Source: torch.sub.
+ * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
+ * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
+ * them.
+ * Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSubInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, const diopiScalar_t* alpha);
@@ -1340,7 +1382,7 @@ DIOPI_WEAK diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_
 
 /**
  * Scalar form of `diopiMul`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Product input · other; for two bools the logical and. Source: torch.mul.
  */
@@ -1429,7 +1471,7 @@ DIOPI_WEAK diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_
 
 /**
  * Scalar form of `diopiDiv`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Quotient input / other, rounded according to `rounding_mode`.
  *
@@ -1520,10 +1562,11 @@ DIOPI_WEAK diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_
                                     diopiConstTensorHandle_t other);
 
 /**
- * Gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
+ * Compute the gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
  *
- * `grad_out` has the shape of the forward result. As in the forward function, a 1-d input is treated as a row and a
- * 1-d other as a column. Source: the chain rule, as PyTorch's autograd of torch.matmul.
+ * The star means the conjugate transpose. `grad_out` has the shape of the forward result. As in the forward function,
+ * an input with one axis is treated as a row, and an other with one axis as a column. Source: the chain rule, as
+ * PyTorch's autograd of torch.matmul.
  */
 DIOPI_WEAK diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
@@ -1652,7 +1695,7 @@ DIOPI_WEAK diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Scalar form of `diopiClamp`:
- * `min` and `max` are given as `diopiScalar_t`, payload integer or floating.
+ * `min` and `max` are given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Clamp input to the range from min to max.
  *
@@ -1692,7 +1735,9 @@ DIOPI_WEAK diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place scalar form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; `max` is given as `diopiScalar_t`.
  *
- * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the smaller one of input and max.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1703,7 +1748,9 @@ DIOPI_WEAK diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the smaller one of input and max.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1712,9 +1759,11 @@ DIOPI_WEAK diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHa
 
 /**
  * Scalar form of `diopiClampMax`:
- * `max` is given as `diopiScalar_t`, payload integer or floating.
+ * `max` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the smaller one of input and max.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1722,7 +1771,9 @@ DIOPI_WEAK diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, const diopiScalar_t* max);
 
 /**
- * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the smaller one of input and max.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1733,7 +1784,9 @@ DIOPI_WEAK diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; `min` is given as `diopiScalar_t`.
  *
- * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the larger one of input and min.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1744,7 +1797,9 @@ DIOPI_WEAK diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the larger one of input and min.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1753,9 +1808,11 @@ DIOPI_WEAK diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHa
 
 /**
  * Scalar form of `diopiClampMin`:
- * `min` is given as `diopiScalar_t`, payload integer or floating.
+ * `min` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the larger one of input and min.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1763,7 +1820,9 @@ DIOPI_WEAK diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, const diopiScalar_t* min);
 
 /**
- * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
+ * Return the larger one of input and min.
+ *
+ * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1860,7 +1919,7 @@ DIOPI_WEAK diopiError_t diopiBitwiseAndInp(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * Scalar form of `diopiBitwiseAnd`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
  *
@@ -1901,7 +1960,7 @@ DIOPI_WEAK diopiError_t diopiBitwiseOrInp(diopiContextHandle_t ctx, diopiTensorH
 
 /**
  * Scalar form of `diopiBitwiseOr`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
  *
@@ -1935,11 +1994,12 @@ DIOPI_WEAK diopiError_t diopiBitwiseNotInp(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * Scalar form of `diopiEq`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Compare elements: the result is True where input = other.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
+ * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
  */
 DIOPI_WEAK diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
@@ -1948,17 +2008,19 @@ DIOPI_WEAK diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiEq`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Compare elements: the result is True where input = other.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
+ * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
  */
 DIOPI_WEAK diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
 
 /**
- * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Compare elements: the result is True where input = other.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
+ * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
  */
 DIOPI_WEAK diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -1967,9 +2029,10 @@ DIOPI_WEAK diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiEq`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+ * Compare elements: the result is True where input = other.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
+ * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
  */
 DIOPI_WEAK diopiError_t diopiEqInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
@@ -1984,11 +2047,12 @@ DIOPI_WEAK diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiCon
 
 /**
  * Scalar form of `diopiNe`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Input ≠ other, compared in their common type, as bool; true for NaN.
+ * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ne.
  */
 DIOPI_WEAK diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
@@ -1997,17 +2061,19 @@ DIOPI_WEAK diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiNe`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Input ≠ other, compared in their common type, as bool; true for NaN.
+ * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ne.
  */
 DIOPI_WEAK diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
 
 /**
- * Input ≠ other, compared in their common type, as bool; true for NaN.
+ * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ne.
  */
 DIOPI_WEAK diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -2016,19 +2082,21 @@ DIOPI_WEAK diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiNe`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Input ≠ other, compared in their common type, as bool; true for NaN.
+ * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ne.
  */
 DIOPI_WEAK diopiError_t diopiNeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiGe`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Input ≥ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ge.
  */
 DIOPI_WEAK diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
@@ -2037,17 +2105,19 @@ DIOPI_WEAK diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiGe`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Input ≥ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ge.
  */
 DIOPI_WEAK diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
 
 /**
- * Input ≥ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ge.
  */
 DIOPI_WEAK diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -2056,19 +2126,21 @@ DIOPI_WEAK diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiGe`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Input ≥ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.ge.
  */
 DIOPI_WEAK diopiError_t diopiGeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiGt`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Input > other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.gt.
  */
 DIOPI_WEAK diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
@@ -2077,17 +2149,19 @@ DIOPI_WEAK diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiGt`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Input > other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.gt.
  */
 DIOPI_WEAK diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
 
 /**
- * Input > other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.gt.
  */
 DIOPI_WEAK diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -2096,19 +2170,21 @@ DIOPI_WEAK diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiGt`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Input > other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.gt.
  */
 DIOPI_WEAK diopiError_t diopiGtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiLe`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Input ≤ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.le.
  */
 DIOPI_WEAK diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
@@ -2117,17 +2193,19 @@ DIOPI_WEAK diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiLe`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Input ≤ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.le.
  */
 DIOPI_WEAK diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
 
 /**
- * Input ≤ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.le.
  */
 DIOPI_WEAK diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -2136,19 +2214,21 @@ DIOPI_WEAK diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiLe`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Input ≤ other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.le.
  */
 DIOPI_WEAK diopiError_t diopiLeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiLt`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Input < other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.lt.
  */
 DIOPI_WEAK diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
@@ -2157,17 +2237,19 @@ DIOPI_WEAK diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiLt`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Input < other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.lt.
  */
 DIOPI_WEAK diopiError_t diopiLtInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
 
 /**
- * Input < other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.lt.
  */
 DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -2176,9 +2258,10 @@ DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiLt`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Input < other, compared in their common type, as bool; false for NaN.
+ * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
- * The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
+ * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
+ * dtype of input. Source: torch.lt.
  */
 DIOPI_WEAK diopiError_t diopiLtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
@@ -2191,9 +2274,10 @@ DIOPI_WEAK diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   diopiSize_t dim);
 
 /**
- * Return the sum along the axes `dim`; the sum of no elements is 0. Integers and bool give int64 and wrap around.
+ * Compute the sum along the axes `dim`.
  *
- * `out` determines the dtype. A bool sum is true if any element is nonzero. Source: torch.sum.
+ * The sum of no elements is 0. `out` determines the dtype of the sum. If the caller follows PyTorch, out is int64 for
+ * integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0. Source: torch.sum.
  */
 DIOPI_WEAK diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim);
@@ -2426,10 +2510,15 @@ DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle
                                      diopiConstTensorHandle_t input);
 
 /**
- * Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
+ * Compute the affine map input weightᵀ + bias.
  *
- * `input` has rank ≥ 1. A bias of any other shape is also added if it broadcasts to the shape of out. Source:
- * torch.nn.functional.linear.
+ * - input: (…, in), of rank 1 or more.
+ * - weight: (out, in).
+ * - bias: (out), or NULL for no bias. A bias of any other shape is also added if it broadcasts to the shape of the
+ *   result.
+ * - out: (…, out).
+ *
+ * Source: torch.nn.functional.linear.
  */
 DIOPI_WEAK diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias);
@@ -2660,7 +2749,7 @@ DIOPI_WEAK diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * Scalar form of `diopiMaskedFill`:
- * `value` is given as `diopiScalar_t`, payload integer or floating.
+ * `value` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Value where mask is true, input elsewhere.
  *
@@ -2683,7 +2772,11 @@ DIOPI_WEAK diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTen
 DIOPI_WEAK diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                  diopiConstTensorHandle_t mask, const diopiScalar_t* value);
 
-/** Reciprocal 1/input; ±inf at ±0, ±0 at ±inf. Source: torch.reciprocal. */
+/**
+ * Compute the reciprocal 1/input.
+ *
+ * The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞. Source: torch.reciprocal.
+ */
 DIOPI_WEAK diopiError_t diopiReciprocal(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input);
 
@@ -2691,7 +2784,9 @@ DIOPI_WEAK diopiError_t diopiReciprocal(diopiContextHandle_t ctx, diopiTensorHan
  * In-place form of `diopiReciprocal`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Reciprocal 1/input; ±inf at ±0, ±0 at ±inf. Source: torch.reciprocal.
+ * Compute the reciprocal 1/input.
+ *
+ * The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞. Source: torch.reciprocal.
  */
 DIOPI_WEAK diopiError_t diopiReciprocalInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -2722,13 +2817,19 @@ DIOPI_WEAK diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    float weight_decay, int64_t step, bool amsgrad);
 
 /**
- * Transposed convolution of input (N, Cin, H, W) with weight (Cin, Cout/groups, k…), over 2 spatial axes.
+ * Compute a transposed convolution over 2 spatial axes.
+ *
+ * - input: (N, Cin, H, W).
+ * - weight: (Cin, Cout/groups, k…).
+ * - bias: (Cout), or NULL for no bias.
  *
  * Every input element is multiplied by every kernel element. Each product is added to out at the position o = i ·
- * stride + kernel position · dilation − padding, if out has that position. Then `bias` (Cout) is added; NULL means no
- * bias. A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
- * output_padding extends the axis at its end, and 0 ≤ output_padding < the larger of stride and dilation. Source:
- * torch.nn.functional.conv_transpose2d.
+ * stride + kernel position · dilation − padding, if out has that position. Finally, bias is added.
+ *
+ * A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
+ * output_padding extends the axis at its end. It is at least 0, and smaller than the larger one of stride and
+ * dilation.
+ * Source: torch.nn.functional.conv_transpose2d.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -2753,13 +2854,19 @@ DIOPI_WEAK diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, d
                                                      diopiSize_t dilation, diopiSize_t output_padding, int64_t groups);
 
 /**
- * Transposed convolution of input (N, Cin, D, H, W) with weight (Cin, Cout/groups, k…), over 3 spatial axes.
+ * Compute a transposed convolution over 3 spatial axes.
+ *
+ * - input: (N, Cin, D, H, W).
+ * - weight: (Cin, Cout/groups, k…).
+ * - bias: (Cout), or NULL for no bias.
  *
  * Every input element is multiplied by every kernel element. Each product is added to out at the position o = i ·
- * stride + kernel position · dilation − padding, if out has that position. Then `bias` (Cout) is added; NULL means no
- * bias. A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
- * output_padding extends the axis at its end, and 0 ≤ output_padding < the larger of stride and dilation. Source:
- * torch.nn.functional.conv_transpose3d.
+ * stride + kernel position · dilation − padding, if out has that position. Finally, bias is added.
+ *
+ * A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
+ * output_padding extends the axis at its end. It is at least 0, and smaller than the larger one of stride and
+ * dilation.
+ * Source: torch.nn.functional.conv_transpose3d.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -3140,7 +3247,7 @@ DIOPI_WEAK diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 
 /**
  * Scalar form of `diopiIndexFill`:
- * `value` is given as `diopiScalar_t`, payload integer or floating.
+ * `value` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
@@ -3476,7 +3583,7 @@ DIOPI_WEAK diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHan
 
 /**
  * Scalar form of `diopiLerpTensor`:
- * `weight` is given as `diopiScalar_t`, payload integer or floating.
+ * `weight` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Linear interpolation input + weight · (end − input).
  *
@@ -3502,7 +3609,7 @@ DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTens
 
 /**
  * Scalar form of `diopiRemainderTensor`:
- * `other` is given as `diopiScalar_t`, payload integer or floating.
+ * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
@@ -3548,14 +3655,19 @@ DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTenso
  * In-place form of `diopiScatter`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
+ * Copy input, and write src into it along axis dim, at the positions in index.
  *
- * index: of input's rank, values in [0, n). It is no larger than src along any axis, and no larger than input along
- * any axis other than dim. src: of input's dtype; elements beyond the shape of index are not used. A 0-d tensor counts
- * as 1-d with one element; if index has no elements, the result is a copy of input. reduce: "" writes, "add" adds to
- * input (for bool: or), "multiply" multiplies with it (for bool: and); any other text is an error. If there are
- * several values for one position, "" writes any one of them; "add" and "multiply" use all of them. Source:
- * torch.scatter.
+ * For dim = 1 and rank 3, out[i, index[i, j, k], k] = src[i, j, k].
+ *
+ * - index: of the rank of input, with values in [0, n). No axis is longer than that of src, and no axis except dim is
+ *   longer than that of input.
+ * - src: in the dtype of input. Elements beyond the shape of index are not used.
+ * - reduce: "" replaces the element of input, "add" adds to it (for bool: or), and "multiply" multiplies it (for bool:
+ *   and). Any other text is an error.
+ *
+ * If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
+ * tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
+ * Source: torch.scatter.
  */
 DIOPI_WEAK diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                         diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -3574,14 +3686,19 @@ DIOPI_WEAK diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTen
                                               const char* reduce);
 
 /**
- * A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
+ * Copy input, and write src into it along axis dim, at the positions in index.
  *
- * index: of input's rank, values in [0, n). It is no larger than src along any axis, and no larger than input along
- * any axis other than dim. src: of input's dtype; elements beyond the shape of index are not used. A 0-d tensor counts
- * as 1-d with one element; if index has no elements, the result is a copy of input. reduce: "" writes, "add" adds to
- * input (for bool: or), "multiply" multiplies with it (for bool: and); any other text is an error. If there are
- * several values for one position, "" writes any one of them; "add" and "multiply" use all of them. Source:
- * torch.scatter.
+ * For dim = 1 and rank 3, out[i, index[i, j, k], k] = src[i, j, k].
+ *
+ * - index: of the rank of input, with values in [0, n). No axis is longer than that of src, and no axis except dim is
+ *   longer than that of input.
+ * - src: in the dtype of input. Elements beyond the shape of index are not used.
+ * - reduce: "" replaces the element of input, "add" adds to it (for bool: or), and "multiply" multiplies it (for bool:
+ *   and). Any other text is an error.
+ *
+ * If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
+ * tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
+ * Source: torch.scatter.
  */
 DIOPI_WEAK diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -3968,9 +4085,10 @@ DIOPI_WEAK diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiConstTensorHandle_t input);
 
 /**
- * The complex number abs · (cos angle + i · sin angle), angle in radians; abs may be negative.
+ * Compute the complex number abs · (cos angle + i · sin angle), with the angle in radians.
  *
- * Both inputs have one dtype: float32 gives complex64, float64 complex128. An infinite angle gives NaN in both parts.
+ * abs may be negative. Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128. An
+ * infinite angle gives NaN in both parts.
  * Source: torch.polar.
  */
 DIOPI_WEAK diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t abs,
@@ -3995,7 +4113,9 @@ DIOPI_WEAK diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t 
 DIOPI_WEAK diopiError_t diopiTriuInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t diagonal);
 
 /**
- * The complex number real + i · imag. Both inputs have one dtype: float32 gives complex64, float64 complex128.
+ * Compute the complex number real + i · imag.
+ *
+ * Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128.
  *
  * Source: torch.complex.
  */
