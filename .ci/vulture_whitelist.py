@@ -21,6 +21,7 @@ _.type_, _.__getattr__, _.__instancecheck__, _.including_emulation, _.abbreviate
 _.right_edge, _.cpus, _.aggregate
 _.nhwc
 _.find_torch_vendor  # diopi_impl.plugins
+_.start_requested_watch  # the entry point of PyTorch in pyproject.toml
 _.hanging, _.keeping, _.declining, _.stubborn, _.raising, _.exiting, _.interrupting, _.skipping, _.slowly
 _.opening_busily, _.opening_never, _.of_rank_six, _.forgetful, _.aborting, _.every_500th, _.scratch
 

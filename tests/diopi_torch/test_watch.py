@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -11,17 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-from planted_faults import FAULTS, PlantedFaults  # noqa: E402  # behind the check for PyTorch
+from planted_faults import FAULTS, Fault, PlantedFaults  # noqa: E402  # behind the check for PyTorch
 from small_language_model import train_and_generate  # noqa: E402  # behind the check, too
 from torch_devices import Altered, Spoilt  # noqa: E402  # behind the check, too
 
 import diopi_torch  # noqa: E402  # behind the check, too
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
+from diopi_torch.compare.watch.command import main as command  # noqa: E402  # behind the check, too
 from diopi_torch.compare.watch.session import Watch  # noqa: E402  # behind the check, too
 from diopi_torch.settings import SettingError, parse_overhead  # noqa: E402  # behind the check, too
 
@@ -114,6 +118,43 @@ def test_operators_that_the_standard_lacks_are_compared_in_float64(capsys: pytes
         torch.special.bessel_j0(x)
     assert dict(watch.counts.judged) == {"ATen in float64": 1} and names(watch) == []
     assert "in float64 on the CPU, because the standard does not have it: 1" in capsys.readouterr().err
+
+
+def test_a_wrong_call_that_the_standard_lacks_is_stored_and_replayed(tmp_path: Path) -> None:
+    def change(compute: Callable[[], Any], args: Any) -> Any:
+        return compute().mul_(1.001)
+
+    names_of_faults = ("special_bessel_j0", "addbmm_", "linalg_matrix_exp")
+    shapes = {"special_bessel_j0": (4,), "addbmm_": (2, 2), "linalg_matrix_exp": (2, 2)}
+    faults = [
+        Fault(operator=name, dtype=torch.float32, shape=shapes[name], change=change, description="")
+        for name in names_of_faults
+    ]
+    with PlantedFaults(faults), diopi_torch.watch(overhead=math.inf, cases=tmp_path, quiet=True) as watch:
+        torch.special.bessel_j0(torch.arange(8.0)[::2])
+        torch.ones(2, 2).addbmm_(torch.ones(3, 2, 5), torch.ones(3, 5, 2), beta=0.5)
+        torch.linalg.matrix_exp(torch.eye(2))
+    assert len(watch.wrong_operators) == 3 and set(names(watch)) == set(names_of_faults)
+    for entry in watch.wrong_operators:
+        words = shlex.split(entry.worst_form.command)
+        assert words[:5] == ["python", "-m", "diopi_torch.watch", "--device", "cpu"]
+        correct = CliRunner().invoke(command, words[3:])
+        assert (correct.exit_code, correct.output) == (0, f"{entry.operator}: right (by ATen in float64)\n")
+        with PlantedFaults(faults):
+            faulty = CliRunner().invoke(command, words[3:])
+        assert faulty.exit_code == 1 and "elements are wrong" in faulty.output
+
+
+def test_a_file_without_a_call_is_rejected(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", x=np.ones(2))
+    result = CliRunner().invoke(command, ["--replay", str(tmp_path / "other.npz")])
+    assert result.exit_code == 2 and "does not contain a call of an operator" in result.output
+
+
+def test_the_module_of_the_command_does_not_replace_the_function() -> None:
+    with pytest.raises(ImportError, match="is a function"):
+        importlib.import_module("diopi_torch.watch")
+    assert callable(diopi_torch.watch)
 
 
 def test_lazily_conjugated_tensors_and_in_place_calls_are_judged() -> None:

@@ -8,4 +8,6 @@
 - `session`: the watch itself, which decides which calls are judged.
 - `findings`: the wrong operators, ranked, with a case of each.
 - `report`: the text of the report.
+- `stored_call`: files of calls that the standard does not have.
+- `command`: the command line.
 """

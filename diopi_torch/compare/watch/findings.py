@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -10,7 +11,9 @@ from diopi_test.fuzz.findings import CallsWriter
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.results.causes.severity import Severity
 from diopi_test.run.options import RunOptions
+from diopi_torch.compare.on_cpu import CpuCall
 from diopi_torch.compare.watch.judge import Judgement
+from diopi_torch.compare.watch.stored_call import store_call
 
 
 @final
@@ -98,22 +101,40 @@ class CaseFolder:
 
     Args:
         folder: the folder; None to store no cases.
-        vendor: the vendor of the commands that replay the cases.
+        device: the type of the device in the commands that replay the cases.
 
     Raises:
         FileExistsError: the folder contains cases.
     """
 
-    def __init__(self, folder: Path | None, vendor: str) -> None:
+    def __init__(self, folder: Path | None, device: str) -> None:
         self._folder = folder
-        self._vendor = vendor
+        self._device = device
         self._writer = CallsWriter(folder) if folder else None
         if self._writer:
             self._writer.check_is_new("name another folder with --cases, or remove it")
 
-    def add(self, case: BaselineCase) -> str:
-        """Store a case and return the command that replays it; an empty text if no cases are stored."""
-        if self._writer is None:
+    def store(self, case: BaselineCase | None, call: CpuCall, label: str) -> str:
+        """Store a wrong call.
+
+        Args:
+            case: the call as a case of a function; None if the standard does not have the operator.
+            call: the call of the operator.
+            label: the name of the file if there is no case.
+
+        Returns:
+            The command that replays the call, or the reason why there is none; empty if no calls are stored.
+        """
+        if self._writer is None or self._folder is None:
             return ""
-        self._writer.add(case.function, [case])
-        return RunOptions(vendor=self._vendor, data=self._folder).command_of(case.id)
+        try:
+            if case is None:
+                path = self._folder / "aten" / f"{label}.npz"
+                store_call(path, call)
+                return shlex.join(
+                    ["python", "-m", "diopi_torch.watch", "--device", self._device, "--replay", str(path)]
+                )
+            self._writer.add(case.function, [case])
+            return RunOptions(vendor=f"torch:{self._device}", data=self._folder).command_of(case.id)
+        except Exception as error:  # a call that can't be stored must not end the program
+            return f"not stored: {type(error).__name__}: {error}"

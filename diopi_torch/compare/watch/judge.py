@@ -82,13 +82,16 @@ class CallUnderJudgement:
         operator: the operator.
         named: its arguments by name, including default values.
         sample: the part of the call to judge.
+
+    Attributes:
+        call: the part of the call that is judged, with the contents of its tensors from before it ran.
     """
 
     def __init__(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], sample: CallSample) -> None:
         self._original = named
         self._sample = sample
         with _disable_current_modes(), torch.no_grad():
-            self._call = CpuCall(operator, sample.reduce_arguments(named))
+            self.call = CpuCall(operator, sample.reduce_arguments(named))
 
     def judge(self, returned: Any, label: str) -> Judgement:
         """Judge the call; must be called directly after it ran.
@@ -114,8 +117,8 @@ class CallUnderJudgement:
             return returned
         written = {}
         for name, value in self._original.items():
-            if self._call.is_written(name) and isinstance(value, torch.Tensor):
-                written[id(value)] = self._call.named[name]
+            if self.call.is_written(name) and isinstance(value, torch.Tensor):
+                written[id(value)] = self.call.named[name]
                 written[id(value)].copy_(self._sample.reduce_result(value))
 
         def reduce(name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -128,11 +131,11 @@ class CallUnderJudgement:
         """Add the finding that the operator changed an argument that it must not change."""
         if not isinstance(self._sample, WholeCall):
             return judgement
-        written = [content for name, content in self._call.contents.items() if self._call.is_written(name)]
+        written = [content for name, content in self.call.contents.items() if self.call.is_written(name)]
         changed = [
             name
-            for name, content in self._call.contents.items()
-            if not self._call.is_written(name) and not np.array_equal(content.stored, content.read_again(written))
+            for name, content in self.call.contents.items()
+            if not self.call.is_written(name) and not np.array_equal(content.stored, content.read_again(written))
         ]
         if not changed:
             return judgement
@@ -144,7 +147,7 @@ class CallUnderJudgement:
     def _judge_by_functions(self, returned: Any, label: str) -> Judgement | None:
         """Return the judgement by the suite's references; None if the standard does not have the operator."""
         try:
-            translated = TranslatedCall(self._call, returned)
+            translated = TranslatedCall(self.call, returned)
             recorded = [RecordedCall.from_call(call) for call in translated.calls]
             translated.write_results()
             parts = [
@@ -159,19 +162,27 @@ class CallUnderJudgement:
 
     def _judge_in_float64(self, returned: Any) -> Judgement:
         """Return the judgement by the same operator in float64; raise NotJudgedError if it does not support that."""
-        outputs = self._call.outputs(returned, self._call.named)
+        outputs = self.call.outputs(returned, self.call.named)
         if not outputs:
             raise NotJudgedError("operators that return no tensor")
         try:
-            precise = PreciseCall(self._call)
+            precise = PreciseCall(self.call)
             parts = [_judge_output(name, tensor, precise) for name, tensor in outputs.items() if tensor.numel()]
         except (RuntimeError, NotImplementedError, TypeError) as error:
-            name = operator_name(self._call.operator)
+            name = operator_name(self.call.operator)
             raise NotJudgedError(f"{name}: the CPU can't compute it in float64: {str(error).splitlines()[0]}") from None
         joined = Judgement(references=(FLOAT64,))
         for part in parts:
             joined = joined.join(part)
         return joined
+
+
+def replay(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Judgement:
+    """Call an operator and judge the call; raise NotJudgedError if there is no reference for it."""
+    prepared = CallUnderJudgement(operator, named, WholeCall())
+    with torch.no_grad():
+        returned = operator(**named)
+    return prepared.judge(returned, operator_name(operator))
 
 
 def _judge_function(recorded: RecordedCall, label: str) -> Judgement:

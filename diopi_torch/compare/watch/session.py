@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diopi_test.oracle.reference import find_reference
 from diopi_torch.compare.contents import iterate_tensors
+from diopi_torch.compare.on_cpu import CpuCall
 from diopi_torch.compare.watch.findings import CaseFolder, WrongForm, WrongOperator, rank
 from diopi_torch.compare.watch.forms import (
     OTHER_DEVICE,
@@ -84,7 +85,7 @@ class Watch:
         self._device = device
         self._overhead = overhead
         self._write = write
-        self._cases = CaseFolder(cases, f"torch:{device or 'cpu'}")
+        self._cases = CaseFolder(cases, device or "cpu")
         self._lock = threading.RLock()
         self._mode = _WatchMode(self)
         self._forms: dict[Hashable, FormState] = {}
@@ -246,18 +247,20 @@ class Watch:
         self.counts.judged[", ".join(judgement.references)] += 1
         self.counts.sampled += judgement.is_sampled
         if judgement.severity is not None:
-            self._store_wrong(form, judgement, [tensor for _, tensor in iterate_tensors({"": list(args)})])
+            self._store_wrong(form, judgement, prepared.call, args)
 
-    def _store_wrong(self, form: FormState, judgement: Judgement, tensors: Sequence[torch.Tensor]) -> None:
+    def _store_wrong(self, form: FormState, judgement: Judgement, call: CpuCall, args: Sequence[Any]) -> None:
         """Store the judgement on a wrong call; store a case of the first wrong call of the form."""
         if form.wrong_form is None:
+            tensors = [tensor for _, tensor in iterate_tensors({"": list(args)})]
+            case = next(iter(judgement.cases), None)
             described = [f"{DTYPES[tensor.dtype].name}{list(tensor.shape)}" for tensor in tensors]
             form.wrong_form = WrongForm(
                 judgement=judgement,
                 dtype=next((DTYPES[tensor.dtype].name for tensor in tensors), "-"),
                 description=", ".join(described),
                 origin=find_origin(),
-                command=self._cases.add(judgement.cases[0]) if judgement.cases else "",
+                command=self._cases.store(case, call, f"{operator_name(form.operator)}-{self._number}"),
             )
         form.wrong_form.wrong_calls += 1
         if judgement.ratio > form.wrong_form.judgement.ratio:

@@ -1,0 +1,115 @@
+"""A call of an ATen operator in a file: its arguments with the contents of their tensors, and the operator's name.
+
+The file is an archive of NumPy without pickled objects. The entry `call` describes the arguments in JSON; the other
+entries contain the bytes of a tensor each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from diopi_torch.compare.on_cpu import CpuCall
+from diopi_torch.fallback import operator_name
+from diopi_torch.operators import overload
+
+_NAMED_VALUES = {"dtype": torch.dtype, "layout": torch.layout, "memory_format": torch.memory_format}
+"""The types whose values are attributes of `torch`, by the keys that represent them in JSON."""
+
+
+class NotStorableError(Exception):
+    """An argument of a call can't be stored; the message names its type."""
+
+
+def store_call(path: Path, call: CpuCall) -> None:
+    """Write a call to a file; raise NotStorableError or OSError if that is not possible."""
+    positions = {id(content.tensor): number for number, content in enumerate(call.contents.values())}
+    tensors = {f"tensor{number}": content.stored for number, content in enumerate(call.contents.values())}
+    described = [
+        {
+            "dtype": str(content.tensor.dtype).removeprefix("torch."),
+            "shape": content.shape,
+            "strides": content.strides,
+            "conjugated": content.is_conjugated,
+            "negated": content.is_negated,
+        }
+        for content in call.contents.values()
+    ]
+    arguments = {name: _encode(value, positions) for name, value in call.named.items()}
+    text = json.dumps({"operator": operator_name(call.operator), "arguments": arguments, "tensors": described})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, allow_pickle=False, call=np.array(text), **tensors)
+
+
+def _encode(value: Any, positions: Mapping[int, int]) -> Any:
+    """Return an argument in a form that JSON can represent."""
+    if isinstance(value, torch.Tensor):
+        return {"tensor": positions[id(value)]}
+    if isinstance(value, list | tuple):
+        return [_encode(entry, positions) for entry in value]
+    if isinstance(value, torch.device):
+        return {"device": value.type}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    for key, kind in _NAMED_VALUES.items():
+        if isinstance(value, kind):
+            return {key: str(value).removeprefix("torch.")}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise NotStorableError(type(value).__name__)
+
+
+def load_call(path: Path, device: str) -> tuple[torch._ops.OpOverload, dict[str, Any]]:
+    """Read a call from a file.
+
+    Args:
+        path: the file.
+        device: the device of the tensors.
+
+    Returns:
+        The operator and its arguments by name.
+
+    Raises:
+        OSError: the file can't be read.
+        ValueError: the file does not contain a call.
+    """
+    with np.load(path, allow_pickle=False) as archive:
+        if "call" not in archive:
+            raise ValueError(f"{path} does not contain a call of an operator")
+        call = json.loads(str(archive["call"]))
+        tensors = [
+            _to_tensor(described, archive[f"tensor{number}"], device)
+            for number, described in enumerate(call["tensors"])
+        ]
+    arguments = {name: _decode(value, tensors, device) for name, value in call["arguments"].items()}
+    return overload(call["operator"]), arguments
+
+
+def _to_tensor(described: Mapping[str, Any], stored: Any, device: str) -> torch.Tensor:
+    """Return a tensor of a stored call."""
+    dtype = getattr(torch, described["dtype"])
+    if not stored.size:
+        return torch.empty(described["shape"], dtype=dtype, device=device)
+    memory = torch.from_numpy(stored.copy()).view(dtype).to(device)
+    tensor = memory.as_strided(described["shape"], described["strides"])
+    tensor = torch._conj(tensor) if described["conjugated"] else tensor
+    return torch._neg_view(tensor) if described["negated"] else tensor
+
+
+def _decode(value: Any, tensors: list[torch.Tensor], device: str) -> Any:
+    """Return the argument that `_encode` encoded."""
+    if isinstance(value, list):
+        return [_decode(entry, tensors, device) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    ((key, content),) = value.items()
+    if key == "tensor":
+        return tensors[content]
+    if key == "device":
+        return torch.device(device)
+    return complex(*content) if key == "complex" else getattr(torch, content)
