@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
@@ -246,6 +247,18 @@ def _weight_array(name: str, value: Any) -> Array:
     return array
 
 
+@contextmanager
+def _without_paths() -> Iterator[None]:
+    """Let JAX omit the paths of source files, so that engines do not depend on the folder of the program."""
+    option = "jax_hlo_source_file_canonicalization_regex"
+    former = getattr(jax.config, option)
+    jax.config.update(option, ".*")
+    try:
+        yield
+    finally:
+        jax.config.update(option, former)
+
+
 def _export_network(
     network: TracedFunction, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
 ) -> tuple[export.Exported, Sequence[Dependence]]:
@@ -259,7 +272,8 @@ def _export_network(
         argument_types += [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
         try:
             function = jax.jit(network.function)
-            exported = export.export(function, platforms=list(platforms))(*argument_types)
+            with _without_paths():
+                exported = export.export(function, platforms=list(platforms))(*argument_types)
             return exported, prove_independence(function.trace(*argument_types).jaxpr, len(weights))
         except CompileError:
             raise

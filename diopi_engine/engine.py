@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -89,15 +89,15 @@ class Engine:
         return engine
 
     def save(self, path: Path) -> None:
-        """Write the engine file atomically."""
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-            try:
+        """Write the engine file atomically, with the permissions that new files of the process have."""
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            with temporary.open("xb") as file:
                 file.write(self.to_bytes())
-                file.close()
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def load(cls, path: Path) -> Engine:

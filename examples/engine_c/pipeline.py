@@ -139,7 +139,8 @@ def detect_objects(group: Sequence[Engine], images: Array, threshold: float) -> 
 
 
 def main(folder: Path) -> None:
-    """Write the engines and the pictures to a folder."""
+    """Write the engines and the pictures to a folder, which is created if necessary."""
+    folder.mkdir(parents=True, exist_ok=True)
     for engine in engines():
         engine.save(folder / f"{engine.manifest.name}.engine")
     pictures().tofile(folder / "pictures")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,6 +43,21 @@ def test_members_are_neither_compressed_nor_executable(engine: Engine) -> None:
         assert archive.namelist() == [MANIFEST, NETWORK, "weights/0.npy", "weights/1.npy"]
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
         np.load(io.BytesIO(archive.read("weights/0.npy")), allow_pickle=False)
+
+
+def test_a_file_contains_no_paths(engine: Engine) -> None:
+    assert Path(__file__).parent.name.encode() not in engine.network
+    assert b".py" not in engine.network
+
+
+@pytest.mark.parametrize(("mask", "permissions"), [(0o022, 0o644), (0o077, 0o600)])
+def test_a_file_has_ordinary_permissions(engine: Engine, mask: int, permissions: int, tmp_path: Path) -> None:
+    former = os.umask(mask)
+    try:
+        engine.save(tmp_path / "layer.engine")
+    finally:
+        os.umask(former)
+    assert (tmp_path / "layer.engine").stat().st_mode & 0o777 == permissions
 
 
 def test_the_archive_is_what_zipfile_writes(engine: Engine) -> None:

@@ -1,7 +1,9 @@
 """The pipeline of two engines has the same results in C and in Python."""
 
 import importlib.util
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +26,9 @@ def test_the_c_program_computes_the_same_as_python(
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "pipeline", module)
     spec.loader.exec_module(module)
-    module.main(tmp_path)
-    files = [tmp_path / name for name in ("detector.engine", "classifier.engine", "pictures")]
+    folder = tmp_path / "new" / "folder"
+    module.main(folder)
+    files = [folder / name for name in ("detector.engine", "classifier.engine", "pictures")]
     program = build_program("pipeline", library, tmp_path)
     done = subprocess.run([program, *files, *THRESHOLDS], env=environment(locks), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -45,3 +48,16 @@ def test_the_c_program_computes_the_same_as_python(
             np.testing.assert_allclose([float(text) for text in place], [*line.box, line.score], atol=2e-6)
     assert not lines
     assert numbers[0] == 0 < numbers[1] <= module.MAX_BATCH < numbers[2]
+
+
+@pytest.mark.parametrize(("example", "program"), [("engine_c", "batches"), ("engine_nvdla", "walkthrough")])
+def test_cmake_builds_the_examples_without_options(example: str, program: str, tmp_path: Path, locks: Path) -> None:
+    if not all(map(shutil.which, ("cmake", "cc", "c++"))):
+        pytest.skip("there is no CMake or no compiler here")
+    settings = environment(locks)
+    settings["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), settings["PATH"]])
+    source = SOURCES.with_name(example)
+    for command in (["cmake", "-S", source, "-B", tmp_path], ["cmake", "--build", tmp_path]):
+        done = subprocess.run(command, env=settings, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / program).exists()
