@@ -1,4 +1,8 @@
-"""Activation functions and their gradients."""
+"""The cases of activation functions and their gradients.
+
+A template describes cases that differ only in their element type. A pattern is a template of shapes and layouts alone;
+`with_domains` adds a label and the domains, from which the elements of each argument are drawn.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +38,21 @@ from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSel
 from lib_rt.formats import format_of
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 ROWS = ONE_AXIS[0]
+"""A matrix whose rows are normalized, the first of the patterns of one axis."""
+
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
 
 MATRIX = pattern_template("matrix", (7, 5))
 MATRIX_IN_ALL_DTYPES = MATRIX.replace(dtypes=DtypeSelection.all)
+"""The same matrix in all element types of a function."""
+
 SPECIAL = pattern_template("special", (19,), smoke=True, dtypes=DtypeSelection.all)
+"""A pattern for special values, such as NaN and infinities."""
+
 ENDS = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 """Every special value of grad_output together with several values of the other tensor."""
 
@@ -58,6 +69,7 @@ NEIGHBOURS = choice([2**62 + i for i in range(12)])
 """Numbers of int64 that are equal as float64."""
 
 NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
+"""The element types except uint8, which has no negative numbers."""
 
 
 def with_all_patterns(
@@ -102,6 +114,7 @@ CUTS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7}
 """The thresholds by label."""
 
 FORMULAS: Mapping[str, Arguments] = {name: {"approximate": name} for name in ("none", "tanh")}
+"""The two formulas of gelu by label: with erf, and its approximation with tanh."""
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
 """The slopes for negative inputs by label."""
@@ -110,8 +123,11 @@ OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
 """Whether a gradient receives the result or the input of the forward function."""
 
 ONE_SIGN_REASON = "with a positive slope, input and result have the same sign"
+"""The reason why a case does not show whether a gradient uses the result or the input."""
 
 NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
+"""Normal numbers as gradient and as input."""
+
 JUMPING: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
 """Special gradients, and inputs on both sides of the jumps of the derivative."""
 
@@ -245,10 +261,12 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         ENDS.with_domains({"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
     ],
 }
+"""The templates of each elementwise activation function and gradient."""
 
 
 @cases_for(*ELEMENTWISE)
 def activation_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of an elementwise activation function or gradient."""
     return Elementwise(prototype).cases(ELEMENTWISE[prototype.base])
 
 
@@ -260,7 +278,11 @@ AXES = (
     Axes.template("many-rows", (24, 150), (1,), all_dtypes=True),
     Axes.template("empty-slices", (3, 0), (1,)),
 )
+"""Shapes and axes for functions that normalize along one axis."""
+
 OTHER_AXES = Axes.untested_templates(AXES)
+"""Templates of the axes that `AXES` lacks, by rank and position."""
+
 LONG = Axes.template("", (2, 2000), (1,))
 """An axis so long that sums along it show the width of the accumulator."""
 
@@ -332,6 +354,7 @@ def _narrower_result_template(source: Dtype, target: Dtype) -> CaseTemplate[Shap
 ATTENTION = Axes.template(
     "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), large=True
 )
+"""The scores of attention in a large tensor with gaps between all axes."""
 
 LOG_SOFTMAX = (
     *map(_axis_template, AXES),
@@ -354,14 +377,19 @@ LOG_SOFTMAX = (
     _axis_template(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, large=True)),
     _axis_template(ATTENTION, dtypes=(Dtype.float16,)),
 )
+"""The templates of log-softmax, which softmax shares."""
+
 SOFTMAX = (
     *LOG_SOFTMAX,
     _axis_template(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _draw_powers_of_two, exact=True),
 )
+"""The templates of softmax: also one whose results are exact."""
 
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL_REASONS)
 def softmax_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of softmax or log-softmax."""
+
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {"input": tensor(*template.sizes, layout=template.layout)}
 
@@ -382,10 +410,12 @@ GRADIENTS = (
         dtypes=(Dtype.float16,),
     ),
 )
+"""The templates of the gradients of both."""
 
 
 @cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL_REASONS)
 def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of a gradient, which receives the result of the forward function."""
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:

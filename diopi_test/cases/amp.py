@@ -39,6 +39,7 @@ def _normal_with_last(value: float) -> Domain:
 
 
 ORDINARY = normal(3)
+"""The domain of finite gradients."""
 
 
 def unscale_template(
@@ -83,6 +84,7 @@ def unscale_template(
 
 
 ALREADY_FOUND_REASON = "the result is 1 for any earlier value, because an element is not finite"
+"""Why a case does not show whether an earlier `found_inf` is kept."""
 
 TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
 
@@ -183,6 +185,7 @@ def update_template(
 
 
 RESET_REASON = "any infinity resets the tracker, whatever its position is"
+"""Why a case does not show whether the earlier value of the tracker is read."""
 
 UPDATES = (
     update_template("waits", smoke=True),

@@ -45,6 +45,7 @@ def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
 
 
 MATRIX = pattern_template("matrix", (7, 5), smoke=True)
+"""The simplest pattern: all tensors have the shape 7 × 5."""
 
 UNIFORM = (
     MATRIX,
@@ -59,7 +60,10 @@ UNIFORM = (
 """Patterns in which all tensors have one shape."""
 
 ROW = pattern_template("row", (4, 5), (5,))
+"""A matrix and a vector that is applied to each row."""
+
 BASIC_ROW = ROW.replace(smoke=True)
+"""The same pattern in the smoke level."""
 
 BROADCAST = (
     BASIC_ROW,
@@ -81,17 +85,25 @@ FAR_APART = strides(17_000_023, 30_011, 3_001, 503, 97, 13, 1)
 """The last elements of a tensor with this layout lie beyond 2^24 elements, which float32 cannot count exactly."""
 
 RANK_7 = (2, 5, 7, 3, 5, 7, 11)
+"""Sizes for large tensors with many axes."""
 
 LARGE_UNIFORM = (
     pattern_template("vector", (70_001,)),
     pattern_template("expanded-rows", (311, 227), layouts=[strides(0, 1)]),
 )
+"""Large patterns in which all tensors have one shape."""
+
 LARGE_BROADCAST = (
     pattern_template("vector", (70_001,)),
     pattern_template("expanded-columns", (263, 257), layouts=[contiguous, strides(1, 0)]),
 )
+"""Large patterns of tensors with different layouts."""
+
 FAR_APART_UNIFORM = pattern_template("rank7-far-apart", RANK_7, layouts=[FAR_APART])
+"""A large pattern with gaps between all elements."""
+
 FAR_APART_BROADCAST = pattern_template("rank7-far-apart", RANK_7, (7, 3, 1, 7, 1), layouts=[FAR_APART, contiguous])
+"""The same with a second operand of another shape."""
 
 HUGE = pattern_template("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
 """Rows so far apart that they span more than 2^31 bytes."""

@@ -23,16 +23,23 @@ from diopi_test.cases.layouts import Layout, contiguous, strided, strides, trans
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 F16, BF16, F32, F64 = floating
 
 POSITIVE = uniform(0.05, 2)
+"""The domain of second moments, from which a step takes square roots."""
+
 ZERO = choice([0.0])
+"""The domain of states before the first step."""
+
 GRADIENT = avoid_points([0], normal())
+"""The domain of gradients: normal numbers away from zero, so that every element is updated."""
 
 # Single steps
 
 MATRIX = CaseTemplate("matrix", (4, 5), dtypes=floating, smoke=True)
+"""The pattern of most steps: tensors of 4 × 5 elements."""
 
 PATTERNS = (
     MATRIX,
@@ -46,12 +53,15 @@ PATTERNS = (
 """Shapes and layouts of the tensors of a step."""
 
 FAR_APART = strides(1031, 2)
+"""A layout with gaps between rows and between the elements of a row."""
+
 LARGE_PATTERNS = (
     CaseTemplate("layer", (263, 257), dtypes=(F32,), large=True),
     CaseTemplate(
         "half-far-apart", (131, 517), {"param": tensor(131, 517, layout=FAR_APART)}, dtypes=(F16,), large=True
     ),
 )
+"""Shapes and layouts of large steps."""
 
 
 def step_template(
@@ -251,10 +261,13 @@ FUSED_NUMBERS: Mapping[str, Any] = {
     "amsgrad": False,
     "maximize": False,
 }
+"""The numbers of most fused steps; large ones, so that each of them shows in the result."""
+
 LARGEST: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
 """The domain of the largest earlier second moments."""
 
 AMSGRAD: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": LARGEST}
+"""The fields of templates that divide by the largest second moment of all steps."""
 
 FUSED_DOMAINS: Mapping[str, Domain] = {
     "params": normal(),
@@ -262,10 +275,13 @@ FUSED_DOMAINS: Mapping[str, Domain] = {
     "exp_avgs": normal(),
     "exp_avg_sqs": POSITIVE,
 }
+"""The domains of the lists of tensors of a fused step."""
+
 LAYERS = ((263, 257), (4097,), (1, 3, 1, 5))
 """The shapes of parameters of large cases."""
 
 HALF_LAYERS = [tensor(509), tensor(131, 517, layout=FAR_APART), tensor(3, 1031)]
+"""The parameters of the large case in half precision, one of them with gaps."""
 
 MOMENTS_ELSEWHERE: Mapping[str, Any] = {
     "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],

@@ -148,11 +148,19 @@ def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
 F32_AND_F16, F32_AND_BF16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
 
 PLAIN = CaseTemplate("plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3)), dtypes=floating, smoke=True)
+"""Windows that differ along every axis."""
+
 PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
+"""The same with padding."""
+
 CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
+"""Windows of which the last one reaches beyond the input."""
+
 CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True))
+"""The same with padding."""
 
 BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output=(3, 2, 4)))
+"""Sizes that sliding and adaptive pooling share."""
 
 LAYOUTS = (
     BOX.with_sizes("unbatched", leading=(3,)),
@@ -185,8 +193,10 @@ SLIDING = (
     CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading=(1, 2))),
     *LAYOUTS,
 )
+"""Templates for maxima and means by sliding windows."""
 
 DILATED = CaseTemplate("dilated", Windows((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
+"""Windows with gaps between their elements, which only maxima have."""
 
 EDGES = (
     DILATED,
@@ -212,7 +222,10 @@ EDGES = (
 """Templates for maxima by sliding windows only."""
 
 EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
+"""The fields of templates with exact results."""
+
 LARGE_INTEGERS = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
+"""Integers whose sums need more bits than half precision has."""
 
 EXACT_SUMS = CaseTemplate(
     "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2)), domains=LARGE_INTEGERS, **EXACT
@@ -231,12 +244,14 @@ MEANS = (
     PADDED.with_sizes("large", include_pad=False).replace(domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
+"""Templates for means by sliding windows only."""
 
 DIVISORS = (
     PADDED.with_sizes("divided-by-3", divisor=3),
     PADDED.with_sizes("divided-by-minus-2", divisor=-2, include_pad=False).replace(dtypes=DtypeSelection.leading),
     CEIL_PADDED.with_sizes("ceil-divided-by-1", divisor=1),
 )
+"""Means whose divisor is an attribute instead of the number of elements."""
 
 _EQUAL_SHAPES = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading=(1, 2)))
 EQUAL_SHAPES = (
@@ -261,8 +276,10 @@ ADAPTIVE = (
     CaseTemplate("nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": with_value_in_middle(nan, distinct)}),
     *(template.with_sizes(template.label, output=(2, 3, 4)) for template in LAYOUTS),
 )
+"""Templates for adaptive pooling, whose windows follow from the sizes of the result."""
 
 LARGE_MEANS = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
+"""Means in float16 of numbers whose sums exceed its range."""
 
 ADAPTIVE_MAXIMA = (
     CaseTemplate("ties", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": TIED}, dtypes=F32_AND_F16),
@@ -275,6 +292,7 @@ ADAPTIVE_MAXIMA = (
     CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _draw_half_infinite}),
     CaseTemplate("indices32", Windows((5, 7, 6), output=(3, 4, 4), indices=Dtype.int32)),
 )
+"""Templates for maxima by adaptive pooling only."""
 
 NAN_OF_MANY = CaseTemplate(
     "one-nan-of-many",
@@ -299,13 +317,17 @@ WINDOWED = tuple(
     )
     for label, window in WINDOWS.items()
 )
+"""A template for each window of `WINDOWS`, which are windows of real models."""
+
 UNDILATED = tuple(template for template in WINDOWED if template.sizes.dilation == (1, 1, 1))
+"""Those that means can have, which lack a dilation."""
 
 FURTHER_SIZES = (
     CaseTemplate("to-7", Windows((8, 13, 20), output=(7, 7, 7), leading=(1, 2))),
     CaseTemplate("to-6-from-less", Windows((5, 4, 3), output=(6, 6, 6), leading=(1, 2))),
     CaseTemplate("to-odd", Windows((9, 16, 31), output=(2, 5, 11), leading=(1, 2))),
 )
+"""Further sizes of results of adaptive pooling."""
 
 KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "MaxPool": (*SLIDING, *EDGES, *WINDOWED),
@@ -313,9 +335,14 @@ KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
     "AdaptiveAvgPool": (*ADAPTIVE, LARGE_MEANS, EXACT_SUMS, *FURTHER_SIZES),
 }
+"""The templates of each kind of pooling, but for large ones."""
 
 LARGE_WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True)
+"""Large input with many channels; `_large_templates` sets their number."""
+
 LARGE_LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
+"""Large input with long rows."""
+
 HALF = CaseTemplate(
     "half-channels-last",
     Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading=(7, 131)),
@@ -324,6 +351,8 @@ HALF = CaseTemplate(
     domains={"input": normal()},
     large=True,
 )
+"""Large input in float16 whose channels are adjacent in memory."""
+
 WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
 LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 """The leading sizes by number of spatial axes; the more axes, the fewer channels."""
@@ -338,7 +367,10 @@ def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
 
 
 RANKS = (1, 2, 3)
+"""The numbers of spatial axes."""
+
 SUFFIXES = ("", "Backward", "WithIndices")
+"""The ends of the functions' names."""
 
 
 WINDOW_REASONS = {

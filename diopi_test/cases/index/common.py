@@ -18,6 +18,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.tensors import literal
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 
 class AlongAxis(Protocol):
@@ -68,6 +69,7 @@ ONE_DTYPE_PER_KIND = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex6
 """One element type of each kind, for templates that matter in more than one."""
 
 INEXACT = (*floating, *complexes)
+"""The element types whose sums are rounded."""
 
 ALIKE = [(layout, layout) for layout in (contiguous, transposed, strided)]
 """Layouts of arguments and result, for `CaseTemplate.cycle_layouts`: the same layout."""
@@ -91,8 +93,13 @@ NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64 that are equal as float64."""
 
 ONE_PLACE_REASON = "there is but one place"
+"""Why a case does not show which place is read or written."""
+
 ALL_TRUE_REASON = "the mask is true everywhere"
+"""Why a case does not show that the mask is read."""
+
 ALL_FALSE_REASON = "the mask is false everywhere"
+"""The same for a mask that selects nothing."""
 
 
 LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
@@ -103,7 +110,10 @@ LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
 """Label, shape, axis, number of positions along the axis, and further fields of templates."""
 
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
+"""The fields of large templates in float16."""
+
 FAR_APART: Mapping[str, Any] = {"layout": strides(4099, 3), **LARGE_HALF}
+"""The fields of large templates in float16 with gaps between all elements."""
 
 
 def replace_length(shape: Shape, axis: int, length: int) -> Shape:

@@ -65,7 +65,10 @@ LARGE_PATTERNS = (
     reduced_pattern("each", NONE, (263, 257), large=True),
     reduced_pattern("mean", MEAN, (70_001,), large=True),
 )
+"""The patterns of large cases."""
+
 HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), large=True)
+"""The pattern of a large case in float16, whose inputs get gaps between their elements."""
 
 EXACT = (reduced_pattern("mean", MEAN, (16, 128)), reduced_pattern("sum", SUM, (9, 115)))
 """Patterns for element losses of about 48. Float32 represents their sum exactly, and half precision does not; the sum

@@ -13,6 +13,7 @@ from diopi_test.cases.template import CaseTemplate, expand
 MEAN, SUM, NONE = Reduction.mean, Reduction.sum, Reduction.none
 
 Templates = Sequence[CaseTemplate[tuple[int, ...]]]
+"""Templates whose sizes are the shape of the input."""
 
 
 def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:

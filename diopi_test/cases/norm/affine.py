@@ -1,4 +1,8 @@
-"""Templates, arguments and registration that the cases of normalization layers share."""
+"""Templates, arguments and registration that the cases of normalization layers share.
+
+A template describes cases that differ only in their element type; registration makes cases of the templates of a
+function.
+"""
 
 from __future__ import annotations
 
@@ -138,3 +142,4 @@ NO_VARIANCE_REASONS = {
     "equal-values": "where nothing varies, only eps counts, and 0 is scaled",
     "one-value|one-value-a-channel": "one value doesn't vary, and 0 is scaled; its unbiased variance is 0 / 0",
 }
+"""Why the cases with these labels do not discriminate: wrong kernels may pass them too."""

@@ -1,4 +1,4 @@
-"""Batch norm, of one worker and of several."""
+"""The cases of batch norm and its gradients, of one worker and of several that combine their statistics."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ RUNNING = ("running_mean", "running_var")
 """The running statistics, which a call may omit."""
 
 POSITIVE = uniform(0.5, 2)
+"""Numbers that a variance or its inverse root may have."""
+
 MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
 """The values of the momentum by label."""
 
@@ -64,6 +66,8 @@ WIDE = (3, 512, 7, 7)
 """The shape of the last layers of a network."""
 
 EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
+"""Values of eps besides the usual one; PyTorch accepts zero and negative ones."""
+
 SAVED = ("save_mean", "save_invstd")
 """The statistics that training saves for the backward function."""
 
@@ -107,7 +111,10 @@ LARGE_BATCHES = (
     layer_template("points", (2053, 67), large=True),
     layer_template("half-wide", WIDE, dtypes=(F16,), large=True),
 )
+"""Large cases, whose sums have many terms or whose channels are many."""
+
 LARGE_EVALUATION = layer_template("evaluation", (70_001, 3), training=False, large=True)
+"""A large case with the running statistics instead of those of the batch."""
 
 BATCH_NORM = (
     *STATISTICS,
@@ -124,6 +131,7 @@ BATCH_NORM = (
     layer_template("infinity-evaluation", (3, 4, 5), with_first(-inf), training=False),
     layer_template("empty-evaluation", (0, 3, 2), training=False),
 )
+"""The templates of batch norm for training and evaluation."""
 
 FORWARD = (
     layer_template("far", (3, 4, 12), FAR),
@@ -290,6 +298,7 @@ SYNCHRONISED = (
     layer_template("infinity", (3, 4, 5), with_first(inf)),
     layer_template("empty", (0, 3, 2)),
 )
+"""The templates that the functions of synchronized batch norm share."""
 
 
 SIMPLE = {
@@ -323,6 +332,7 @@ SUMS_IN_FLOAT = {
 """Sums and statistics in float32 for an input of half precision."""
 
 MANY_COUNTS = tensor(131, dtype=Dtype.int32, domain=integer_values(5, 20))
+"""The numbers of elements per channel on 131 workers."""
 
 synchronised(
     "diopiBatchNormBackwardElemt",

@@ -1,4 +1,4 @@
-"""Layer norm, group norm and instance norm, which compute statistics for each sample."""
+"""The cases of layer norm, group norm and instance norm, which compute statistics for each sample."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ WIDE = (3, 512, 7, 7)
 """The shape of the last layers of a network."""
 
 EPSILONS = tuple(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
+"""Cases of values of eps besides the usual one; PyTorch accepts zero and negative ones."""
 
 USUAL = (
     *COMMON,
@@ -105,6 +106,7 @@ LAYER_NORM = (
     layer_template("channels-last", (2, 3, 4, 5), layout=channels_last),
     layer_template("empty", (0, 3, 5), dtypes=(F32, F16)),
 )
+"""The templates that layer norm and its gradient share."""
 
 BEGINNING = tuple(
     layer_template(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
@@ -117,6 +119,7 @@ LARGE_LAYERS = (
     layer_template("half-wide", (131, 1031), dtypes=(F16,), large=True),
     layer_template("planes", (17, 61, 67), large=True),
 )
+"""Large cases of layer norm: many rows, long rows, and several normalized axes."""
 
 layer_norm(
     "diopiLayerNorm",
@@ -191,6 +194,7 @@ GROUP_NORM = (
     layer_template("transposed", (3, 4, 5), layout=transposed),
     layer_template("empty", (0, 4, 5)),
 )
+"""The templates that group norm and its gradient share."""
 
 GROUPS = tuple(layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
 """Templates with other numbers of groups."""
@@ -264,6 +268,7 @@ INSTANCE_NORM = (
     layer_template("images", (5, 37, 29, 31), large=True),
     layer_template("half-wide", WIDE, dtypes=(F16,), large=True),
 )
+"""The templates that instance norm and its gradient share."""
 
 UNTRIED_AXES = tuple(
     layer_template(label, shape, axis=axis) for label, shape, axis in untested_axes() if len(shape) > 1 and axis > 0
@@ -300,6 +305,8 @@ instance_norm(
 # Facts
 
 WITHOUT_BIAS: Mapping[str, Any] = {"bias": None, "eps": 1e-5}
+"""Arguments with which the forward function computes the statistics that a gradient receives."""
+
 CaseFacts(
     saved={
         "mean": ResultOf("diopiGroupNorm", "save_mean", extra_arguments=WITHOUT_BIAS),

@@ -142,6 +142,7 @@ SCALED = (
     *order_templates(ORDERS, BF16),
     scaled_template("nan", (3, 4), domain=with_first(nan)),
 )
+"""The templates that normalization and its gradient share."""
 
 SCALED_FURTHER = (
     *order_templates(FURTHER_ORDERS, F16),
@@ -155,6 +156,7 @@ SCALED_FURTHER = (
     large_template("many-rows", (70_001, 3)),
     large_template("half-far-apart", (263, 517), FAR_APART, F16),
 )
+"""Templates of further orders and axes, and large ones."""
 
 PARALLEL = tensor(
     40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
@@ -162,7 +164,10 @@ PARALLEL = tensor(
 """Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
 
 NOT_BELOW_EPS_REASONS = {"exact-eps": "the norm equals eps"}
+"""Why the case with this label does not discriminate: wrong kernels may pass it too."""
+
 ONE_ELEMENT_REASONS = {"length-one-axis": "normalization scales a single element to 1 or -1"}
+"""Why the case with this label does not discriminate between gradients."""
 
 
 register(

@@ -1,4 +1,4 @@
-"""Templates that several normalization layers share."""
+"""Templates that several normalization layers share: descriptions of cases that differ only in their element type."""
 
 from __future__ import annotations
 
@@ -27,12 +27,18 @@ COMMON = (
     layer_template("strided", (3, 4, 5), layout=strided),
     layer_template("nan", (3, 4, 5), with_first(nan)),
 )
+"""Unusual layouts, and an input with a NaN, for every normalization."""
 
 NO_AFFINE = layer_template(
     "no-affine", (3, 4, 5), without=(*AFFINE, "grad_weight", "grad_scale", "grad_bias"), dtypes=(F32, F16)
 )
+"""A layer without weight and bias."""
+
 NO_WEIGHT = layer_template("no-weight", (3, 4, 5), without=["weight"])
+"""A layer without weight."""
+
 NO_BIAS = layer_template("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
+"""A layer without bias."""
 
 
 def long_templates(

@@ -33,8 +33,13 @@ from diopi_test.cases.template import CaseTemplate, TemplateFields, register, te
 
 F16, BF16, F32, F64 = floating
 Shape = tuple[int, ...]
+"""The sizes of a tensor, or axes."""
+
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "large": True}
+"""The fields of large templates in float16."""
+
 FAR_APART = strides(1031, 2)
+"""A layout with gaps between rows and between the elements of a row."""
 
 ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
 """Finite orders, as integers and as floating numbers; the default is 2."""
@@ -52,8 +57,14 @@ TINY_SQUARES = log_uniform(-13, -10)
 """Numbers whose squares are too small for float16, while norms are not."""
 
 SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
+"""Numbers of which two fifths are zeros."""
+
 FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
+"""Numbers of which one fifth are zeros."""
+
 ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
+"""Numbers of which one fifth are zeros, and none is negative."""
+
 ONE_NAN = choice([nan, *range(1, 12)])
 """Numbers with a single NaN. If the gradient of a vector is 0, its sign is that of the element."""
 
@@ -308,6 +319,7 @@ def gradient_template(
 
 
 Rows = Sequence[Sequence[float]]
+"""The elements of a matrix, row by row."""
 
 LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
 """Rows in which several elements have the largest magnitude."""
@@ -319,6 +331,7 @@ TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating,
 """The fields of cases in which several elements share the gradient."""
 
 POSITIVE = uniform(0.5, 2)
+"""Positive gradients of the results."""
 
 SLOPES = (
     *VECTORS,

@@ -31,6 +31,7 @@ ALL_AXES = (
     Axes.template("all-kept", (4, 6), (), keepdim=True, layout=transposed),
     Axes.template("all-of-scalar", (), ()),
 )
+"""Templates that reduce all axes."""
 
 SEVERAL_AXES = (
     Axes.template("two-axes", (2, 3, 4, 5), (3, 1)),
@@ -38,21 +39,31 @@ SEVERAL_AXES = (
     Axes.template("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
     Axes.template("every-axis", (3, 5), (1, 0)),
 )
+"""Templates that reduce more than one axis."""
 
 NO_ELEMENTS = (
     Axes.template("no-elements", (0, 3), (0,), all_dtypes=True),
     Axes.template("no-elements-kept", (2, 0, 3), (1,), keepdim=True),
     Axes.template("all-of-none", (0, 3), ()),
 )
+"""Templates of tensors or slices without elements."""
 
 ROWS = ONE_AXIS[0]
+"""The first template of one axis: a matrix whose rows are reduced."""
+
 LONG = Axes.template("long", (1031,), (0,))
+"""A vector so long that sums show the width of the accumulator."""
+
 LONG_COLUMNS = Axes.template("long-columns", (517, 3), (0,))
 LONG_ROWS = Axes.template("long-rows", (24, 130), (-1,))
 COLUMNS = Axes.template("", (6, 19), (0,))
 COLUMNS_OF_16 = Axes.template("", (16, 5), (0,))
 ALL = ALL_AXES[0]
+"""The first template of all axes."""
+
 KEPT_COLUMNS = KEEPDIM[0]
+"""The first template whose result keeps the reduced axis."""
+
 ORDERED = Axes.template("", (11, 4), (1,))
 """The axes of cases in which the caller requests the element type of the result."""
 
@@ -63,7 +74,10 @@ ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
 """Templates for functions that reduce one axis or all."""
 
 SIX_AXES = (7, 3, 11, 5, 13, 17)
+"""Sizes for large tensors with many axes."""
+
 FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), large=True)
+"""A large template with gaps between the rows."""
 
 
 def reduction_cases(
