@@ -83,6 +83,8 @@ class Conditions:
             limit.
         is_last_tile: whether at least as many elements must precede the first wrong element as follow it in most of
             these cases: an incomplete tile has fewer elements than the complete tiles before it.
+        is_nonzero: whether the worst element of most cases must be other than 0. A tensor of zeros is also as before if
+            the call computes zeros, or adds them.
         has_overflowed: whether the worst element must be the smallest integer of its type, where about the largest is
             expected, in most cases (True) or at most in some (False). None stands for no condition.
         is_saturated: whether the worst element must be the largest or smallest finite number of its type in most cases.
@@ -129,6 +131,7 @@ class Conditions:
     period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
     is_last_tile: bool = field(default=False, metadata=_OPTIONAL)
+    is_nonzero: bool = field(default=False, metadata=_OPTIONAL)
     has_overflowed: bool | None = field(default=None, metadata=_OPTIONAL)
     is_saturated: bool = field(default=False, metadata=_OPTIONAL)
     numeric_dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -244,6 +247,7 @@ def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
         and expected >= MIN_SHARE * len(factors)
         and close >= MIN_SHARE * len(agreeing)
         and when.has_overflowed in (None, overflowed)
+        and (not when.is_nonzero or sum(not f.is_zero for f in findings) >= MIN_SHARE * len(findings))
     )
 
 

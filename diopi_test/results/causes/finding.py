@@ -57,6 +57,7 @@ class Finding:
             known.
         agreeing_bits: the number of leading bits in which the worst element of the first incorrect tensor agrees with
             the expected one; None if one of them is 0, no number or not known.
+        is_zero: whether this element is 0.
         has_overflowed: whether this element is the smallest integer of its type although about the largest is expected.
         is_saturated: whether the worst element of the first incorrect tensor is the largest number of its type.
         first_wrong: the number of the first wrong element in row-major order if a pattern states it; else 0.
@@ -81,6 +82,7 @@ class Finding:
     total: int = 0
     wrong_count: int = 0
     agreeing_bits: float | None = None
+    is_zero: bool = False
     has_overflowed: bool = False
     is_saturated: bool = False
     first_wrong: int = 0
@@ -152,6 +154,7 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
         total=first.total,
         wrong_count=first.wrong_count,
         agreeing_bits=_count_agreeing_bits(first),
+        is_zero=_parse_number(first.actual) == 0,
         has_overflowed=_has_overflowed(first),
         is_saturated=_is_saturated(first),
         first_wrong=_number_in_patterns(first, _FIRST),
