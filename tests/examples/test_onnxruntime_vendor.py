@@ -66,6 +66,11 @@ def test_a_model_that_depends_on_sizes_serves_no_other_sizes(vendor: Vendor) -> 
         np.testing.assert_array_equal(pool(image, (2, 2)), expected)
 
 
+def test_an_integer_attribute_beside_a_floating_point_tensor_remains_an_integer(vendor: Vendor) -> None:
+    select = vendor.function("diopiSelect")
+    assert select(np.float32([[1, 2], [3, 4]]), 0, 1, out=None).tolist() == [3, 4]
+
+
 def test_a_random_sample_passes_with_the_waivers() -> None:
     if onnxruntime.__version__ != "1.32.0":
         pytest.skip("the waivers are those of ONNX Runtime 1.32.0")

@@ -95,9 +95,9 @@ class Graph:
     def operator(self, name: str) -> Callable[..., Value]:
         """Return a function that adds a node with this operator.
 
-        Its positional arguments are the operands: tensors, or numbers and tuples of integers, which become constants. A
-        number gets the element type of the first tensor. Keywords are attributes. None stands for an operand or an
-        attribute that is omitted, and so does an empty list for an attribute.
+        Its positional arguments are the operands: tensors, or numbers and tuples of integers, which become constants.
+        `as_value` defines the types of constants. Keywords are attributes. None stands for an operand or an attribute
+        that is omitted, and so does an empty list for an attribute.
         """
 
         def add_node(*operands: Any, **attributes: Any) -> Value:
@@ -117,10 +117,14 @@ class Graph:
         return add_node
 
     def as_value(self, value: Any, dtype: np.dtype[Any]) -> Value:
-        """Return a tensor as it is, a tuple as a constant of int64, and a number as a constant of the given type."""
+        """Return a tensor as it is, and anything else as a constant.
+
+        A tuple is of int64, an integer of NumPy has its own type, and any other number has the given type.
+        """
         if isinstance(value, Value):
             return value
-        return self.add_constant(np.asarray(value, np.int64 if isinstance(value, tuple | list) else dtype))
+        is_integer = isinstance(value, tuple | list | np.integer)
+        return self.add_constant(np.asarray(value, np.int64 if is_integer else dtype))
 
     def serialize(self, results: list[Value], opset: int) -> bytes:
         """Return the model as ONNX Runtime reads it. The inputs have symbolic sizes.
