@@ -79,10 +79,10 @@ This page is for readers who want to judge the suite's tolerances. Afterwards yo
 implementations are, relative to the errors that the suite accepts. It accepts an error in an element if the error is at
 most its [error budget](budgets.md).
 
-The figures are from a run of all cases at level full with the built-in vendor (`jax_cpu`) and one with PyTorch's
-kernels for the CPU (`torch_cpu`). `python benchmarks/budgets.py … --markdown docs/margins.md` generates the page from
-the reports of these runs; [error budgets](budgets.md#how-the-limits-were-tested) shows all commands. Each row of the
-first table is a vendor and its version, with the number of its cases that passed and failed:
+The figures are from two runs of all cases at level full: one with the built-in vendor (`jax_cpu`), and one with
+PyTorch's kernels for the CPU (`torch_cpu`). `python benchmarks/budgets.py … --markdown docs/margins.md` generates the
+page from the reports of these runs; [error budgets](budgets.md#how-the-limits-were-tested) shows all commands. Each row
+of the first table is a vendor and its version, with the number of its cases that passed and failed:
 """
 
 BY_TYPE = """
