@@ -12,7 +12,9 @@
 #endif
 
 static const unsigned char magic[WORD] = {0xD1, 'D', 'I', 'O', 'P', 'I', '\r', '\n'};
-enum { FORMAT_VERSION = 1, RECORD_HEADER_BYTES = 16, MAX_PAYLOAD_BITS = 40 };
+enum { FORMAT_VERSION = 1, RECORD_HEADER_BYTES = 16 };
+
+#define MAX_PAYLOAD (SIZE_MAX / 4 < 1ull << 40 ? SIZE_MAX / 4 : 1ull << 40)
 
 void complain(const char* format, ...) {
     va_list arguments;
@@ -101,11 +103,12 @@ bool input_open(struct input* input, const char* path, enum file_kind kind) {
     size_t size = fread(header, 1, sizeof header, input->file);
     if (!check_header(input, header, size, kind)) return false;
     input->identity = load_64(header + 16);
-    input->capacity = (size_t)load_64(header + 24);
-    if (input->capacity >> MAX_PAYLOAD_BITS != 0) {
-        complain("%s is damaged: its largest record has %zu bytes", path, input->capacity);
+    uint64_t largest = load_64(header + 24);
+    if (largest > MAX_PAYLOAD) {
+        complain("%s can't be read: its largest record has %llu bytes", path, (unsigned long long)largest);
         return false;
     }
+    input->capacity = (size_t)largest;
     input->buffer = allocate_or_exit(NULL, input->capacity);
     return true;
 }
@@ -124,7 +127,7 @@ enum next input_next(struct input* input) {
     if (found == 0 && feof(input->file)) return END;
     if (found < sizeof header) return CUT;
     uint64_t bytes = load_64(header + 8);
-    if (bytes >> MAX_PAYLOAD_BITS != 0 || bytes % WORD != 0) {
+    if (bytes > MAX_PAYLOAD || bytes % WORD != 0) {
         complain("%s is damaged: the record at byte %llu has a size of %llu bytes", input->path,
                  (unsigned long long)input->position, (unsigned long long)bytes);
         return DAMAGED;

@@ -93,7 +93,8 @@ int32_t diopirt_host_copy(diopiStreamHandle_t handle, void* destination, const v
 
 void* diopirt_host_malloc(uint64_t bytes) {
     void* memory = NULL;
-    if (posix_memalign(&memory, DIOPIRT_HOST_ALIGNMENT, bytes > 0 ? (size_t)bytes : 1) == 0) return memory;
+    bool is_possible = bytes <= SIZE_MAX / 2; /* on a processor of 32 bits, a size_t does not represent every number */
+    if (is_possible && posix_memalign(&memory, DIOPIRT_HOST_ALIGNMENT, bytes > 0 ? (size_t)bytes : 1) == 0) return memory;
     report_error(fail(diopiErrorOccurred, "out of memory: %llu bytes were requested", (unsigned long long)bytes));
     return NULL;
 }

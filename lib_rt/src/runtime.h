@@ -7,7 +7,6 @@
 
 #include "diopirt_private.h"
 
-_Static_assert(sizeof(size_t) >= sizeof(int64_t), "a size_t represents every number of bytes");
 
 /* error.c */
 enum { ERROR_BYTES = 512 }; /* maximum size of the text of an error */

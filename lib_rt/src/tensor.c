@@ -71,6 +71,8 @@ static diopiError_t storage_bytes(const struct diopiTensor* tensor, int64_t stor
     EXPECT(!__builtin_mul_overflow(elements, element_size(tensor->dtype), bytes) &&
                !__builtin_add_overflow(*bytes, 2 * GUARD_BYTES, &padded),
            "a storage of %lld elements has more than 2^63 bytes", (long long)elements);
+    EXPECT((uint64_t)padded <= SIZE_MAX / 2, "a storage of %lld elements is too large for this processor",
+           (long long)elements);
     return diopiSuccess;
 }
 

@@ -22,7 +22,7 @@ def run(command: str, folder: Path) -> str:
     """Run a command of the page with this Python and this source tree."""
     command = command.replace("diopi-test ", f"{sys.executable} -m diopi_test ")
     path = os.pathsep.join(path for path in sys.path if path)
-    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder / "state")}
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout

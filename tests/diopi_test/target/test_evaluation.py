@@ -2,88 +2,25 @@
 
 from __future__ import annotations
 
-import os
+import random
 import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sanitizers
-from hostile import BASELINE, HELPERS
-from reports import read_report
 from runners import ROOT, build_runner
 from sampling import sampled
+from target_commands import FUNCTIONS_IN_C, bundle, diopi_test, evaluate, run_here, run_runner, select
 
-FUNCTIONS_IN_C = (
-    *("diopiAbs", "diopiAbsInp", "diopiAdd", "diopiArgmax", "diopiCat", "diopiClipGradNorm", "diopiDiv", "diopiEqual"),
-    *("diopiGelu", "diopiMSELoss", "diopiNonzero", "diopiNormal", "diopiSpMM", "diopiSplitWithSizes", "diopiSort"),
-    "diopiSum",
-)
-"""The functions of the vendor in C, with every kind of argument and result, and one that it lacks."""
+from diopi_test.target.results import TargetResults
 
 COMPARED = ("verdict", "message", "checks", "error_code")
 """The fields of a case that must be equal. Others depend on the machine, such as the duration."""
 
 FAULTS = ("segfault", "abort", "divide", "exit0", "exit7", "end0", "kill", "fail", "wrong", "overrun")
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
-
-
-def diopi_test(*words: object, folder: Path, status: int | None = None, **variables: str) -> str:
-    """Run the command line in a folder; return its output."""
-    path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder), **variables}
-    done = subprocess.run(
-        [sys.executable, "-m", "diopi_test", *map(str, words)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert status is None or done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def bundle(folder: Path, *words: object) -> Path:
-    """Write a bundle of the selected smoke cases."""
-    path = folder / "cases.diopi"
-    diopi_test("bundle", "--data", BASELINE, "--output", path, *words, folder=folder, status=0)
-    return path
-
-
-def run_runner(runner: Path, *words: object, status: int | None = 0, **variables: str) -> str:
-    """Run the runner; return what it prints."""
-    done = subprocess.run(
-        [str(runner), *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **variables},
-    )
-    assert status is None or done.returncode == status, (done.returncode, done.stdout + done.stderr)
-    return done.stdout + done.stderr
-
-
-def evaluate(folder: Path, cases: Path, results: Path, *words: object) -> Mapping[str, Mapping[str, Any]]:
-    """Return the cases of the report of the evaluation, by ID."""
-    report = folder / "evaluated.json"
-    diopi_test("evaluate", cases, results, "--data", BASELINE, "--json", report, "-n", 1, *words, folder=folder)
-    return {case["id"]: case for case in read_report(report)["cases"]}
-
-
-def run_here(folder: Path, vendor: Path, *words: object, **variables: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the cases of the report of a run on this machine, by ID."""
-    report = folder / "direct.json"
-    selected = ("--vendor", vendor, "--data", BASELINE, "--json", report, "-n", 1, *words)
-    diopi_test("run", *selected, folder=folder, **variables)
-    return {case["id"]: case for case in read_report(report)["cases"]}
-
-
-def select(functions: Sequence[str]) -> list[str]:
-    """Return the options that select the cases of functions."""
-    return [word for function in functions for word in ("--function", function)]
 
 
 def without_output(message: str) -> str:
@@ -150,6 +87,18 @@ def test_a_runner_without_fork_resumes_after_a_crash(
     verdicts = {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiSin")}
     assert verdicts == {"passed", "crashed"}
     assert {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiCos")} == {"passed"}
+
+
+def test_a_runner_continues_results_that_are_cut_off_anywhere(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    cases, results = bundle(tmp_path, *select(("diopiAdd",))), tmp_path / "results.diopi"
+    run_runner(runner, cases, c_vendor, "-o", results)
+    complete = results.read_bytes()
+    keys = TargetResults(results).calls.keys()
+    for length in sorted({40, len(complete) - 5, *random.Random(36).sample(range(40, len(complete)), 20)}):
+        results.write_bytes(complete[:length])
+        run_runner(runner, cases, c_vendor, "-o", results, "--resume")
+        continued = TargetResults(results)
+        assert (continued.is_complete, continued.calls.keys()) == (True, keys), length
 
 
 def test_results_can_be_streamed(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
@@ -222,7 +171,8 @@ def test_a_runner_can_contain_its_vendor(
 def test_the_runner_has_no_memory_errors(c_vendor: Path, tmp_path: Path) -> None:
     sanitizers.require(sanitizers.ADDRESS)
     checked = build_runner(tmp_path / "checked", *sanitizers.ADDRESS)
-    cases = bundle(tmp_path, *select(FUNCTIONS_IN_C))
+    # without invalid calls, after some of which this vendor writes beyond its tensors
+    cases = bundle(tmp_path, *select(FUNCTIONS_IN_C), "--class", "no-negative")
     sanitizers.run([checked, cases, c_vendor, "-o", tmp_path / "results.diopi", "--in-process"])
 
 

@@ -1,0 +1,76 @@
+"""Write bundles, run them with `diopi-runner`, and evaluate the results, as users do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hostile import BASELINE, HELPERS
+from reports import read_report
+
+FUNCTIONS_IN_C = (
+    *("diopiAbs", "diopiAbsInp", "diopiAdd", "diopiArgmax", "diopiCat", "diopiClipGradNorm", "diopiDiv", "diopiEqual"),
+    *("diopiGelu", "diopiMSELoss", "diopiNonzero", "diopiNormal", "diopiSpMM", "diopiSplitWithSizes", "diopiSort"),
+    "diopiSum",
+)
+"""The functions of the vendor in C, with every kind of argument and result, and one that it lacks."""
+
+
+def diopi_test(*words: object, folder: Path, status: int | None = None, **variables: str) -> str:
+    """Run the command line in a folder; return its output."""
+    path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder), **variables}
+    done = subprocess.run(
+        [sys.executable, "-m", "diopi_test", *map(str, words)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert status is None or done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def bundle(folder: Path, *words: object) -> Path:
+    """Write a bundle of the selected smoke cases."""
+    path = folder / "cases.diopi"
+    diopi_test("bundle", "--data", BASELINE, "--output", path, *words, folder=folder, status=0)
+    return path
+
+
+def run_runner(runner: Path, *words: object, status: int | None = 0, **variables: str) -> str:
+    """Run the runner; return what it prints."""
+    done = subprocess.run(
+        [str(runner), *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **variables},
+    )
+    assert status is None or done.returncode == status, (done.returncode, done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+def evaluate(folder: Path, cases: Path, results: Path, *words: object) -> Mapping[str, Mapping[str, Any]]:
+    """Return the cases of the report of the evaluation, by ID."""
+    report = folder / "evaluated.json"
+    diopi_test("evaluate", cases, results, "--data", BASELINE, "--json", report, "-n", 1, *words, folder=folder)
+    return {case["id"]: case for case in read_report(report)["cases"]}
+
+
+def run_here(folder: Path, vendor: Path, *words: object, **variables: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the cases of the report of a run on this machine, by ID."""
+    report = folder / "direct.json"
+    selected = ("--vendor", vendor, "--data", BASELINE, "--json", report, "-n", 1, *words)
+    diopi_test("run", *selected, folder=folder, **variables)
+    return {case["id"]: case for case in read_report(report)["cases"]}
+
+
+def select(functions: Sequence[str]) -> list[str]:
+    """Return the options that select the cases of functions."""
+    return [word for function in functions for word in ("--function", function)]
