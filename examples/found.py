@@ -4,7 +4,8 @@
     python examples/found.py --markdown      # the tables of the page
 
 Each reproduction needs only the library and NumPy. Defects of libraries that are not installed are listed as not tried.
-The exit status is 0 if all tried defects reproduce, and 1 if any does not, for example because it was repaired.
+The exit status is 0 if all tried defects reproduce, and 1 if any does not, for example because it was repaired. Some
+defects are in vectorized kernels, which a processor without AVX-512 may not use.
 """
 
 from __future__ import annotations

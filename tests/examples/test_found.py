@@ -35,6 +35,9 @@ def test_every_defect_reproduces_in_the_versions_of_the_page(found: ModuleType) 
     versions = {defect.library.title: defect.library.version.partition("+")[0] for defect in found.FINDINGS}
     if not all(f"## {title}\n\nVersion {version}" in PAGE for title, version in versions.items() if version):
         pytest.skip(f"the page is about other versions than {versions}")
+    cpuinfo = Path("/proc/cpuinfo")
+    if not (cpuinfo.exists() and "avx512f" in cpuinfo.read_text("utf-8")):
+        pytest.skip("the page has the results of a processor with AVX-512, whose vectorized kernels others may not use")
     assert done.returncode == 0, done.stdout
 
 
