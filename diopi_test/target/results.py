@@ -146,4 +146,5 @@ def describe_loss(kind: LossKind, value: int) -> Outcome:
         return Outcome(verdict=Verdict.timed_out, message="not done within the time limit of the target")
     if kind is LossKind.by_interruption:
         return Outcome(verdict=Verdict.crashed, message="the runner on the target ended during the call")
-    return outcome_of_end(value if kind is LossKind.by_signal else value << 8, None, "")
+    wait_statuses = {LossKind.by_signal: value, LossKind.by_exit: value << 8}  # as `os.waitpid` returns them
+    return outcome_of_end(wait_statuses[kind], None, "")
