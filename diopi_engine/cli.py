@@ -53,7 +53,7 @@ def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
         _describe_batches(manifest),
         "bindings",
         *(_format_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
-        f"scheme of group {manifest.group[:16]}; this is engine {manifest.engine}",
+        f"engine {manifest.engine} of group {manifest.group[:16]}, whose scheme is:",
         *(
             f"  {n} {control.name}: device {control.virtual_device}, cores {control.core_mask:#x}, {control.mode}, "
             f"{control.cores_per_batch} per batch, {control.memory} bytes of memory in group {control.memory_group}"
@@ -70,7 +70,7 @@ def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
 
 
 def _describe_batches(manifest: EngineManifest) -> str:
-    """Return how a runtime computes batches."""
+    """Return the largest batch, and whether a runtime may split it into parts; `fixed sizes` without a batch axis."""
     if not manifest.has_batch:
         return "fixed sizes"
     parts = f"in parts of {manifest.patch}" if manifest.is_divisible else "as a whole"
@@ -114,7 +114,9 @@ def export(output: Path, chosen: str | None) -> None:
 @main.command()
 @click.argument("library", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-k", "chosen", metavar="TEXT", default="", help="Only cases whose names contain this text.")
-@click.option("--vendor", default="jax_cpu", show_default=True, help="Vendor that runs networks operator by operator.")
+@click.option(
+    "--vendor", default="jax_cpu", show_default=True, help="Vendor that computes the expected results of the networks."
+)
 @click.option("--timeout", default=120.0, show_default=True, help="Time limit of a case in seconds.")
 def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
     """Run the conformance cases against a library.

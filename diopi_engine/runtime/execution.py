@@ -1,4 +1,8 @@
-"""Run an engine on its cores: the weights are on each core, and batches are computed in concurrent parts."""
+"""Run an engine on its cores.
+
+A lane is one core, or several cores that share the weights. Each lane holds the weights, and the parts of a batch run
+concurrently.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +23,19 @@ from diopi_engine.proto.hgrt import Result
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.sizes import Array, numpy_type
 
-CONCURRENT_PARTS = 2
-"""Number of parts of a batch that a lane has at a time: one is computed while another is transferred."""
+PARTS_PER_LANE = 2
+"""The number of parts of a batch in progress on a lane: one is computed while another is transferred."""
 
 
 @final
 class CoreLane:
-    """The cores that compute a batch together, with the weights of an engine, which are split among several cores."""
+    """One or more cores that compute a part of a batch together, and the weights, which several cores share."""
 
     def __init__(self, engine: Engine, cores: Sequence[Any]) -> None:
         if len(set(cores)) < len(cores):
             raise InterfaceError(
                 Result.ERROR_NOT_SUPPORTED,
-                f"weights are split over {len(cores)} cores, for which JAX has {len(set(cores))} devices here",
+                f"the engine needs {len(cores)} different devices of JAX, but there are {len(set(cores))}",
             )
         if (platform := cores[0].platform) not in engine.manifest.platforms:
             raise InterfaceError(
@@ -44,7 +48,7 @@ class CoreLane:
         with jax.enable_x64(True):
             self._weights = [jax.device_put(array, self._sharding(array)) for array in engine.weights]
         jax.block_until_ready(self._weights)
-        gc.collect(0)  # JAX keeps the arrays that it has copied until a collection; the youngest generation is quick
+        gc.collect(0)  # JAX frees copied arrays only when garbage is collected; generation 0 suffices and is fast
         self._programs: dict[int, Any] = {}
         self._compiling = threading.Lock()
 
@@ -95,7 +99,7 @@ class Execution:
     def __init__(self, engine: Engine, lanes: Sequence[Sequence[Any]]) -> None:
         self._engine = engine
         self._lanes = [CoreLane(engine, cores) for cores in lanes]
-        self._pool = ThreadPoolExecutor(CONCURRENT_PARTS * len(lanes), "engine")
+        self._pool = ThreadPoolExecutor(PARTS_PER_LANE * len(lanes), "engine")
         self._turn = threading.Lock()
 
     def execute(self, batch: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -50,8 +50,8 @@ class Convolution:
         return replace(self, **{name: getattr(self, name)[-rank:] for name in lists})
 
     @property
-    def lead(self) -> Sizes:
-        """Return the batch axis, or no axis."""
+    def batch_shape(self) -> Sizes:
+        """Return the size of the batch axis, or nothing without this axis."""
         return () if self.batch is None else (self.batch,)
 
     def convolved(self) -> Sizes:
@@ -69,8 +69,8 @@ class Convolution:
         incoming, outgoing = self.channels
         outer, inner = (incoming, outgoing) if is_transposed else (outgoing, incoming)
         return {
-            "grad_output": (*self.lead, outgoing, *(self.transposed() if is_transposed else self.convolved())),
-            "input": (*self.lead, incoming, *self.input),
+            "grad_output": (*self.batch_shape, outgoing, *(self.transposed() if is_transposed else self.convolved())),
+            "input": (*self.batch_shape, incoming, *self.input),
             "weight": (outer, inner // self.groups, *self.kernel),
             "bias": (outgoing,),
         }
@@ -180,27 +180,30 @@ TRANSPOSED = with_further_dtypes(
 )
 """Further templates for transposed convolutions."""
 
-LARGE_IMAGE = CaseTemplate(
+LONG_GRADIENT_SUMS = CaseTemplate(
     "accumulated-positions", Convolution(channels=(1, 2), input=(1, 33, 35), kernel=(1, 1, 2), batch=1)
 )
-"""A large image, for which the gradients of kernel and bias are long sums."""
+"""An image for which the gradients of kernel and bias are long sums."""
 
-GROWING = CaseTemplate(
+LONG_SUMS = CaseTemplate(
     "accumulated", Convolution(channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
 )
-_ALIKE = CaseTemplate(
+"""A convolution whose results are long sums, which grow with each addend if the addends are positive."""
+
+_EQUAL_SHAPES = CaseTemplate(
     "alike",
     Convolution(input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 1), channels=(1, 2), batch=1),
 )
-ALIKE = (
-    _ALIKE,
-    _ALIKE.with_sizes("alike-stride", stride=(4, 4, 4)),
-    _ALIKE.with_sizes("alike-padding", padding=(0, 0, 0)),
-    _ALIKE.with_sizes("alike-dilation", dilation=(2, 2, 2)),
+EQUAL_SHAPES = (
+    _EQUAL_SHAPES,
+    _EQUAL_SHAPES.with_sizes("alike-stride", stride=(4, 4, 4)),
+    _EQUAL_SHAPES.with_sizes("alike-padding", padding=(0, 0, 0)),
+    _EQUAL_SHAPES.with_sizes("alike-dilation", dilation=(2, 2, 2)),
 )
 """Convolutions whose tensors all have the same shapes, while one attribute differs."""
 
-GRADIENTS = ("grad_input", "grad_weight", "grad_bias")
+GRADIENT_NAMES = ("grad_input", "grad_weight", "grad_bias")
+"""The names of the results of gradients."""
 
 GROUPED = (
     CaseTemplate("groups-4", Convolution(channels=(8, 12), groups=4, input=(2, 5, 4))),
@@ -216,7 +219,11 @@ GROUPED = (
 
 
 def windowed_templates(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
-    """Yield convolutions with the windows of real models; a transposed one has the size of the other's result."""
+    """Yield convolutions with the windows of real models.
+
+    The input of a transposed one has the size of the
+    other convolution's result.
+    """
     for label, window in WINDOWS.items():
         size = window.COUNTS if is_transposed else window.lengths
         yield CaseTemplate(label, Convolution(**window.attributes, input=size, channels=(2, 3), batch=1))
@@ -256,7 +263,7 @@ STEM = CaseTemplate(
     "stem",
     Convolution(input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1),
 )
-"""The first layer of a network; for a transposed convolution it would produce an image of a million elements."""
+"""The first layer of a network. Transposed convolutions do not use it: their result would have a million elements."""
 
 
 def _arguments(prototype: Prototype) -> Derive[Convolution]:
@@ -291,12 +298,17 @@ def _with_results(template: CaseTemplate[Convolution]) -> CaseTemplate[Convoluti
 
 
 def _common_templates(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
-    """Yield templates for convolutions and gradients; in two, `first` has infinities or is an expanded view."""
+    """Yield templates for convolutions and gradients.
+
+    In one of the last two, the argument `first` has infinities; in the other, it is an expanded view.
+    """
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (with_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
     plain = IN_ALL_DTYPES[0].replace(smoke=False)
     yield plain.replace("plain-special", domains={first: partly_infinite})
-    view = replace(_arguments(prototype)(plain, Dtype.float32)[first], layout=expanded)  # as gradients of sums are
+    view = replace(
+        _arguments(prototype)(plain, Dtype.float32)[first], layout=expanded
+    )  # the gradient of a sum is an expanded view
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
@@ -309,8 +321,8 @@ def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolutio
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions_cases(prototype: Prototype) -> Iterator[Case]:
-    growing = with_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
-    templates = [*_common_templates(prototype, "input"), growing, *_further_templates(prototype)]
+    long_sums = with_domain(LONG_SUMS, "", integer_values(1, 7), dtypes=half, exact=True)
+    templates = [*_common_templates(prototype, "input"), long_sums, *_further_templates(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_convolution, addends=("bias",))
 
@@ -328,18 +340,21 @@ def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> Case
     "diopiConvTranspose3dBackward",
 )
 def gradients_cases(prototype: Prototype) -> Iterator[Case]:
-    growing = GROWING.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
+    long_sums = LONG_SUMS.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common_templates(prototype, "grad_output"),
-        *(without_gradients(IN_ALL_DTYPES[1], name) for name in GRADIENTS),
-        *(with_domain(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
+        *(without_gradients(IN_ALL_DTYPES[1], name) for name in GRADIENT_NAMES),
         *(
-            without_gradients(IN_ALL_DTYPES[0], *(name for name in GRADIENTS if name != wanted)).replace(
+            with_domain(large, "", integer_values(1, 7), dtypes=half, exact=True)
+            for large in (LONG_GRADIENT_SUMS, long_sums)
+        ),
+        *(
+            without_gradients(IN_ALL_DTYPES[0], *(name for name in GRADIENT_NAMES if name != wanted)).replace(
                 dtypes=DtypeSelection.leading
             )
-            for wanted in GRADIENTS
+            for wanted in GRADIENT_NAMES
         ),
-        *(() if _is_transposed(prototype) else ALIKE),
+        *(() if _is_transposed(prototype) else EQUAL_SHAPES),
         *_further_templates(prototype),
     ]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
@@ -357,7 +372,7 @@ PATCHES = (
         layout=strided,
     ),
 )
-PATCHES_FEW = with_further_dtypes(
+PATCHES_IN_SOME_DTYPES = with_further_dtypes(
     (Dtype.float16, Dtype.complex64),
     3,
     CaseTemplate("stride", Convolution(input=(1, 7, 6), stride=(1, 2, 3))),
@@ -378,18 +393,20 @@ PATCHES_FEW = with_further_dtypes(
 )
 
 
-LARGE_PATCHES = Convolution(input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7))
-LARGE_IMAGE_OF_PATCHES = CaseTemplate("images", LARGE_PATCHES, large=True)
-HALF_IMAGE = LARGE_IMAGE_OF_PATCHES.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
-LARGE_IMAGES = (
-    LARGE_IMAGE_OF_PATCHES,
-    HALF_IMAGE.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
+LARGE_UNROLLED_SIZES = Convolution(
+    input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7)
 )
-LARGE_COLUMNS = (LARGE_IMAGE_OF_PATCHES, HALF_IMAGE.replace("half"))
+LARGE_UNROLLED = CaseTemplate("images", LARGE_UNROLLED_SIZES, large=True)
+FLOAT16_IMAGE = LARGE_UNROLLED.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
+LARGE_IM2COL = (
+    LARGE_UNROLLED,
+    FLOAT16_IMAGE.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
+)
+LARGE_COL2IM = (LARGE_UNROLLED, FLOAT16_IMAGE.replace("half"))
 
 
-def _row_layout(template: CaseTemplate[Convolution]) -> Layout:
-    """Return the layout of the unrolled patches that goes with the layout of the images."""
+def _columns_layout(template: CaseTemplate[Convolution]) -> Layout:
+    """Return the layout of the unrolled patches for the layout of the images."""
     return transposed if template.layout is channels_last else template.layout
 
 
@@ -400,9 +417,9 @@ def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
     def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes.over(2)
         rows, columns = sizes.channels[0] * int(np.prod(sizes.kernel)), int(np.prod(sizes.convolved()))
-        image = tensor(*sizes.lead, sizes.channels[0], *sizes.input, layout=template.layout)
+        image = tensor(*sizes.batch_shape, sizes.channels[0], *sizes.input, layout=template.layout)
         return {
-            "input": image if unrolls else tensor(*sizes.lead, rows, columns, layout=_row_layout(template)),
+            "input": image if unrolls else tensor(*sizes.batch_shape, rows, columns, layout=_columns_layout(template)),
             "output_size": sizes.input,
             "kernel_size": sizes.kernel,
             "dilation": sizes.dilation,
@@ -412,11 +429,17 @@ def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
 
     special_patches = [with_domain(PATCHES[1], "special", special)]
     exact_patches = [with_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
-    templates = (*PATCHES, *PATCHES_FEW, *(special_patches if unrolls else exact_patches), *windowed_templates(False))
-    with_result_layouts = (
-        template.replace(result_layout=_row_layout(template) if unrolls else template.layout) for template in templates
+    templates = (
+        *PATCHES,
+        *PATCHES_IN_SOME_DTYPES,
+        *(special_patches if unrolls else exact_patches),
+        *windowed_templates(False),
     )
-    large = LARGE_IMAGES if unrolls else LARGE_COLUMNS
+    with_result_layouts = (
+        template.replace(result_layout=_columns_layout(template) if unrolls else template.layout)
+        for template in templates
+    )
+    large = LARGE_IM2COL if unrolls else LARGE_COL2IM
     return expand(prototype, [*with_result_layouts, *large], arguments)
 
 

@@ -13,42 +13,41 @@ from diopi_test.cases.domains import integer_values, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
-ANGLES = uniform(-1, 1)
-"""Cosines and sines, which need not belong to an angle."""
+COSINES_AND_SINES = uniform(-1, 1)
+"""The values of `cos` and `sin`, drawn independently of each other: cos² + sin² need not be 1."""
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """The shapes of the rotated tensor and of cosines and sines."""
+    """The shapes of the rotated tensor `x`, and of `cos` and `sin`."""
 
     shape: Shape
-    angles: Shape
+    cos_shape: Shape
 
 
 def rotation_template(
-    label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any
+    label: str, shape: Shape, *cos_shape: int, interleaved: bool = False, conj: bool = False, **fields: Any
 ) -> CaseTemplate[Rotation]:
-    """Return a template that rotates `x` of this shape; `angles` is the shape of cos and sin."""
-    conj = fields.pop("conj", False)
-    return CaseTemplate(label, Rotation(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
+    """Return a template that rotates `x` of this shape; `cos_shape` is the shape of `cos` and `sin`."""
+    return CaseTemplate(label, Rotation(shape, cos_shape), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
 def rotation_arguments(template: CaseTemplate[Rotation], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbedding` from the sizes of a template."""
-    angles = tensor(*template.sizes.angles, domain=ANGLES, layout=template.layout)
+    angles = tensor(*template.sizes.cos_shape, domain=COSINES_AND_SINES, layout=template.layout)
     return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
 
 
-HEADS = (2, 5, 3, 8)
+QUERY_SHAPE = (2, 5, 3, 8)
 """The shape of queries: batch, sequence, heads, size of a head."""
 
 register(
     "diopiRotaryEmbedding",
     templates=(
-        rotation_template("", HEADS, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
-        rotation_template("conj", HEADS, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
-        rotation_template("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
-        rotation_template("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
+        rotation_template("", QUERY_SHAPE, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
+        rotation_template("conj", QUERY_SHAPE, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
+        rotation_template("interleaved", QUERY_SHAPE, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
+        rotation_template("interleaved-conj", QUERY_SHAPE, 5, 1, 4, interleaved=True, conj=True, **OPEN),
         rotation_template("vector", (12,), 6),
         rotation_template("pair", (7, 2), 7, 1),
         rotation_template("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
@@ -57,8 +56,8 @@ register(
         rotation_template("angles-of-each", (2, 3, 4), 2, 3, 2),
         rotation_template("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
         rotation_template("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
-        rotation_template("transposed", HEADS, 5, 1, 4, **same_layout(transposed)),
-        rotation_template("strided", HEADS, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
+        rotation_template("transposed", QUERY_SHAPE, 5, 1, 4, **same_layout(transposed)),
+        rotation_template("strided", QUERY_SHAPE, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
         rotation_template("no-rows", (0, 3, 8), 1, 4),
         rotation_template("special", (19, 6), 1, 3, domains={"x": special_except()}),
         rotation_template("special-angles", (6, 38), 1, 19, domains={"cos": special_except()}),
@@ -66,8 +65,8 @@ register(
             "exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), integer_values(-8, 8)), exact=True
         ),
         *(
-            rotation_template(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).replace(
-                arguments={name: tensor(5, 1, 4, domain=ANGLES, dtype=wide) for name in ("cos", "sin")}
+            rotation_template(f"angles-of-{wide.name}", QUERY_SHAPE, 5, 1, 4, dtypes=[dtype]).replace(
+                arguments={name: tensor(5, 1, 4, domain=COSINES_AND_SINES, dtype=wide) for name in ("cos", "sin")}
             )
             for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
         ),
@@ -87,7 +86,7 @@ class QueryAndKey:
 
 
 def query_and_key_template(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[QueryAndKey]:
-    """Return a template that rotates all heads, of size `dim`, of a query and a key of these shapes."""
+    """Return a template for a query and a key of these shapes, whose heads have the size `dim`."""
     return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
@@ -95,7 +94,7 @@ def query_and_key_arguments(template: CaseTemplate[QueryAndKey], dtype: Dtype) -
     """Derive the arguments of `diopiRotaryEmbeddingV2` from the sizes of a template."""
     sizes, dim = template.sizes, template.argument("dim")
     tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
-    angles = tensor(tokens, 1, dim, domain=ANGLES, layout=template.layout)
+    angles = tensor(tokens, 1, dim, domain=COSINES_AND_SINES, layout=template.layout)
     query, key = (tensor(*shape, layout=template.layout) for shape in (sizes.query, sizes.key))
     return {"query": query, "key": key, "cos": angles, "sin": angles}
 

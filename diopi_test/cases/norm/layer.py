@@ -41,13 +41,13 @@ from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
 
-WIDE = (3, 512, 7, 7)
-"""The shape of the last layers of a network."""
+LAST_FEATURE_MAPS = (3, 512, 7, 7)
+"""The shape of the last feature maps of a typical network."""
 
 EPSILONS = tuple(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
-"""Cases of values of eps besides the usual one; PyTorch accepts zero and negative ones."""
+"""Templates with further values of eps; PyTorch accepts zero and negative ones."""
 
-USUAL = (
+SHARED_TEMPLATES = (
     *COMMON,
     NO_AFFINE,
     layer_template("eps", (3, 4, 5), eps=0.5),
@@ -71,18 +71,18 @@ def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     mean = forward_statistic(
         template, ("diopiLayerNormGB", "running_mean"), statistics_shape, statistics_dtype, begin_norm_axis=begin
     )
-    deviation = forward_statistic(
+    inverse_deviation = forward_statistic(
         template, ("diopiLayerNormGB", "running_var"), statistics_shape, statistics_dtype, begin_norm_axis=begin
     )
     return {
         "normalized_shape": shape[begin:],
         "begin_norm_axis": begin,
         **common(template, shape[begin:]),
-        **{"mean": mean, "rstd": deviation, "running_mean": mean, "running_std": deviation},
+        **{"mean": mean, "rstd": inverse_deviation, "running_mean": mean, "running_std": inverse_deviation},
     }
 
 
-layer_norm = partial(register_layers, derive=_layer_arguments)
+register_layer_norm = partial(register_layers, derive=_layer_arguments)
 """Register cases of layer normalization."""
 
 LAYER_NORM = (
@@ -90,7 +90,7 @@ LAYER_NORM = (
     layer_template("last-axis", (3, 4, 7), begin_norm_axis=-1, dtypes=floating),
     *long_templates((3, 331), (2, 1031)),
     large_template((3, 331)),
-    *USUAL,
+    *SHARED_TEMPLATES,
     layer_template("many-rows", (131, 3)),
     layer_template("mixed", (3, 4, 7), parameters=F32, begin_norm_axis=2, dtypes=half),
     layer_template("all-axes", (4, 3, 2), begin_norm_axis=0, dtypes=(F32, BF16)),
@@ -108,10 +108,10 @@ LAYER_NORM = (
 )
 """The templates that layer norm and its gradient share."""
 
-BEGINNING = tuple(
+FURTHER_BEGIN_AXES = tuple(
     layer_template(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
 )
-"""Templates that begin at each axis that no other template begins at."""
+"""One template for each value of `begin_norm_axis` that no template above has."""
 
 LARGE_LAYERS = (
     layer_template("many-rows", (4099, 67), large=True),
@@ -121,7 +121,7 @@ LARGE_LAYERS = (
 )
 """Large cases of layer norm: many rows, long rows, and several normalized axes."""
 
-layer_norm(
+register_layer_norm(
     "diopiLayerNorm",
     "diopiLayerNormGB",
     templates=(
@@ -133,14 +133,14 @@ layer_norm(
         NO_BIAS,
         layer_template("equal-values", (4, 6), equal_rows(6)),
         layer_template("one-value", (4, 1)),
-        *BEGINNING,
+        *FURTHER_BEGIN_AXES,
         *EPSILONS,
         *LARGE_LAYERS,
     ),
     non_discriminating={**NO_VARIANCE_REASONS, "expanded": "all rows are equal"},
 )
 
-layer_norm(
+register_layer_norm(
     "diopiLayerNormBackward",
     "diopiLayerNormGBBackward",
     templates=(
@@ -150,7 +150,7 @@ layer_norm(
         exact_template((2, 8, 8), 64, "exact-rows"),
         *GRADIENTS,
         NO_BIAS,
-        *BEGINNING,
+        *FURTHER_BEGIN_AXES,
         *LARGE_LAYERS,
     ),
     non_discriminating={"nan": "a sum over all rows includes the NaN"},
@@ -176,14 +176,14 @@ def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     }
 
 
-group_norm = partial(register_layers, derive=_group_arguments)
+register_group_norm = partial(register_layers, derive=_group_arguments)
 """Register cases of group normalization."""
 
 GROUP_NORM = (
     layer_template("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).replace(smoke=True),
     *long_templates((2, 4, 83), (2, 4, 519), mean=2),
     large_template((2, 4, 83)),
-    *USUAL,
+    *SHARED_TEMPLATES,
     layer_template("many-groups", (3, 70, 2), num_groups=35),
     layer_template("mixed", (3, 4, 7), parameters=F32, dtypes=half),
     layer_template("one-group", (3, 4, 5), num_groups=1, dtypes=(F32, BF16)),
@@ -199,7 +199,7 @@ GROUP_NORM = (
 GROUPS = tuple(layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
 """Templates with other numbers of groups."""
 
-group_norm(
+register_group_norm(
     "diopiGroupNorm",
     templates=(
         *GROUP_NORM,
@@ -213,12 +213,12 @@ group_norm(
         *EPSILONS,
         *GROUPS,
         layer_template("images", (3, 36, 29, 31), num_groups=12, large=True),
-        layer_template("half-wide", WIDE, num_groups=32, dtypes=(F16,), large=True),
+        layer_template("half-wide", LAST_FEATURE_MAPS, num_groups=32, dtypes=(F16,), large=True),
     ),
     non_discriminating=NO_VARIANCE_REASONS,
 )
 
-group_norm(
+register_group_norm(
     "diopiGroupNormBackward",
     templates=(
         *GROUP_NORM,
@@ -242,18 +242,18 @@ def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
 
 
-instance_norm = partial(register_layers, derive=_instance_arguments)
+register_instance_norm = partial(register_layers, derive=_instance_arguments)
 """Register cases of instance normalization."""
 
 EQUAL_ROWS = tensor(2, 40, 31, domain=SHIFTED, layout=expanded)
-"""Equal rows, so that the rounding errors of moments and of sums of gradients are equal and do not average out."""
+"""Equal rows: all of them have the same rounding error, so that the errors do not cancel in sums over rows."""
 
 INSTANCE_NORM = (
     layer_template("plain", (3, 4, 3, 2), dtypes=(F32, F64)).replace(smoke=True),
     layer_template("plain", (3, 4, 9, 7), normal(1, 8), dtypes=half).replace(smoke=True),
     *long_templates((2, 3, 157), (1, 3, 1031)),
     large_template((2, 3, 157)),
-    *USUAL,
+    *SHARED_TEMPLATES,
     layer_template("many-channels", (2, 67, 3)),
     layer_template("mixed", (2, 4, 67), normal(1, 8), parameters=F32, dtypes=half),
     layer_template("first-axis", (3, 4, 5), axis=1, dtypes=(F32, BF16)),
@@ -266,16 +266,17 @@ INSTANCE_NORM = (
     layer_template("negative-eps", (3, 4, 5), uniform(1, 9), eps=-0.125),
     layer_template("empty", (0, 4, 5)),
     layer_template("images", (5, 37, 29, 31), large=True),
-    layer_template("half-wide", WIDE, dtypes=(F16,), large=True),
+    layer_template("half-wide", LAST_FEATURE_MAPS, dtypes=(F16,), large=True),
 )
 """The templates that instance norm and its gradient share."""
 
-UNTRIED_AXES = tuple(
+FURTHER_AXES = tuple(
     layer_template(label, shape, axis=axis) for label, shape, axis in untested_axes() if len(shape) > 1 and axis > 0
 )
-"""Axes that no template uses; axis 0 counts samples, and negative axes are not supported."""
+"""Templates for the axes that the other templates do not use; axis 0 counts samples, and negative axes are not
+supported."""
 
-instance_norm(
+register_instance_norm(
     "diopiInstanceNorm",
     templates=(
         *INSTANCE_NORM,
@@ -284,18 +285,18 @@ instance_norm(
         NO_BIAS,
         layer_template("equal-values", (2, 3, 6), equal_rows(6)),
         layer_template("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
-        *UNTRIED_AXES,
+        *FURTHER_AXES,
     ),
     non_discriminating=NO_VARIANCE_REASONS,
 )
 
-instance_norm(
+register_instance_norm(
     "diopiInstanceNormBackward",
     templates=(
         *INSTANCE_NORM,
         *single_gradient_templates(("grad_input", "grad_scale", "grad_bias")),
         NO_BIAS,
-        *UNTRIED_AXES,
+        *FURTHER_AXES,
         layer_template("whole-eps", (3, 4, 5), eps=2.0),
         layer_template("far", (3, 4, 31), FAR),
         layer_template("equal-rows", EQUAL_ROWS.shape, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
@@ -304,13 +305,13 @@ instance_norm(
 
 # Facts
 
-WITHOUT_BIAS: Mapping[str, Any] = {"bias": None, "eps": 1e-5}
-"""Arguments with which the forward function computes the statistics that a gradient receives."""
+STATISTICS_ARGUMENTS: Mapping[str, Any] = {"bias": None, "eps": 1e-5}
+"""Arguments of the forward call that computes the statistics of a gradient's call."""
 
 CaseFacts(
     saved={
-        "mean": ResultOf("diopiGroupNorm", "save_mean", extra_arguments=WITHOUT_BIAS),
-        "rstd": ResultOf("diopiGroupNorm", "save_invstd", extra_arguments=WITHOUT_BIAS),
+        "mean": ResultOf("diopiGroupNorm", "save_mean", extra_arguments=STATISTICS_ARGUMENTS),
+        "rstd": ResultOf("diopiGroupNorm", "save_invstd", extra_arguments=STATISTICS_ARGUMENTS),
     }
 ).declare("diopiGroupNormBackward")
 CaseFacts(
@@ -351,7 +352,7 @@ CaseFacts(
     open_calls=[
         OpenCalls(
             _is_empty,
-            "PyTorch documents no statistics of no elements; its CPU kernels give the mean 0 and the deviation NaN",
+            "PyTorch does not document the statistics of an empty tensor; its CPU kernels give mean 0 and rstd NaN",
         )
     ]
 ).declare("diopiGroupNorm")
@@ -359,7 +360,7 @@ CaseFacts(
     open_calls=[
         OpenCalls(
             _is_empty,
-            "PyTorch documents no gradient of no elements; its CPU kernels give zeros for weight and bias",
+            "PyTorch does not document the gradient of an empty tensor; its CPU kernels give zeros for weight and bias",
         )
     ]
 ).declare("diopiGroupNormBackward")

@@ -18,10 +18,15 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True)
 class AxisWindow:
-    """A window along an axis: its positions in the input, and how many positions are in the padded input."""
+    """A window along an axis.
+
+    Attributes:
+        inside: its positions in the input.
+        padded_count: the number of its positions in the padded input.
+    """
 
     inside: Sequence[int]
-    padded: int
+    padded_count: int
 
 
 AxisWindows = Sequence[AxisWindow]
@@ -109,7 +114,10 @@ def _last_nan_or_first_largest(candidates: Array) -> Array:
 
 
 def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) -> WithTerms:
-    """Return the sums of grad_output at `indices`, which are offsets in the last `rank` axes of the result."""
+    """Return the gradient of the input with terms: each grad_output is added at its index.
+
+    The indices are offsets in the last `rank` axes of the input.
+    """
     channels = int(np.prod(input.shape[:-rank]))
     positions = indices.reshape(channels, int(np.prod(indices.shape[-rank:])))
 
@@ -131,7 +139,7 @@ def _window_divisor(count_include_pad: bool, override: int | None) -> Divisor:
     if override:
         return lambda window: override
     if count_include_pad:
-        return lambda window: int(np.prod([w.padded for w in window]))
+        return lambda window: int(np.prod([w.padded_count for w in window]))
     return _inside_size
 
 
@@ -140,8 +148,8 @@ def _inside_size(window: tuple[AxisWindow, ...]) -> int:
     return int(np.prod([len(w.inside) for w in window]))
 
 
-def _window_means(input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -> WithTerms:
-    """Return the sum over each window, divided by `divisor(window)`, with terms."""
+def _divided_window_sums(input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -> WithTerms:
+    """Return the sum over each window, divided by `divisor(window)`, with the terms of its error budget."""
     means, moduli, squares, counts = (_empty_result(input, axes, float) for _ in range(4))
     window_axes = tuple(range(-len(axes), 0))
     for o, elements, window in _iterate_windows(axes):
@@ -154,7 +162,7 @@ def _window_means(input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -
 
 
 def _distribute(grad_output: Array, input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -> WithTerms:
-    """Return the adjoint of `_window_means`: add each grad_output / divisor to all elements of its window."""
+    """Return the adjoint of `_divided_window_sums`: add each grad_output / divisor to all elements of its window."""
     grad_input, moduli, squares, counts = (np.zeros_like(grad_output, shape=input.shape) for _ in range(4))
     for o, elements, window in _iterate_windows(axes):
         share = grad_output[o][(..., *[None] * len(axes))] / divisor(window)
@@ -211,7 +219,7 @@ def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_m
 def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """Return the mean of each window; the divisor may include padding or be fixed."""
     axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
-    return _window_means(input, axes, _window_divisor(count_include_pad, divisor_override))
+    return _divided_window_sums(input, axes, _window_divisor(count_include_pad, divisor_override))
 
 
 @reference("diopiAvgPool2dBackward", "diopiAvgPool3dBackward")
@@ -223,8 +231,8 @@ def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mod
 
 @reference(*_names_per_rank("diopiAdaptiveAvgPool*d"))
 def adaptive_avg_pool(input, output_size):
-    """Return the means of windows that divide each axis into output_size parts."""
-    return _window_means(input, _adaptive_axes(input, output_size), _inside_size)
+    """Return the means of `output_size` windows that cover each axis."""
+    return _divided_window_sums(input, _adaptive_axes(input, output_size), _inside_size)
 
 
 def _adaptive_avg_pool_backward(rank: int) -> None:
@@ -238,7 +246,7 @@ def _adaptive_avg_pool_backward(rank: int) -> None:
 
 @reference(*_names_per_rank("diopiAdaptiveMaxPool*d"))
 def adaptive_max_pool(input, output_size):
-    """Return the maxima of windows that divide each axis into output_size parts."""
+    """Return the maxima of `output_size` windows that cover each axis."""
     return _window_maxima(input, _adaptive_axes(input, output_size))[0]
 
 
@@ -257,7 +265,7 @@ def _adaptive_max_pool_backward(rank: int) -> None:
         return _scatter_add(grad_output, input, indices, rank)
 
 
-for _rank in (1, 2, 3):  # the arguments of these functions do not determine the number of spatial axes
+for _rank in (1, 2, 3):  # the number of spatial axes can't be read from the arguments
     _adaptive_avg_pool_backward(_rank)
     _adaptive_max_pool_backward(_rank)
 

@@ -1,7 +1,8 @@
 """Statistical tests of random numbers; the probability of a false alarm in any test of a case is below 1e-9.
 
 The probabilities are exact or upper bounds for any number of elements, except for the normal approximation of
-correlations. Intervals account for rounding: the sampled number lay in [low, high].
+correlations. A result was rounded, so that the distribution function at
+the number before rounding is only known to lie between two bounds, `low` and `high`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FALSE_ALARM = 1e-9
 LEVEL = FALSE_ALARM / 1000
 """The significance level of a single test.
 
-A case has less than a hundred tests, and the approximations in their probabilities are allowed a factor of ten.
+1000 is the product of at most 100 tests of a case, and a factor of 10 for approximations in their probabilities.
 """
 
 MAX_SHIFTED = 2**20
@@ -29,9 +30,12 @@ MAX_SHIFTED = 2**20
 MIN_ELEMENTS = 200
 """The least number of elements for a test of correlation: with fewer, a correlation is not normally distributed."""
 
+MAX_COUNTED_SPAN = 200
+"""The largest number of different integers whose occurrences are counted one by one."""
+
 
 def report_unlikely(description: str, probability: float) -> Problems:
-    """Report an event if its probability, at most `probability`, is below `LEVEL`."""
+    """Report an event if `probability`, an upper bound of its probability, is below `LEVEL`."""
     if probability < LEVEL:
         yield f"{description}, which happens with probability {probability:.2g}"
 
@@ -59,16 +63,16 @@ def check_counts(name: str, hits: Any, trials: Any, probabilities: Any, slack: f
 
 
 def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) -> Problems:
-    """Check that elements 0 or 1 are independent, of each other and of other calls, and 1 with probability p."""
+    """Check draws of 0 and 1: each is 1 with probability `p`, and independent of the others and of `redraws`."""
     p = np.broadcast_to(p, heads.shape)
     yield from check_ones(name, heads, p)
     if redraws:
         pooled = np.stack([heads, *redraws.values()])
         yield from check_ones(f"{name} of {len(pooled)} calls", pooled, np.broadcast_to(p, pooled.shape))
     deviations, variance = heads - p, p * (1 - p)
-    dependence = {"elements of the same call": coincidence_bound(deviations, deviations, variance)}
+    dependence = {"elements of the same call": coin_correlation_bound(deviations, deviations, variance)}
     dependence |= {
-        f"elements of {description}": coincidence_bound(deviations, redraw - p, variance)
+        f"elements of {description}": coin_correlation_bound(deviations, redraw - p, variance)
         for description, redraw in redraws.items()
     }
     for description, probability in dependence.items():
@@ -120,16 +124,18 @@ def check_standard_normal(name: str, z: Array, slack: Array) -> Problems:
     )
     lower, upper = np.square(np.maximum(size - slack, 0)).sum(), np.square(size + slack).sum()
     tail = min(float(special.chdtr(z.size, upper)), float(special.chdtrc(z.size, lower)))
-    yield from report_unlikely(f"{name}: has {np.sqrt(spread):.3g} times its standard deviation", 2 * tail)
+    yield from report_unlikely(
+        f"{name}: the standard deviation is {np.sqrt(spread):.3g} times the expected one", 2 * tail
+    )
     yield from check_distribution(name, special.ndtr(z - slack), special.ndtr(z + slack))
 
 
 def check_uniform_integers(name: str, sample: Array, low: int, span: int) -> Problems:
     """Check that `sample` is uniform over the integers from `low` to `low` + `span` − 1."""
     places = sample.reshape(-1).astype(np.float64) - low
-    if span <= MIN_ELEMENTS:
+    if span <= MAX_COUNTED_SPAN:
         numbers = np.bincount(places.astype(np.int64), minlength=span)
-        yield from check_counts(f"{name}: a number occurs", numbers, sample.size, 1 / span)
+        yield from check_counts(f"{name}: occurrences of a number", numbers, sample.size, 1 / span)
     yield from check_distribution(name, places / span, (places + 1) / span)
     first_odd = 1 - low % 2
     odd = np.mod(sample, 2) == 1
@@ -206,11 +212,11 @@ def correlation_probability(x: Array, y: Array) -> float:
     return min(1.0, 2 * len(shifts) * float(special.ndtr(-scores.max())))
 
 
-def coincidence_bound(x: Array, y: Array, variance: Array) -> float:
-    """Return an upper bound of the probability that independent coins coincide as much as x and y at any shift.
+def coin_correlation_bound(x: Array, y: Array, variance: Array) -> float:
+    """Return an upper bound of the probability that independent coins correlate as much as x and y at some shift.
 
-    If only few coins are uncertain, few products decide, and their sum is not normally distributed. Therefore the bound
-    is that of G. Bennett, "Probability inequalities for the sum of independent random variables", 1962.
+    If only few coins are uncertain, few products are not zero, and their sum is not normally distributed. Therefore the
+    bound is that of G. Bennett, "Probability inequalities for the sum of independent random variables", 1962.
 
     Args:
         x: the deviations of coins from their probabilities, at most 1.

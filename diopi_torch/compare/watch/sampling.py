@@ -14,11 +14,11 @@ from diopi_torch.compare.contents import iterate_tensors, map_tensors
 from diopi_torch.fallback import operator_name
 
 MAX_ELEMENTS = 1 << 14
-"""The largest number of elements that a tensor of a call may have for the whole call to be judged, if it can be
-sampled."""
+"""Calls with a larger tensor are sampled if their operator allows it. A sample has about this many elements."""
 
 MAX_UNSAMPLED_ELEMENTS = 1 << 20
-"""The largest number of elements of a tensor that is not sampled, because the operator does not allow it."""
+"""If an operator can't be sampled, its calls are judged whole up to this number of elements of a tensor, and larger
+calls are not judged."""
 
 SEED = 1
 """The seed that selects the elements or entries of a sample."""
@@ -31,7 +31,7 @@ class CallSample(Protocol):
         """Return the arguments of the call that computes only the sampled part."""
 
     def reduce_result(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the sampled part of a result or of a written argument."""
+        """Return the sampled part of a result or of an argument that the call overwrites."""
 
 
 @final
@@ -108,7 +108,7 @@ class EntrySample:
 
     @classmethod
     def of_rules(cls, rules: Sequence[AxisRule], named: Mapping[str, Any]) -> EntrySample:
-        """Return a sample for which each argument of a rule has about `MAX_ELEMENTS` elements, but one entry."""
+        """Return a sample whose arguments of rules have about `MAX_ELEMENTS` elements, and at least one entry."""
         entries = []
         for rule in rules:
             tensors = [(named[name], axis) for name, axis in rule.axes.items()]
@@ -157,7 +157,7 @@ def _normalizes_inner_axes(named: Mapping[str, Any]) -> bool:
 
 
 def _always(named: Mapping[str, Any]) -> bool:
-    """Return that the rules hold for every call."""
+    """Return True: the rules hold for every call."""
     return True
 
 
@@ -176,13 +176,13 @@ def _rows(*names: str) -> tuple[AxisRule, ...]:
     return (AxisRule(axes=dict.fromkeys(names, 0)),)
 
 
-_ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
+_ATTENTION_OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 
 INDEPENDENT_ENTRIES: Mapping[str, tuple[Sequence[AxisRule], Callable[[Mapping[str, Any]], bool]]] = {
     "_log_softmax": (_rows("self"), _has_inner_axis),
     "_log_softmax_backward_data": (_rows("grad_output", "output"), _has_inner_axis),
-    _ATTENTION: (_rows("query", "key", "value"), _always),
-    f"{_ATTENTION}_backward": (_rows("grad_out", "query", "key", "value", "out", "logsumexp"), _always),
+    _ATTENTION_OPERATOR: (_rows("query", "key", "value"), _always),
+    f"{_ATTENTION_OPERATOR}_backward": (_rows("grad_out", "query", "key", "value", "out", "logsumexp"), _always),
     "_softmax": (_rows("self"), _has_inner_axis),
     "_softmax_backward_data": (_rows("grad_output", "output"), _has_inner_axis),
     "addmm": ((AxisRule(axes={"mat1": 0}), AxisRule(axes={"mat2": 1, "self": 0}, result=1)), _has_vector_bias),
@@ -194,7 +194,8 @@ INDEPENDENT_ENTRIES: Mapping[str, tuple[Sequence[AxisRule], Callable[[Mapping[st
     "native_layer_norm": (_rows("input"), _normalizes_inner_axes),
     "nll_loss_backward": (_rows("self", "target"), _has_one_gradient),
 }
-"""The rules of operators that compute entries independently of each other, and a condition on the call."""
+"""The rules of operators that compute entries independently of each other, and the condition under which a call obeys
+them."""
 
 
 def choose_sample(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> CallSample | None:

@@ -23,28 +23,31 @@ def integers(stop: int, *shape: int) -> Any:
 
 
 X, Y, POSITIVE = numbers(2, 3, 4), numbers(2, 3, 4, seed=1), numbers(2, 3, 4).abs() + 0.1
-IMAGE, ROW, INDICES = numbers(2, 4, 7, 9), numbers(2, 4, 9), integers(3, 2, 2, 4)
-UNIT, BITS, FLAGS = torch.tanh(X), integers(9, 2, 3, 4) - 4, X > 0
-MATRIX, KERNEL, CHANNELS = numbers(3, 4), numbers(6, 2, 3, 3), numbers(4)
+IMAGE, SIGNALS, INDICES = numbers(2, 4, 7, 9), numbers(2, 4, 9), integers(3, 2, 2, 4)
+BELOW_ONE, SIGNED_INTEGERS, FLAGS = torch.tanh(X), integers(9, 2, 3, 4) - 4, X > 0
+MATRIX, KERNEL, PER_CHANNEL = numbers(3, 4), numbers(6, 2, 3, 3), numbers(4)
 
 CALLS: dict[str, list[tuple[Any, ...]]] = {
     **{name: [(X,)] for name in ("abs", "ceil", "cos", "cosh", "exp", "expm1", "floor", "isinf", "isnan", "round")},
     **{name: [(X,)] for name in ("sign", "sin", "sinh", "tan", "tanh", "trunc", "erf", "neg", "relu", "sigmoid")},
     **{name: [(POSITIVE,)] for name in ("log", "log10", "log1p", "log2", "sqrt", "rsqrt", "reciprocal")},
-    **{name: [(UNIT,)] for name in ("acos", "asin", "atan", "atanh", "asinh")},
+    **{name: [(BELOW_ONE,)] for name in ("acos", "asin", "atan", "atanh", "asinh")},
     **{
         name: [(X, Y), (X, Y[:1])] for name in ("atan2", "maximum", "minimum", "add.Tensor", "sub.Tensor", "mul.Tensor")
     },
-    **{name: [(X, 0.5), (BITS, 2)] for name in ("add.Scalar", "sub.Scalar", "mul.Scalar", "remainder.Scalar")},
+    **{
+        name: [(X, 0.5), (SIGNED_INTEGERS, 2)]
+        for name in ("add.Scalar", "sub.Scalar", "mul.Scalar", "remainder.Scalar")
+    },
     **{name: [(FLAGS, Y > 0)] for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and.Tensor")},
-    **{f"{name}.Scalar": [(X, 0.1), (BITS, 1)] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    **{f"{name}.Tensor": [(BITS, BITS.flip(0))] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}.Scalar": [(X, 0.1), (SIGNED_INTEGERS, 1)] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}.Tensor": [(SIGNED_INTEGERS, SIGNED_INTEGERS.flip(0))] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "acosh": [(POSITIVE + 1,)],
-    "fmod.Scalar": [(X, 0.3), (BITS, 3)],
+    "fmod.Scalar": [(X, 0.3), (SIGNED_INTEGERS, 3)],
     "remainder.Tensor": [(X, Y)],
-    "logical_not": [(FLAGS,), (BITS,)],
-    "bitwise_not": [(BITS,), (FLAGS,)],
-    "div.Tensor": [(X, Y), (BITS, BITS + 9)],
+    "logical_not": [(FLAGS,), (SIGNED_INTEGERS,)],
+    "bitwise_not": [(SIGNED_INTEGERS,), (FLAGS,)],
+    "div.Tensor": [(X, Y), (SIGNED_INTEGERS, SIGNED_INTEGERS + 9)],
     "pow.Tensor_Scalar": [(X, 2), (POSITIVE, -0.5)],
     "pow.Tensor_Tensor": [(POSITIVE, Y)],
     "pow.Scalar": [(2.0, X)],
@@ -56,7 +59,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
     "elu": [(X,), (X, 0.5, 1.2)],
     "_softmax": [(X, -1, False), (X, 1, False)],
     "_log_softmax": [(X, -1, False)],
-    "sum.dim_IntList": [(X, [1]), (X, [0, 2], True), (BITS, [1])],
+    "sum.dim_IntList": [(X, [1]), (X, [0, 2], True), (SIGNED_INTEGERS, [1])],
     "mean.dim": [(X, [-1, -2], True), (X, [0])],
     "prod.dim_int": [(X, 1)],
     "var.correction": [(X, [1])],
@@ -68,7 +71,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
     "argmin": [(X, 1)],
     "max.dim": [(X, 1)],
     "min.dim": [(X, -1, True)],
-    "cumsum": [(X, 1), (BITS, -1)],
+    "cumsum": [(X, 1), (SIGNED_INTEGERS, -1)],
     "sort": [(X, 1), (X, -1, True)],
     "topk": [(X, 2), (X, 2, 1, False)],
     "mm": [(MATRIX, MATRIX.T)],
@@ -76,7 +79,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
     "addmm": [(numbers(3), MATRIX, MATRIX.T)],
     "view": [(X, [6, 4]), (X, [2, -1])],
     "permute": [(X, [2, 0, 1])],
-    "expand": [(CHANNELS, [3, -1]), (X[:1], [2, 3, 4])],
+    "expand": [(PER_CHANNEL, [3, -1]), (X[:1], [2, 3, 4])],
     "unsqueeze": [(X, 1), (X, -1)],
     "squeeze.dims": [(X[:1], [0, 1])],
     "select.int": [(X, 1, 2), (X, -1, -1)],
@@ -103,10 +106,10 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
     "convolution": [
         (IMAGE, KERNEL, numbers(6), [2, 1], [1, 0], [1, 2], False, [0, 0], 2),
         (IMAGE, numbers(4, 3, 3, 2), None, [2, 3], [1, 0], [2, 1], True, [1, 0], 2),
-        (ROW, numbers(5, 4, 3), None, [1], [1], [1], False, [0], 1),
+        (SIGNALS, numbers(5, 4, 3), None, [1], [1], [1], False, [0], 1),
     ],
     "max_pool2d_with_indices": [(IMAGE, [3, 3], [2, 2], [1, 1]), (IMAGE, [2], [3], [0], [2], True), (IMAGE, [2, 2])],
-    "avg_pool1d": [(ROW, [3], [2], [1])],
+    "avg_pool1d": [(SIGNALS, [3], [2], [1])],
     "avg_pool2d": [
         (IMAGE, [3, 2], [2, 2], [1, 0]),
         (IMAGE, [3, 3], [2, 2], [1, 1], True, False),
@@ -121,12 +124,12 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "upsample_nearest2d.vec": [(IMAGE, [5, 20], None), (IMAGE, None, [2.0, 1.5])],
     "_native_batch_norm_legit_no_training": [
-        (IMAGE, CHANNELS, CHANNELS.flip(0), CHANNELS, CHANNELS.abs() + 1, 0.1, 1e-5),
-        (IMAGE, None, None, CHANNELS, CHANNELS.abs() + 1, 0.1, 1e-5),
+        (IMAGE, PER_CHANNEL, PER_CHANNEL.flip(0), PER_CHANNEL, PER_CHANNEL.abs() + 1, 0.1, 1e-5),
+        (IMAGE, None, None, PER_CHANNEL, PER_CHANNEL.abs() + 1, 0.1, 1e-5),
     ],
-    "native_layer_norm": [(X, [4], CHANNELS, CHANNELS, 1e-5), (X, [3, 4], None, None, 1e-5)],
-    "native_group_norm": [(IMAGE, CHANNELS, None, 2, 4, 63, 2, 1e-5)],
-    "_native_batch_norm_legit.no_stats": [(IMAGE, CHANNELS, None, True, 0.1, 1e-5)],
+    "native_layer_norm": [(X, [4], PER_CHANNEL, PER_CHANNEL, 1e-5), (X, [3, 4], None, None, 1e-5)],
+    "native_group_norm": [(IMAGE, PER_CHANNEL, None, 2, 4, 63, 2, 1e-5)],
+    "_native_batch_norm_legit.no_stats": [(IMAGE, PER_CHANNEL, None, True, 0.1, 1e-5)],
 }
 
 
@@ -138,11 +141,11 @@ def as_array(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def results_by_call() -> Any:
-    """Return the results of all calls by name. A single program computes all of them, because it compiles faster."""
+def results_by_operator() -> Any:
+    """Return the results of all calls by operator; one program computes them, which compiles faster than many."""
 
     def compute() -> Any:
-        """Return the results of all calls by operator."""
+        """Call each operator with the arguments of `CALLS`."""
         return {
             name: [OPERATORS[name](*as_array(list(arguments))) for arguments in calls] for name, calls in CALLS.items()
         }
@@ -153,10 +156,10 @@ def results_by_call() -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_an_operator_computes_the_same_as_pytorch(name: str, results_by_call: Any) -> None:
+def test_an_operator_computes_the_same_as_pytorch(name: str, results_by_operator: Any) -> None:
     stem, _, overload = name.partition(".")
     operator = getattr(getattr(torch.ops.aten, stem), overload or "default")
-    for arguments, results in zip(CALLS[name], results_by_call[name], strict=True):
+    for arguments, results in zip(CALLS[name], results_by_operator[name], strict=True):
         expected = operator(*arguments)
         single = isinstance(expected, torch.Tensor)
         pairs = zip([results] if single else results, [expected] if single else expected, strict=True)
@@ -168,7 +171,7 @@ def test_an_operator_computes_the_same_as_pytorch(name: str, results_by_call: An
 
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
-@pytest.mark.parametrize("pair", [(BITS, BITS + 9), (X, Y)], ids=["integers", "floats"])
+@pytest.mark.parametrize("pair", [(SIGNED_INTEGERS, SIGNED_INTEGERS + 9), (X, Y)], ids=["integers", "floats"])
 def test_quotients_are_rounded_as_in_pytorch(pair: Any, mode: str) -> None:
     expected = torch.div(*pair, rounding_mode=mode)
     actual = OPERATORS["div.Tensor_mode"](*map(as_array, pair), rounding_mode=mode)

@@ -75,10 +75,10 @@ def faults() -> Iterator[Fault]:
     yield "diopiDropout", "all kept", "ones", wrong_dropout(lambda i, m, p, r: (i / (1 - p), np.ones_like(m)))
     yield "diopiDropout", "p ignored", "ones", dropout_of_half
     yield "diopiRandomInp", "to included", "integers from 3 to 11", random_to_included
-    yield "diopiRandomInp", "last left out", "a number occurs", random_last_left_out
+    yield "diopiRandomInp", "last left out", "occurrences of a number", random_last_left_out
     yield "diopiRandomInp", "from ignored", "integers from 3 to 11", random_from_zero
     yield "diopiRandomInp", "fractions", "integers", random_fractions
-    yield "diopiRandomInp", "constant", "a number occurs", random_constant
+    yield "diopiRandomInp", "constant", "occurrences of a number", random_constant
     yield "diopiUniformInp", "end too low", "upper end", uniform_end_too_low
     yield "diopiUniformInp", "end too high", "numbers in [-3.0, 0.5)", uniform_end_too_high
     yield "diopiUniformInp", "end itself", "numbers in [-3.0, 0.5)", uniform_end_itself
