@@ -248,15 +248,17 @@ def _weight_array(name: str, value: Any) -> Array:
 
 
 @contextmanager
-def _without_paths() -> Iterator[None]:
-    """Let JAX omit the paths of source files, so that engines do not depend on the folder of the program."""
-    option = "jax_hlo_source_file_canonicalization_regex"
-    former = getattr(jax.config, option)
-    jax.config.update(option, ".*")
+def _without_source_locations() -> Iterator[None]:
+    """Let JAX omit source files and calling functions, so that engines depend neither on folders nor on the caller."""
+    options = {"jax_hlo_source_file_canonicalization_regex": ".*", "jax_traceback_in_locations_limit": 0}
+    former = {name: getattr(jax.config, name) for name in options}
     try:
+        for name, value in options.items():
+            jax.config.update(name, value)
         yield
     finally:
-        jax.config.update(option, former)
+        for name, value in former.items():
+            jax.config.update(name, value)
 
 
 def _export_network(
@@ -272,7 +274,7 @@ def _export_network(
         argument_types += [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
         try:
             function = jax.jit(network.function)
-            with _without_paths():
+            with _without_source_locations():
                 exported = export.export(function, platforms=list(platforms))(*argument_types)
             return exported, prove_independence(function.trace(*argument_types).jaxpr, len(weights))
         except CompileError:

@@ -40,8 +40,8 @@ def compare(direct: Mapping[str, Mapping[str, Any]], evaluated: Mapping[str, Map
 
 
 def test_a_vendor_in_c_gets_the_same_verdicts(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
-    # without a call in which this vendor reads the element type of a tensor that is NULL
-    selection = [*select(FUNCTIONS_IN_C), "-k", "not (diopiSpMM and null)"]
+    # without calls in which this vendor reads the element type of a tensor that is NULL, or memory beyond a tensor
+    selection = [*select(FUNCTIONS_IN_C), "-k", "not (diopiSpMM and null) and not negative-dim"]
     cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
     run_runner(runner, cases, c_vendor, "-o", results)
     evaluated = evaluate(tmp_path, cases, results)
