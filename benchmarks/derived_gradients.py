@@ -1,22 +1,23 @@
-"""Compare the gradient functions of `jax_cpu` that are written by hand with derived ones: accuracy and time.
+"""Compare hand-written gradient functions of `jax_cpu` with derived ones: accuracy and time.
 
     python benchmarks/derived_gradients.py [PATTERN …] [--level full]
 
-The table has a row for each gradient function of `CANDIDATES` that `diopi_impl/jax_cpu/gradients.py` does not derive
-yet. Each pair of columns has the value of the hand-written function and that of the derived one:
+A derived gradient function is the forward function differentiated by JAX. The table has a row for each function in
+`CANDIDATES` that `diopi_impl/jax_cpu/gradients.py` does not derive yet. The table has three pairs of columns. In each
+pair, the first column is for the hand-written function, and the column `derived` is for the derived one:
 
 - `ratio`: the largest error / budget over the cases of the level
-- `small`: the processor time of the function's first case, in microseconds
-- `model`: the processor time of the function's first case at level large, in microseconds
+- `small`: the processor time of a call with the arguments of the first float32 smoke case, in microseconds
+- `model`: the processor time of a call with the arguments of the first float32 case of level large, in microseconds
 
-To repeat the comparison for a function that is derived now, check out the commit before the function was derived.
+To repeat the comparison for a function that is already derived, check out the commit before the function was derived.
 
 These functions stay hand-written:
 
-- the candidates, for the reason in `REASONS`
-- gradients that the standard defines by a saved result (softmax, tanh, sigmoid, the norms, attention, max pooling by
-  indices): they don't receive the arguments of the forward function, or would compute it again
-- gradients whose arguments are checked on the host first (index, gather, embedding, sort)
+- the candidates in `REASONS`, for the reason stated there
+- gradient functions that receive a saved result of the forward function (softmax, tanh, sigmoid, the norms, attention,
+  max pooling by indices): they don't receive all arguments of the forward function, or would have to repeat it
+- gradient functions that first check their arguments on the host (index, gather, embedding, sort)
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ from diopi_test.execution.call import Call, RejectedCallError
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_case_with_zeros
 from lib_rt import Device
 
-# Arguments of derivations that several functions share
-POINTS = {"gradient": "grad_out", "inputs": ("points",), "shape": "grad_points"}
-TOP = {"gradient": "top_grad", "shape": "bottom_grad"}
+POINT_ARGUMENTS = {"gradient": "grad_out", "inputs": ("points",), "shape": "grad_points"}
+"""Arguments of `Derivation` for functions that gather or interpolate features of points."""
+
+POOLING_ARGUMENTS = {"gradient": "top_grad", "shape": "bottom_grad"}
+"""Arguments of `Derivation` for functions that pool regions."""
 
 CANDIDATES: dict[str, Derivation] = {
     "diopiHardtanhBackward": SIMPLE,
@@ -79,35 +82,36 @@ CANDIDATES: dict[str, Derivation] = {
     "diopiAssignScoreWithkBackwardMmcv": Derivation(
         inputs=("points", "centers", "scores"), gradient="grad_out", constants={"output": None}
     ),
-    "diopiGatherPointsBackwardMmcv": Derivation(**POINTS),
-    "diopiGroupPointsBackwardMmcv": Derivation(**POINTS),
-    "diopiThreeInterpolateBackwardMmcv": Derivation(**POINTS),
+    "diopiGatherPointsBackwardMmcv": Derivation(**POINT_ARGUMENTS),
+    "diopiGroupPointsBackwardMmcv": Derivation(**POINT_ARGUMENTS),
+    "diopiThreeInterpolateBackwardMmcv": Derivation(**POINT_ARGUMENTS),
     "diopiStackGroupPointsBackwardMmcv": Derivation(
         inputs=("features_tensor",), gradient="grad_out_tensor", shape="grad_features_tensor"
     ),
     "diopiTinShiftBackwardMmcv": Derivation(shape="grad_input"),
     "diopiPsamaskBackwardMmcv": Derivation(shape="grad_input"),
     "diopiPrroiPoolbackwardMmcv": Derivation(shape="grad_input"),
-    "diopiRoiAlignRotatedBackwardMmcv": Derivation(**TOP),
-    "diopiRiroiAlignRotatedBackwardMmcv": Derivation(inputs=("features",), **TOP),
-    "diopiRotatedFeatureAlignBackwardMmcv": Derivation(inputs=("features",), **TOP),
+    "diopiRoiAlignRotatedBackwardMmcv": Derivation(**POOLING_ARGUMENTS),
+    "diopiRiroiAlignRotatedBackwardMmcv": Derivation(inputs=("features",), **POOLING_ARGUMENTS),
+    "diopiRotatedFeatureAlignBackwardMmcv": Derivation(inputs=("features",), **POOLING_ARGUMENTS),
 }
-"""The gradient functions that a derivation can express, with the derivation."""
+"""The derivations of all gradient functions that can be derived, by function."""
 
-# Reasons that several functions share
-SHAPE_OF_RESULT = "the forward function reads the shape of its result, which the gradient function doesn't receive"
+NEEDS_SHAPE_REASON = "the forward function reads the shape of its result, which the gradient function doesn't receive"
+"""The reason for functions whose forward function depends on the shape of the result tensor."""
 
-INTEGERS = "integers, which jax.vjp does not differentiate"
+INTEGER_REASON = "the function accepts integers, which jax.vjp does not differentiate"
+"""The reason for functions that accept integer tensors."""
 
 REASONS: dict[str, str] = {
     "diopiHardtanhBackward": "the sign of zeros",
     "diopiHardswishBackward": "the standard's slope at -3 and 3, infinities",
     "diopiSmoothL1LossBackward": "the standard's slope 0 of equal elements where beta is 0",
-    "diopiThresholdBackward": INTEGERS,
-    "diopiSelectBackward": INTEGERS,
-    "diopiSliceBackward": INTEGERS,
+    "diopiThresholdBackward": INTEGER_REASON,
+    "diopiSelectBackward": INTEGER_REASON,
+    "diopiSliceBackward": INTEGER_REASON,
     "diopiBCELossBackward": "the standard's least denominator of 1e-12",
-    "diopiSigmoidFocalLossBackward": "accuracy where the sigmoid rounds to 1",
+    "diopiSigmoidFocalLossBackward": "accuracy where the sigmoid repetitions to 1",
     "diopiNormalizeBackward": "the standard's slope of small and infinite norms, and time",
     "diopiInstanceNormBackward": "gradients of a scale and a bias that are NULL",
     "diopiCdistBackward": "the standard's slope at equal points, broadcast inputs, and time",
@@ -117,16 +121,16 @@ REASONS: dict[str, str] = {
     "diopiPrroiPoolbackwardMmcv": "time of small calls",
     "diopiRoiAlignRotatedBackwardMmcv": "accuracy, and 40 times the time",
     "diopiRiroiAlignRotatedBackwardMmcv": "accuracy, and 40 times the time",
-    "diopiThreeInterpolateBackwardMmcv": "time: 1.3 times at level large",
-    "diopiStackGroupPointsBackwardMmcv": SHAPE_OF_RESULT,
-    "diopiTinShiftBackwardMmcv": SHAPE_OF_RESULT,
-    "diopiPsamaskBackwardMmcv": SHAPE_OF_RESULT,
+    "diopiThreeInterpolateBackwardMmcv": "time: 1.3 times as long at level large",
+    "diopiStackGroupPointsBackwardMmcv": NEEDS_SHAPE_REASON,
+    "diopiTinShiftBackwardMmcv": NEEDS_SHAPE_REASON,
+    "diopiPsamaskBackwardMmcv": NEEDS_SHAPE_REASON,
 }
-"""The reasons why candidates stay hand-written."""
+"""The reasons why candidates stay hand-written, by function."""
 
 
 def derived_vendor() -> tuple[Vendor, dict[str, str]]:
-    """Return a vendor with derived gradients, and the reasons why some gradients can't be derived."""
+    """Return a vendor with derived gradient functions, and the errors of failed derivations by function."""
     found, failures = Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=adapt_by_compiling), {}
     for name, derivation in CANDIDATES.items():
         try:
@@ -152,8 +156,8 @@ def worst_ratio(vendors: Sequence[Vendor], device: Device, name: str, level: str
     return worst
 
 
-def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case, rounds: int) -> list[float]:
-    """Return the best processor time of a call by each vendor, in microseconds. The vendors take turns."""
+def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case, repetitions: int) -> list[float]:
+    """Return the shortest processor time of a call by each vendor over some repetitions, in microseconds."""
     data = draw_case_with_zeros(lookup(name), case)
     best = [math.inf] * len(vendors)
     for i, candidate in enumerate(vendors):
@@ -161,15 +165,15 @@ def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case,
             attempt = call.prepare()
             call.send_inputs()
             attempt()
-            for _ in range(rounds):
+            for _ in range(repetitions):
                 start = process_time()
                 attempt()
                 best[i] = min(best[i], process_time() - start)
     return [time * 1e6 for time in best]
 
 
-def first_float32(name: str, level: str) -> Case | None:
-    """Return the function's first float32 case with elements, or None."""
+def first_float32_case(name: str, level: str) -> Case | None:
+    """Return a function's first float32 case whose tensors are not empty; None if there is none."""
     cases = select_cases(name, level)
     return next((case for case in cases if case.dtype.name == "float32" and "empty" not in case.label), None)
 
@@ -178,7 +182,7 @@ def first_float32(name: str, level: str) -> Case | None:
 @click.argument("patterns", nargs=-1)
 @click.option("--level", default="full", show_default=True, help="Level of the cases for the accuracy.")
 def main(patterns: tuple[str, ...], level: str) -> None:
-    """Print the table for the functions that the patterns match."""
+    """Print the table for the functions that match a pattern, or for all functions without patterns."""
     derived, failures = derived_vendor()
     vendors = (vendor, derived)
     table = Table("gradient", "ratio", "derived", "small", "derived", "model", "derived", "kept for")
@@ -190,9 +194,10 @@ def main(patterns: tuple[str, ...], level: str) -> None:
                 table.add_row(name, failures[name])
                 continue
             row = [f"{ratio:.3f}" for ratio in worst_ratio(vendors, device, name, level)]
-            for sizes, rounds in (("smoke", 200), ("large", 5)):
-                case = first_float32(name, sizes)
-                row += [f"{t:.0f}" for t in call_times(vendors, device, name, case, rounds)] if case else ["-", "-"]
+            for sizes, repetitions in (("smoke", 200), ("large", 5)):
+                case = first_float32_case(name, sizes)
+                times = call_times(vendors, device, name, case, repetitions) if case else ()
+                row += [f"{time:.0f}" for time in times] or ["-", "-"]
             table.add_row(name, *row, REASONS.get(name, ""))
             print(name, *row, flush=True)
     Console().print(table)

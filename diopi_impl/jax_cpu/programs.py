@@ -1,18 +1,19 @@
-"""Compilation and caching of JAX programs.
+"""Compile JAX programs and cache them.
 
-JAX's settings belong to the process, which may be the user's own, as with an exported library. They are not changed.
-The settings that a program needs (64-bit element types, the CPU, options of XLA) apply only while the program is
-compiled or called, and only in the calling thread.
+JAX's settings apply to the whole process. An exported library runs in the process of a user's program, so this module
+does not change them. The settings that a program needs (64-bit element types, the CPU, options of XLA) apply only in
+the calling thread, while it compiles or calls the program.
 
-Programs whose arguments or results have more than `LARGE` elements are compiled with XLA's usual optimisations, because
-their computation dominates. All others are compiled quickly, because their compilation dominates.
+A program is optimized if one of its arrays has more than `LARGE` elements, because then the computation takes most of
+the time. Other programs are compiled quickly, because then the compilation takes most of the time.
 
-The cache contains the most recently used programs, `MIN_PROGRAMS` at first. When a program is requested again after it
-was dropped, the cache grows by one, up to a share of the machine's memory. The suite, which repeats each call a few
-times in a row, needs little memory, and a training step finds all of its programs from the third step on.
+The cache contains the most recently used programs, at first at most `MIN_PROGRAMS`. When a program is requested again
+after it was dropped, the cache grows by one, up to a share of the machine's memory. The suite needs little memory,
+because it repeats each call a few times in a row. A training step finds all its programs in the cache from the third
+step on.
 
-Two environment variables are read whenever a program is compiled. `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program
-and 0 to optimise none. `DIOPI_JAX_PROGRAMS` fixes the size of the cache.
+Each compilation reads two environment variables. `DIOPI_JAX_OPTIMIZE` is 1 to optimize every program and 0 to optimize
+none. `DIOPI_JAX_PROGRAMS` fixes the size of the cache.
 """
 
 from __future__ import annotations
@@ -37,60 +38,71 @@ from diopi_impl.jax_cpu.program_store import ProgramStore
 from diopi_impl.jax_cpu.serialization import deserialize_program, serialize_program
 
 Program = Callable[[Any], Any]
-"""A compiled function: returns result arrays for argument arrays of fixed shapes and element types."""
+"""A compiled function. It takes and returns arrays with fixed shapes and element types."""
 
 Options = Mapping[str, str | bool]
 """Options of XLA's compiler, by name."""
 
 MIN_PROGRAMS = 32
-"""The initial size of the cache, unless the environment sets it."""
+"""The initial size of the cache in programs, unless `DIOPI_JAX_PROGRAMS` is set."""
 
 PROGRAM_SIZE = 3 * 2**19
-"""The memory of a program in bytes, which hardly depends on the size of its code."""
+"""The approximate memory of a program in bytes. It hardly depends on the size of the code."""
 
-MEMORY_SHARE = 16
-"""The reciprocal of the share of the machine's memory that programs may use."""
+PROGRAM_MEMORY_DIVISOR = 16
+"""Cached programs may use the machine's memory divided by this number."""
 
 MAX_DROPPED_KEYS = 2**16
 """The maximum number of dropped programs whose keys are remembered."""
 
 LARGE = 2**14
-"""Programs whose arrays all have at most this number of elements are not optimised."""
+"""A program is optimized if one of its arrays has more elements than this."""
 
-RESULTS_SHARE = 32
-"""The reciprocal of the share of the machine's memory that results may use while they wait to be reused."""
+RESULT_MEMORY_DIVISOR = 32
+"""Released results, whose memory later results reuse, may occupy the machine's memory divided by this number."""
 
-MAX_RESULT_BYTES = 2**29
-"""The maximum size of these results, so that a process does not grow by gigabytes on a machine with much memory."""
+MAX_RELEASED_BYTES = 2**29
+"""Released results may occupy at most this number of bytes, even on a machine with much memory."""
 
 _FAST_COMPILATION: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
-"""Options of XLA that compile three times faster and change results only by rounding; some versions of XLA lack one."""
+"""Options with which XLA compiles three times as fast. They change only the rounding of results.
 
-YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
-"""The option that selects the operations that XLA delegates to YNNPACK: by default sums, products and convolutions."""
+Some versions of XLA do not have all of these options.
+"""
+
+YNNPACK_OPTION = "xla_cpu_experimental_ynn_fusion_type"
+"""The name of the option with the kinds of operations that XLA delegates to the library YNNPACK.
+
+The default is all of `SUMS`, `PRODUCTS` and `CONVOLUTIONS`.
+"""
 
 SUMS, PRODUCTS, CONVOLUTIONS = (
     f"LIBRARY_FUSION_TYPE_{kind}" for kind in ("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION")
 )
-"""The values of this option, of which a comma-separated list may be given."""
+"""The kinds of operations for `YNNPACK_OPTION`, which takes a comma-separated list of them."""
 
-PRODUCTS_BY_EIGEN: Options = {YNNPACK: f"{SUMS},{CONVOLUTIONS}"}
-"""Options that delegate products to Eigen instead of YNNPACK. A product of rows with columns takes two thirds of the
-time, but a product of a few rows with rows takes up to twenty times as long."""
+PRODUCTS_BY_EIGEN: Options = {YNNPACK_OPTION: f"{SUMS},{CONVOLUTIONS}"}
+"""Options that delegate matrix products to the library Eigen instead of YNNPACK.
+
+A product with an untransposed matrix takes two thirds of the time. A product of a few rows with a transposed matrix
+takes up to twenty times as long.
+"""
 
 LONG_ROWS = 2**15
-"""The least length of rows for whose sums YNNPACK takes 10 to 200 times as long as XLA."""
+"""XLA itself computes sums over rows of at least this length, for which YNNPACK takes 10 to 200 times as long."""
 
 logger = logging.getLogger(__name__)
 
-_lowering = Lock()
-"""The lock of tracing and lowering. During these JAX imports modules lazily, and a thread may see a module that
-another thread has only partly imported."""
+_lowering_lock = Lock()
+"""The lock for tracing and lowering programs.
+
+JAX imports modules lazily in these steps, and a thread may see a module that another thread has only partly imported.
+"""
 
 
 @final
 class _CachedProgram:
-    """A program (None after it was dropped), and the number of its latest use."""
+    """A program in the cache, and the number of the latest use. The program is None after the cache dropped it."""
 
     __slots__ = ("program", "used")
 
@@ -104,8 +116,8 @@ class ProgramCache:
 
     def __init__(self) -> None:
         self._programs: dict[Hashable, _CachedProgram] = {}
-        self._dropped: set[int] = set()  # the hashes of the keys of dropped programs
-        self._room = MIN_PROGRAMS
+        self._dropped_hashes: set[int] = set()  # the hashes of the keys of dropped programs
+        self._max_size = MIN_PROGRAMS
         self._uses = count(1)
         self._lock = Lock()
         self.store: ProgramStore | None = None
@@ -118,24 +130,27 @@ class ProgramCache:
         stored_as: str | None = None,
         device: jax.Device | None = None,
     ) -> Program:
-        """Return the program for `key`, which compiles itself for the shapes and types of its first arguments.
+        """Return a function that calls the program for `key`.
+
+        The first call compiles the program for the shapes and types of the arguments.
 
         Args:
             key: identifies what the program computes.
             build: returns the function to compile.
-            options: options for optimised programs; options that the installed XLA lacks are ignored.
-            stored_as: identifies what the program computes, in all processes with the same sources. None if the program
-                must not be stored.
-            device: the device on which the program runs; None for the first device of the CPU. Options and stored
-                programs are only for this one.
+            options: compiler options for optimized programs. Options that the installed XLA lacks are ignored.
+            stored_as: the key of the program in the store of compiled programs, which other processes with the same
+                sources read. None if the program must not be stored.
+            device: the device on which the program runs; None for the first device of the CPU. Other devices ignore
+                `options` and `stored_as`.
 
         Returns:
-            A function of arrays that all have the same shapes and types in every call.
+            A function that takes the argument arrays and returns the result arrays. The shapes and types of the
+            arguments must be the same in every call.
         """
         entry: _CachedProgram | None = None
 
         def run(arrays: Any) -> Any:
-            """Call the program, which is compiled on the first call and after it was dropped."""
+            """Call the program; compile it first on the first call and after the cache dropped it."""
             nonlocal entry
             program = entry.program if entry is not None else None
             if entry is None or program is None:
@@ -154,7 +169,7 @@ class ProgramCache:
         stored_as: str | None,
         device: jax.Device | None,
     ) -> tuple[_CachedProgram, Program]:
-        """Return the cached program for `key`, loaded or compiled first if it is not in the cache."""
+        """Return the program for `key` from the cache; load or compile it if the cache does not contain it."""
         entry = self._programs.get(key)
         program = entry.program if entry is not None else None
         if entry is not None and program is not None:
@@ -172,26 +187,26 @@ class ProgramCache:
         with self._lock:
             if key in self._programs:  # another thread stored the program first
                 return self._programs[key]
-            if hash(key) in self._dropped:
-                self._dropped.remove(hash(key))
-                self._room = min(self._room + 1, max(MIN_PROGRAMS, _max_programs()))
+            if hash(key) in self._dropped_hashes:
+                self._dropped_hashes.remove(hash(key))
+                self._max_size = min(self._max_size + 1, max(MIN_PROGRAMS, _max_programs()))
             entry = self._programs[key] = _CachedProgram(program)
             entry.used = next(self._uses)
-            while len(self._programs) > int(os.environ.get("DIOPI_JAX_PROGRAMS", self._room)):
+            while len(self._programs) > int(os.environ.get("DIOPI_JAX_PROGRAMS", self._max_size)):
                 self._drop(min(self._programs, key=lambda cached_key: self._programs[cached_key].used))
             return entry
 
     def _drop(self, key: Hashable) -> None:
         """Remove a program from the cache and remember its key."""
         self._programs.pop(key).program = None
-        if len(self._dropped) >= MAX_DROPPED_KEYS:
-            self._dropped.clear()
-        self._dropped.add(hash(key))
+        if len(self._dropped_hashes) >= MAX_DROPPED_KEYS:
+            self._dropped_hashes.clear()
+        self._dropped_hashes.add(hash(key))
 
 
 def _max_programs() -> int:
-    """Return the number of programs for which there is memory."""
-    return _machine_memory() // MEMORY_SHARE // PROGRAM_SIZE
+    """Return the number of programs that fit in the cache's share of the memory."""
+    return _machine_memory() // PROGRAM_MEMORY_DIVISOR // PROGRAM_SIZE
 
 
 def _machine_memory() -> int:
@@ -199,17 +214,17 @@ def _machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-_memory = memory.ResultMemory(min(_machine_memory() // RESULTS_SHARE, MAX_RESULT_BYTES))
-"""The memory of large results, which programs reuse."""
+_released_results = memory.ResultMemory(min(_machine_memory() // RESULT_MEMORY_DIVISOR, MAX_RELEASED_BYTES))
+"""The pool of released large results, whose memory later results reuse."""
 
 
 @final
 @dataclass(frozen=True)
 class _CompiledProgram:
-    """A program that was compiled.
+    """A compiled program, and the data that the store needs.
 
     Attributes:
-        program: the function of arrays.
+        program: the compiled function.
         serializable: JAX's compiled and lowered forms of the program; None if the program can't be stored.
     """
 
@@ -224,7 +239,7 @@ def _load_or_compile(
     content = store.read(key)
     if content is not None:
         try:
-            with _lowering:
+            with _lowering_lock:
                 program, arguments = deserialize_program(content, arrays)
             return _with_wide_types(program) if _has_wide_types(arguments) else program
         except Exception:  # whatever JAX raises for a program that it can't load: compile the program
@@ -239,17 +254,17 @@ def _load_or_compile(
 
 
 def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _CompiledProgram:
-    """Return `function` compiled for the CPU, whatever JAX's default device is."""
-    with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+    """Compile `function` for the CPU, whatever JAX's default device is."""
+    with _lowering_lock, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
         results, structure = jax.tree.flatten(traced.out_info)
         lent = [i for i, result in enumerate(results) if _byte_count(result) > memory.LARGE]
         lowered = _lower_with_donation(function, [results[i] for i in lent], arrays) if lent else traced.lower()
     largest = max((math.prod(array.shape) for array in jax.tree.leaves((lowered.in_avals, results))), default=0)
-    wanted = _choose_options(options, traced.jaxpr) if _is_optimised(largest) else _FAST_COMPILATION
-    chosen = _supported_options(wanted)
+    requested = _choose_options(options, traced.jaxpr) if _needs_optimization(largest) else _FAST_COMPILATION
+    supported = _supported_options(requested)
     with jax.enable_x64(True):
-        compiled = lowered.compile(compiler_options=chosen)
+        compiled = lowered.compile(compiler_options=supported)
     program: Program = compiled
     if lent:
         program = _reuse_result_memory(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
@@ -259,10 +274,10 @@ def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _
 
 
 def _compile_for_device(function: Callable[[Any], Any], arrays: Any, device: jax.Device) -> Program:
-    """Return `function` compiled for a device, with the default options of its compiler.
+    """Compile `function` for a device, with the default options of the device's compiler.
 
     Args:
-        function: the function of arrays.
+        function: the function to compile, which takes and returns arrays.
         arrays: arguments with the shapes and types of all calls.
         device: the device.
 
@@ -274,7 +289,7 @@ def _compile_for_device(function: Callable[[Any], Any], arrays: Any, device: jax
         NotImplementedError: if the device's compiler lacks an operation; the message quotes the compiler.
         JaxRuntimeError: if the compilation fails for another reason.
     """
-    with _lowering, jax.enable_x64(True), jax.default_device(device):
+    with _lowering_lock, jax.enable_x64(True), jax.default_device(device):
         traced = jax.jit(function).trace(arrays)
         check_dtypes(device, {array.dtype for array in jax.tree.leaves((arrays, traced.out_info))})
         lowered = traced.lower()
@@ -289,11 +304,11 @@ def _compile_for_device(function: Callable[[Any], Any], arrays: Any, device: jax
 
 
 def _choose_options(options: Options, jaxpr: Any) -> Options:
-    """Return the options of a program: XLA itself computes sums of long rows."""
-    if not any(_sums_long_rows(equation) for equation in _equations(jaxpr)):
+    """Return the options for a program: if it sums long rows, XLA must not delegate sums to YNNPACK."""
+    if not any(_sums_long_rows(equation) for equation in _nested_equations(jaxpr)):
         return options
-    kinds = str(options.get(YNNPACK, f"{SUMS},{PRODUCTS},{CONVOLUTIONS}")).split(",")
-    return {**options, YNNPACK: ",".join(kind for kind in kinds if kind != SUMS)}
+    delegated = str(options.get(YNNPACK_OPTION, f"{SUMS},{PRODUCTS},{CONVOLUTIONS}")).split(",")
+    return {**options, YNNPACK_OPTION: ",".join(kind for kind in delegated if kind != SUMS)}
 
 
 def _sums_long_rows(equation: Any) -> bool:
@@ -304,24 +319,24 @@ def _sums_long_rows(equation: Any) -> bool:
     return math.prod(equation.invars[0].aval.shape[last + 1 :]) >= LONG_ROWS
 
 
-def _equations(jaxpr: Any) -> Iterator[Any]:
-    """Yield the equations of a program and of the programs that it calls."""
+def _nested_equations(jaxpr: Any) -> Iterator[Any]:
+    """Yield the equations of a JAX program and of the programs nested in it."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(equation.params, is_leaf=lambda value: hasattr(value, "eqns")):
             if hasattr(value, "eqns"):
-                yield from _equations(value)
+                yield from _nested_equations(value)
 
 
 def _supported_options(options: Options) -> dict[str, str | bool]:
-    """Return the options that the installed compiler supports, which depends on its version."""
+    """Return the options that the installed version of XLA supports."""
     return {name: value for name, value in options.items() if _is_supported(name, value)}
 
 
 @cache
 def _is_supported(name: str, value: str | bool) -> bool:
     """Return whether the installed XLA accepts an option."""
-    with _lowering:
+    with _lowering_lock:
         lowered = jax.jit(lambda: 0).lower()
     try:
         lowered.compile(compiler_options={name: value})
@@ -336,14 +351,23 @@ def _lower_with_donation(function: Callable[[Any], Any], large: Sequence[Any], a
 
 
 def _reuse_result_memory(program: Callable[..., Any], structure: Any, large: Sequence[tuple[int, Any, Any]]) -> Program:
-    """Return `program` with its large results, (position, shape, dtype) each, in reused memory."""
+    """Return a program that writes its large results into the memory of released results.
+
+    Args:
+        program: the program, whose first argument is a list of donated arrays for the large results.
+        structure: the nesting of the results.
+        large: for each large result, the position among all results, the shape and the element type.
+
+    Returns:
+        The program, which takes only the arguments.
+    """
 
     def run(arrays: Any) -> Any:
-        """Run the program with donated arrays, and lend its large results."""
-        spares = [_memory.take(shape, dtype) for _, shape, dtype in large]
+        """Call the program with arrays to overwrite, and lend its large results to the caller."""
+        spares = [_released_results.take(shape, dtype) for _, shape, dtype in large]
         results = jax.tree.leaves(jax.block_until_ready(program(spares, arrays)))
         for i, _, _ in large:
-            results[i] = _memory.lend(results[i])
+            results[i] = _released_results.lend(results[i])
         return jax.tree.unflatten(structure, results)
 
     return run
@@ -360,7 +384,7 @@ def _has_wide_types(arguments: Any) -> bool:
 
 
 def _with_wide_types(program: Program) -> Program:
-    """Return the program, called with 64-bit types enabled."""
+    """Return a function that calls the program with 64-bit types enabled."""
 
     def run(arrays: Any) -> Any:
         """Call the program with 64-bit types enabled."""
@@ -370,8 +394,8 @@ def _with_wide_types(program: Program) -> Program:
     return run
 
 
-def _is_optimised(largest: int) -> bool:
-    """Return whether to optimise a program whose largest array has `largest` elements."""
+def _needs_optimization(largest: int) -> bool:
+    """Return whether to optimize a program whose largest array has `largest` elements."""
     setting = os.environ.get("DIOPI_JAX_OPTIMIZE", "auto")
     if setting not in ("0", "1", "auto"):
         raise ValueError(f"DIOPI_JAX_OPTIMIZE is {setting!r}, expected 0, 1 or auto")
@@ -379,7 +403,7 @@ def _is_optimised(largest: int) -> bool:
 
 
 def _signature(arrays: Any) -> Any:
-    """Return the shapes and element types of arrays, nested like the arrays."""
+    """Return the shapes and element types of arrays, nested in the same way as the arrays."""
     if isinstance(arrays, np.ndarray):
         return arrays.shape, arrays.dtype
     return tuple([_signature(array) for array in arrays]) if isinstance(arrays, list) else type(arrays)

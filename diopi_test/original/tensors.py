@@ -1,4 +1,4 @@
-"""Tensor arguments of a case, from the shapes, values, strides and generators of an entry."""
+"""Derive the tensor arguments of a case from an entry of a configuration of the original DIOPI suite."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ def tensor_argument(
 ) -> TensorSpec | list[TensorSpec | None] | None:
     """Return a tensor argument of a case.
 
+    An entry describes several cases: each of its tuples has one element per case.
+
     Args:
-        prototype: The function.
+        prototype: The prototype of the function.
         parameter: The parameter that takes the tensor.
-        tensors: The specification in the entry.
+        tensors: The specification of the tensor in the entry.
         entry: The entry.
-        number: The number of the case.
+        number: The index of the case in the tuples of the entry, from 0.
         dtype: The element type.
 
     Returns:
@@ -45,7 +47,7 @@ def tensor_argument(
         single = single_tensor(prototype, parameter, tensors, entry, number, dtype)
         return [single] if parameter.is_tensor_array else single
     return [
-        _spec(
+        _tensor_spec(
             prototype,
             parameter,
             shape,
@@ -58,7 +60,7 @@ def tensor_argument(
 
 
 def _shapes_of_array(parameter: Parameter, tensors: TensorArguments, number: int) -> Sequence[Any]:
-    """Return the shapes of the tensors of an array: those of the case, or a single shape that all tensors share."""
+    """Return the shape of each tensor in an array of tensors. The entry may state a single shape for all of them."""
     # The original suite chooses the length of such an array at random. Here consecutive cases use consecutive lengths.
     shape = tensors.shapes[number] if tensors.shapes is not None else None
     if not isinstance(shape, list | tuple) or (tensors.counts is None and all(type(size) is int for size in shape)):
@@ -72,35 +74,35 @@ def _shapes_of_array(parameter: Parameter, tensors: TensorArguments, number: int
 def single_tensor(
     prototype: Prototype, parameter: Parameter, tensors: TensorArguments, entry: ConfigEntry, number: int, dtype: Dtype
 ) -> TensorSpec | None:
-    """Return a single tensor argument, or None if it is omitted; the parameters are those of `tensor_argument`."""
+    """Return a single tensor argument, or None if the tensor is omitted. The arguments are as in `tensor_argument`."""
     if tensors.values is not None:
         if tensors.values[number] is None:
             return None
         shape, values = specify_values(tensors.values[number])
-        return _spec(prototype, parameter, shape, dtype, values, _strides(tensors, number))
+        return _tensor_spec(prototype, parameter, shape, dtype, values, _strides(tensors, number))
     if tensors.shapes is None:
         raise EntryError(f"{parameter.name} has neither shape nor value")
     if (shape := tensors.shapes[number]) is None:
         return None
     domain = _domain(prototype, parameter, tensors, entry, shape)
-    return _spec(prototype, parameter, shape, dtype, domain, _strides(tensors, number))
+    return _tensor_spec(prototype, parameter, shape, dtype, domain, _strides(tensors, number))
 
 
 def _domain(
     prototype: Prototype, parameter: Parameter, tensors: TensorArguments, entry: ConfigEntry, shape: Any
 ) -> DescribedDomain:
-    """Return the domain of a tensor's values."""
+    """Return the domain of a tensor's values: from the tensor's or the entry's generator, or a default."""
     generated = tensors.generated or entry.generated
     found = domain_of(generated, shape) if generated else None
     return found or (default_domain(prototype.name, parameter.name) if find_reference(prototype.name) else NORMAL)
 
 
 def _strides(tensors: TensorArguments, number: int) -> Any:
-    """Return the strides of a case; None for cases beyond the list of strides, which are contiguous."""
+    """Return the strides of a case; None if the entry states none for the case, whose tensor is then contiguous."""
     return None if tensors.strides is None or number >= len(tensors.strides) else tensors.strides[number]
 
 
-def _spec(
+def _tensor_spec(
     prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: DescribedDomain, steps: Any
 ) -> TensorSpec:
     """Return the specification of a tensor argument; raise `EntryError` if the prototype does not accept the tensor."""
@@ -121,18 +123,18 @@ def _spec(
 
 
 def _with_outer_strides(steps: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Return the strides of all axes: missing outer strides are those of a dense tensor."""
-    steps, lacking = list(steps), max(len(sizes) - len(steps), 0)
-    inner = sizes[lacking:]
+    """Return the strides of all axes. If outer strides are missing, derive them as in a dense tensor."""
+    steps, missing_count = list(steps), max(len(sizes) - len(steps), 0)
+    inner = sizes[missing_count:]
     step = 1 + sum((size - 1) * step for size, step in zip(inner, steps, strict=False)) if 0 not in inner else 1
-    for size in reversed(sizes[:lacking]):
+    for size in reversed(sizes[:missing_count]):
         steps.insert(0, step)
         step *= max(size, 1)
     return steps
 
 
 def sizes_of(parameter: Parameter, shape: Any) -> tuple[int, ...]:
-    """Return a shape; an integer is the size of a single axis. Raise EntryError if the shape is not valid."""
+    """Return a shape as a tuple; raise EntryError if it is not valid. An integer is the size of a single axis."""
     sizes = (shape,) if type(shape) is int else shape
     if not isinstance(sizes, list | tuple) or not all(type(size) is int and size >= 0 for size in sizes):
         raise EntryError(f"shape of {parameter.name}: expected integers, found {shape!r}")

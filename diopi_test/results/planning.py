@@ -1,7 +1,7 @@
-"""Plan what a vendor has to do for a set of networks, in the order in which networks work the soonest.
+"""Plan the work on a vendor so that the first networks work as early as possible.
 
-The plan is derived from obstacles: things that a vendor has to do before a network works. `network_needs.py` finds them
-in a report.
+An *obstacle* is something that a vendor has to do before a network works, such as to implement a function.
+`network_needs.py` finds the obstacles in a report. This module orders them in stages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import final
 
 
 class ObstacleKind(StrEnum):
-    """The kinds of obstacles that prevent a network from working."""
+    """The kinds of obstacles.
+
+    Attributes:
+        function: the vendor does not implement a function.
+        element_type: the vendor does not support an element type of a function.
+        failure: cases of a function fail, and the report does not say for which cause.
+        cause: cases fail for a cause.
+        not_run: the run did not contain the cases of a function.
+    """
 
     function = "function"
     element_type = "element type"
@@ -29,7 +37,7 @@ class Obstacle:
     """Something that a vendor has to do before a network works.
 
     Attributes:
-        kind: implement a function, support an element type, correct a function, fix a cause, or run cases.
+        kind: the kind of the obstacle.
         name: the function, the function with the element type, or the ID of the cause.
     """
 
@@ -40,14 +48,19 @@ class Obstacle:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BlockedCalls:
-    """The calls of a network that an obstacle blocks: the number of distinct calls (cases), and of calls per step."""
+    """The calls of a network that an obstacle blocks.
+
+    Attributes:
+        cases: the number of distinct calls. Each distinct call is a case of the suite.
+        steps: the number of calls in a training step, in which a distinct call may occur several times.
+    """
 
     cases: int
     steps: int
 
 
 Needs = Mapping[str, Mapping[Obstacle, BlockedCalls]]
-"""The obstacles of each network, each with the calls that it blocks. A network without obstacles works."""
+"""For each network, the blocked calls by obstacle. A network without obstacles works."""
 
 
 @final
@@ -57,8 +70,9 @@ class PlannedObstacle:
 
     Attributes:
         obstacle: the obstacle.
-        networks: the networks of the plan that it blocks.
-        cases, steps: the distinct calls, and the calls per training step, that it blocks in these networks.
+        networks: the networks that the obstacle blocks.
+        cases: the number of distinct calls that the obstacle blocks in these networks.
+        steps: the number of calls per training step that the obstacle blocks in these networks.
     """
 
     obstacle: Obstacle
@@ -70,11 +84,11 @@ class PlannedObstacle:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """Obstacles that have to be removed together, and the networks that then work.
+    """Obstacles that have to be removed together, and the networks that work afterwards.
 
     Attributes:
-        obstacles: those that no earlier stage removes, the most important one first.
-        networks: the networks that work after this stage and do not work before.
+        obstacles: the obstacles that this stage removes, the most important one first.
+        networks: the networks that work after this stage but not before.
     """
 
     obstacles: tuple[PlannedObstacle, ...]
@@ -82,33 +96,34 @@ class Stage:
 
 
 def plan_stages(needs: Needs) -> Sequence[Stage]:
-    """Return the stages in order.
+    """Return the stages of a plan in order.
 
-    Each stage removes the obstacles of the network that then has the fewest left. Among networks with equally many, the
-    one comes first whose obstacles block more networks, then more cases. Within a stage, an obstacle comes first if it
-    blocks more networks, then more cases, then more steps.
+    Each stage completes one network: the network with the fewest remaining obstacles. If several networks have equally
+    many, the stage completes the network whose obstacles block more networks, or else more cases. Within a stage,
+    obstacles are sorted by the number of networks that they block, then by cases, then by steps; the largest numbers
+    come first.
 
     Args:
         needs: The obstacles of each network.
 
     Returns:
-        The stages. A first stage without obstacles has the networks that work already.
+        The stages. If some networks work already, the first stage contains these networks and no obstacles.
     """
     planned = {entry.obstacle: entry for entry in _describe_obstacles(needs)}
     left = {network: set(obstacles) for network, obstacles in needs.items()}
     stages = []
     while left:
-        target = min(left, key=lambda network: _urgency(network, left[network], planned))
+        target = min(left, key=lambda network: _network_sort_key(network, left[network], planned))
         removed = frozenset(left[target])
         unlocked = tuple(sorted(network for network, obstacles in left.items() if obstacles <= removed))
-        obstacles = sorted((planned[obstacle] for obstacle in removed), key=_importance)
+        obstacles = sorted((planned[obstacle] for obstacle in removed), key=_obstacle_sort_key)
         stages.append(Stage(obstacles=tuple(obstacles), networks=unlocked))
         left = {network: obstacles - removed for network, obstacles in left.items() if network not in unlocked}
     return stages
 
 
 def _describe_obstacles(needs: Needs) -> Iterable[PlannedObstacle]:
-    """Yield each obstacle with the networks, cases and calls that it blocks."""
+    """Yield each obstacle with the networks, cases and steps that the obstacle blocks."""
     blocked: dict[Obstacle, list[tuple[str, BlockedCalls]]] = defaultdict(list)
     for network in sorted(needs):
         for obstacle, calls in needs[network].items():
@@ -122,14 +137,14 @@ def _describe_obstacles(needs: Needs) -> Iterable[PlannedObstacle]:
         )
 
 
-def _urgency(
+def _network_sort_key(
     network: str, obstacles: set[Obstacle], planned: Mapping[Obstacle, PlannedObstacle]
 ) -> tuple[int, int, int, str]:
-    """Return the sort key of a network. Networks with the fewest obstacles come first."""
+    """Return the sort key of a network. A network with fewer remaining obstacles comes first."""
     entries = [planned[obstacle] for obstacle in obstacles]
     return len(entries), -sum(len(e.networks) for e in entries), -sum(e.cases for e in entries), network
 
 
-def _importance(entry: PlannedObstacle) -> tuple[int, int, int, Obstacle]:
-    """Return the sort key of an obstacle. Obstacles that block the most networks come first."""
+def _obstacle_sort_key(entry: PlannedObstacle) -> tuple[int, int, int, Obstacle]:
+    """Return the sort key of an obstacle. An obstacle that blocks more networks comes first."""
     return -len(entry.networks), -entry.cases, -entry.steps, entry.obstacle

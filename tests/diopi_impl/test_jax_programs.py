@@ -131,7 +131,7 @@ def test_cache_grows_no_further_than_memory_permits(monkeypatch: pytest.MonkeyPa
     built = Built()
     for number in [*range(5)] * 3:
         built.add(number, np.zeros(2))
-    assert len(built.cache._programs) <= 3 and len(built.cache._dropped) <= 2
+    assert len(built.cache._programs) <= 3 and len(built.cache._dropped_hashes) <= 2
 
 
 def test_each_combination_of_types_and_shapes_has_its_program() -> None:
@@ -202,7 +202,7 @@ def test_sums_of_long_rows_are_left_to_xla(options: list[Any], shape: tuple[int,
     ones = np.ones(shape, np.float32)
     run = ProgramCache().program("a sum", lambda: lambda arrays: jnp.mean(arrays[0], axis), programs.PRODUCTS_BY_EIGEN)
     np.testing.assert_array_equal(np.asarray(run([ones])), ones.mean(axis))
-    kinds = options[-1][programs.YNNPACK].split(",")
+    kinds = options[-1][programs.YNNPACK_OPTION].split(",")
     assert programs.CONVOLUTIONS in kinds
     assert (programs.SUMS in kinds) != by_xla
 

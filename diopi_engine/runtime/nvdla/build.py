@@ -82,7 +82,7 @@ def build(folder: Path) -> Path:
     declarations = "".join(f"{_c_signature(declaration)};\n" for declaration in METHOD_FUNCTIONS)
     class_ = _CPP.format(declarations=declarations, methods="".join(map(_cpp_method, METHODS)))
     roots = [Path(headers.__file__).parents[2]]
-    return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, cpp_text=class_)
+    return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, cpp_source=class_)
 
 
 def _c_signature(function: FunctionDeclaration) -> str:

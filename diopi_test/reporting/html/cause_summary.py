@@ -1,4 +1,4 @@
-"""The causes of failures in the static summary of a report. Each cause can be expanded without scripts."""
+"""Render the causes of failures in the static summary of a report, which works without JavaScript."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MAX_CASES = 200
 
 
 def render_causes(report: Report, texts: Texts, docs: str) -> Content:
-    """Return the causes that affect the exit status, a line about minor failures, and the other causes.
+    """Render the causes that affect the exit status, a line about minor failures, and the other causes.
 
     Args:
         report: The report.
         texts: The texts in the language of the summary.
-        docs: The URL of the documentation's site; empty for no links to diagnoses.
+        docs: The URL of the documentation's site. If it is empty, the summary contains no links to diagnoses.
 
     Returns:
-        The section; None if no case failed.
+        The section; None if the report has no causes.
     """
     if not report.causes:
         return None
@@ -36,25 +36,25 @@ def render_causes(report: Report, texts: Texts, docs: str) -> Content:
     for case in report.cases:
         if case.verdict in UNSUCCESSFUL:
             cases[case.cause].append(case.id)
-    entries = [_entry(number, cause, cases, texts, docs) for number, cause in enumerate(report.causes, 1)]
+    entries = [_render_cause(number, cause, cases, texts, docs) for number, cause in enumerate(report.causes, 1)]
     counted = [cause for cause in report.causes if cause.counts]
     number_of_cases = sum(report.counts(case) for case in report.cases)
     title = texts("causes", causes=f"{len(counted):,}", cases=f"{number_of_cases:,}")
     return [
-        [tag("h2", title), _first(entries[: len(counted)], texts)] if counted else None,
-        _minor_line(report, texts),
-        _not_counted(entries[len(counted) :], texts),
+        [tag("h2", title), _limit_entries(entries[: len(counted)], texts)] if counted else None,
+        _render_minor_failures(report, texts),
+        _render_uncounted(entries[len(counted) :], texts),
     ]
 
 
-def _first(entries: Sequence[Content], texts: Texts) -> Content:
-    """Return the first entries, and the number of the others."""
+def _limit_entries(entries: Sequence[Content], texts: Texts) -> Content:
+    """Return the first `MAX_CAUSES` entries, and a line with the number of entries that are left out."""
     left_out = len(entries) - MAX_CAUSES
     return [entries[:MAX_CAUSES], tag("p", texts("causes-left-out", number=f"{left_out:,}")) if left_out > 0 else None]
 
 
-def _minor_line(report: Report, texts: Texts) -> Content:
-    """Return a line about the failures whose severity is too low for the exit status."""
+def _render_minor_failures(report: Report, texts: Texts) -> Content:
+    """Render a line about the failures whose severity is too low to affect the exit status."""
     minor = report.minor_failures
     if not minor:
         return None
@@ -68,16 +68,16 @@ def _minor_line(report: Report, texts: Texts) -> Content:
     return tag("p", line, class_="minor")
 
 
-def _not_counted(entries: Sequence[Content], texts: Texts) -> Content:
-    """Render, initially collapsed, the causes whose cases do not affect the exit status."""
+def _render_uncounted(entries: Sequence[Content], texts: Texts) -> Content:
+    """Render a collapsed list of the causes that do not affect the exit status."""
     if not entries:
         return None
     title = texts("causes-not-counted", causes=f"{len(entries):,}")
-    return tag("details", tag("summary", title), _first(entries, texts), class_="not-counted")
+    return tag("details", tag("summary", title), _limit_entries(entries, texts), class_="not-counted")
 
 
-def _entry(number: int, cause: Cause, cases: Mapping[str, Sequence[str]], texts: Texts, docs: str) -> Markup:
-    """Return an element that expands to the functions, the diagnosis, the command and the cases of a cause."""
+def _render_cause(number: int, cause: Cause, cases: Mapping[str, Sequence[str]], texts: Texts, docs: str) -> Markup:
+    """Render a cause as an element that expands to the diagnosis, the functions, the command and the cases."""
     size = texts("cause-size", cases=f"{cause.cases:,}", functions=f"{len(cause.functions):,}")
     mark = "" if cause.counts else f" {texts('does-not-count')}"
     badge = tag("span", texts(f"severity-{cause.severity}"), class_=f"badge severity-{cause.severity}")
@@ -92,21 +92,21 @@ def _entry(number: int, cause: Cause, cases: Mapping[str, Sequence[str]], texts:
     return tag(
         "details",
         tag("summary", title),
-        _diagnosis(cause, texts, docs),
+        _render_diagnosis(cause, texts, docs),
         tag("p", name_list(f"{name} ({count:,})" for name, count in cause.functions.items())),
         tag("p", tag("code", cause.command), class_="command"),
-        _case_list(cases[cause.id], texts),
+        _render_case_ids(cases[cause.id], texts),
         class_="cause",
         id=f"cause-{cause.id}",
     )
 
 
-def _diagnosis(cause: Cause, texts: Texts, docs: str) -> Content:
-    """Return the probable defect, where to look for it, and the place of the diagnosis in the documentation."""
+def _render_diagnosis(cause: Cause, texts: Texts, docs: str) -> Content:
+    """Render the probable defect, where to look for it, and a link to the diagnosis in the documentation."""
     if not cause.diagnosis:
         return None
     page = diagnosis_page(cause)
-    place = (
+    link = (
         tag("a", texts("diagnosis", id=cause.diagnosis), href=f"{docs.rstrip('/')}/{page}")
         if docs
         else tag("span", texts("definition-page", page=page), class_="hint")
@@ -117,17 +117,17 @@ def _diagnosis(cause: Cause, texts: Texts, docs: str) -> Content:
     return [
         tag("p", f"{texts('likely')} ", tag("span", likely, lang=language)),
         tag("p", look_at, lang=language),
-        tag("p", place),
+        tag("p", link),
     ]
 
 
 def diagnosis_page(cause: Cause) -> str:
-    """Return the address of the diagnosis of a cause on the documentation's site; empty without a diagnosis."""
+    """Return the address of a cause's diagnosis, relative to the documentation's site; empty without a diagnosis."""
     return f"diagnoses.html#{cause.diagnosis}" if cause.diagnosis else ""
 
 
-def _case_list(ids: Sequence[str], texts: Texts) -> Markup:
-    """Render the IDs of a cause's cases as an expandable list."""
+def _render_case_ids(ids: Sequence[str], texts: Texts) -> Markup:
+    """Render the IDs of a cause's cases as a list that can be expanded."""
     left_out = len(ids) - MAX_CASES
     return tag(
         "details",
