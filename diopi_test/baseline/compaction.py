@@ -2,8 +2,8 @@
 
 Rounding does not change a verdict. A reference value in float64 keeps `SPARE_BITS` more bits than the result's type,
 so it changes by at most 2^-10 ulp, while a budget allows at least 8 ulps. A budget in ulps is rounded up to 8
-significant bits, so it grows by at most 1/128. Exact results are stored in their own type. If all elements of a result
-and of its budget repeat with the period of the size sweep, one period is stored.
+significant bits, so it grows by at most 1/128. Exact results are stored in their own type. The inputs of most large
+cases repeat `sweep.PERIOD` values. If all elements of a result and of its budget repeat, too, one period is stored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLOAT64_PRECISION = 53
 
 
 def extract_period(expected: Expected) -> Expected:
-    """Return one period of an expected result whose elements all repeat, and other results unchanged."""
+    """Return the first period of an expected result whose elements all repeat; return other results unchanged."""
     budget = expected.budget
     arrays = [expected.values, None if budget is None else budget.unit, expected.flushed, expected.specified]
     present = [array for array in arrays if array is not None]
@@ -55,7 +55,7 @@ def extract_period(expected: Expected) -> Expected:
 
 
 def _repeats(array: Array) -> bool:
-    """Return whether the elements of an array repeat with the period of large cases, bit for bit."""
+    """Return whether the elements of an array repeat bit for bit with the period `sweep.PERIOD`."""
     elements = np.ascontiguousarray(array).reshape(-1)
     content, distance = elements.view(np.uint8), sweep.PERIOD * elements.itemsize
     first, second = content[:distance], content[distance : 2 * distance]
@@ -63,12 +63,12 @@ def _repeats(array: Array) -> bool:
 
 
 def compact_expected(expected: Expected) -> Expected:
-    """Return the expected result with values that compress well; comparison with it gives the same verdict."""
+    """Return an expected result with rounded values, which compress well and give the same verdicts."""
     if not is_inexact(expected.dtype):
         return expected
-    shorter = _round_to_type if expected.budget is None else _drop_bits
-    flushed = None if expected.flushed is None else shorter(expected.flushed, expected.dtype)
-    return replace(expected, values=shorter(expected.values, expected.dtype), flushed=flushed)
+    round_values = _round_to_type if expected.budget is None else _drop_bits
+    flushed = None if expected.flushed is None else round_values(expected.flushed, expected.dtype)
+    return replace(expected, values=round_values(expected.values, expected.dtype), flushed=flushed)
 
 
 def _round_to_type(values: Array, dtype: Dtype) -> Array:
@@ -95,14 +95,14 @@ def _drop_bits(values: Array, dtype: Dtype) -> Array:
 
 
 def round_up_ulps(ulps: NDArray[np.float32]) -> Array:
-    """Round units in ulps up to bfloat16; return them unchanged if one of them exceeds its range."""
+    """Round budgets in ulps up to bfloat16; return them unchanged if one of them exceeds the range of bfloat16."""
     bits = np.asarray(ulps, order="C").view(np.uint32)
     short = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
     return short if np.isfinite(short.astype(np.float32)).all() else ulps
 
 
 def widen_ulps(ulps: Array) -> Array:
-    """Return units in ulps in the type used for computation."""
+    """Convert budgets in ulps from bfloat16 to float32; return budgets of another type unchanged."""
     return ulps.astype(np.float32) if ulps.dtype == ml_dtypes.bfloat16 else ulps
 
 
@@ -113,7 +113,7 @@ def to_byte_planes(array: Array) -> bytes:
 
 
 def from_byte_planes(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
-    """Return the array whose `to_byte_planes` are in `data` at `offset`."""
+    """Return the array that `to_byte_planes` converted to the bytes in `data` at `offset`."""
     count = math.prod(shape)
     parts = np.frombuffer(data, np.uint8, count * dtype.itemsize, offset).reshape(dtype.itemsize, count)
     return np.ascontiguousarray(parts.T).reshape(-1).view(dtype).reshape(shape)

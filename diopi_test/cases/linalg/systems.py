@@ -1,4 +1,4 @@
-"""Triangular systems and their gradients."""
+"""Cases of triangular systems and their gradients."""
 
 from __future__ import annotations
 
@@ -25,26 +25,43 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTempla
 FLAGS = ("upper", "transpose", "unitriangular")
 """The Boolean attributes of a triangular system."""
 
-CHOICES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
-"""All combinations of the attributes."""
+FLAG_VALUES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
+"""All eight combinations of the attributes."""
+
+UPPER = dict.fromkeys(FLAGS, False) | {"upper": True}
+"""Only `upper` is true."""
 
 
-def _regular(values: Values) -> NDArray[Any]:
-    """Compute a matrix of which both triangles are well conditioned, also with a diagonal of 1."""
+def _compute_regular_matrix(values: Values) -> NDArray[Any]:
+    """Compute a matrix whose two triangles are well conditioned, even with a diagonal of 1."""
     raw = values["_raw"]
     size = raw.shape[-1]
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
 def system_template(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
-    """Return a template of a system whose matrix is regular."""
+    """Return a template of a system with a regular matrix.
+
+    Args:
+        label: The label of the template.
+        b: The shape of the right-hand side.
+        mat: The shape of the matrix.
+        fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     template = operand_template(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
-    known, matrix = template.sizes
-    return replace(template, sizes=(known, replace(matrix, compute=_regular)))
+    right_hand_side, matrix = template.sizes
+    return replace(template, sizes=(right_hand_side, replace(matrix, compute=_compute_regular_matrix)))
 
 
 MATRIX = system_template("matrix", (5, 3), (5, 5), **BASIC)
+"""A system with one matrix and three right-hand sides."""
+
 LAYOUTS = system_template("layouts", (2, 4, 3), (2, 4, 4), **TO_TRANSPOSED)
+"""A batch of systems whose tensors have different layouts."""
+
 SYSTEMS = (
     MATRIX,
     LAYOUTS,
@@ -59,19 +76,21 @@ SYSTEMS = (
     system_template("no-batch", (0, 3, 2), (0, 3, 3)),
     system_template("large", (67, 3), (67, 67)),
 )
+"""Systems of all kinds of shapes."""
 
 LARGE_SYSTEMS = (
     system_template("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), large=True),
     system_template("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), large=True),
 )
+"""Systems of the level `large`."""
 
-UNREAD = CaseTemplate(
+UNREAD_NAN = CaseTemplate(
     "unread",
     (tensor(3, 2), tensor(3, 3, domain=fixed_values([[np.nan, 0.5, -0.25], [np.nan, np.nan, 2], [np.nan] * 3]))),
     dict.fromkeys(FLAGS, True),
     dtypes=DtypeSelection.all,
 )
-"""A matrix with NaN wherever the function must not read it."""
+"""A matrix with NaN in the elements that the function must not read."""
 
 SINGULAR = CaseTemplate(
     "singular",
@@ -79,63 +98,72 @@ SINGULAR = CaseTemplate(
     dict.fromkeys(FLAGS, False),
     dtypes=DtypeSelection.all,
 )
-"""A matrix with a 0 on the diagonal, by which the last step divides."""
+"""A matrix with a 0 at the end of the diagonal; the last step of the forward substitution divides by it."""
 
 
 def flag_template(
     template: CaseTemplate[Operands], flags: Mapping[str, bool], **changes: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template with these flags; the smoke cases have upper triangles."""
+    """Return the template with these attributes. Smoke cases are upper triangles, not unitriangular."""
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
     return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
 def exact_templates(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield templates of whole numbers, all with a diagonal of 1 so that no division rounds."""
+    """Yield templates with small integers and a diagonal of 1, so that no operation rounds."""
     numbers = operand_template("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
-    return (flag_template(numbers, flags) for flags in CHOICES[1::2])
+    return (flag_template(numbers, flags) for flags in FLAG_VALUES[1::2])
 
 
-def _operands(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
-    """Return the right-hand side and the matrix, with the tensor that the matrix is computed from."""
+def _tensor_arguments(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
+    """Return the right-hand side, the matrix, and the random tensor from which the matrix is computed, by name."""
     b, mat = template.sizes
     raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
     return {**raw, "b": b, "mat": mat}
 
 
-LARGE_UPPER = [flag_template(template, CHOICES[4]).replace(template.label) for template in LARGE_SYSTEMS]
+LARGE_UPPER = [flag_template(template, UPPER).replace(template.label) for template in LARGE_SYSTEMS]
+"""The large systems with upper triangles."""
 
-SOLVED = (
-    *(flag_template(MATRIX, flags) for flags in CHOICES),
-    *(flag_template(template, CHOICES[(i + more) % 8]) for i, template in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
+FORWARD_TEMPLATES = (
+    *(flag_template(MATRIX, flags) for flags in FLAG_VALUES),
+    *(
+        flag_template(template, FLAG_VALUES[(i + more) % 8])
+        for i, template in enumerate(SYSTEMS[1:], 1)
+        for more in (0, 3)
+    ),
     *exact_templates((5, 3), (5, 5)),
-    UNREAD,
+    UNREAD_NAN,
     SINGULAR,
     *LARGE_UPPER,
 )
+"""The templates of the forward function."""
 
 
 @cases_for("diopiTriangularSolve")
 def triangular_solve_cases(prototype: Prototype) -> Iterator[Case]:
-    return expand(prototype, SOLVED, lambda template, dtype: _operands(template))
+    return expand(prototype, FORWARD_TEMPLATES, lambda template, dtype: _tensor_arguments(template))
 
 
 def without_gradients(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
-    """Return the template of mixed layouts without these gradients, both as arguments and as results."""
-    template = flag_template(LAYOUTS, CHOICES[4], **changes)
+    """Return the template `LAYOUTS` without the gradients in `absent`, as arguments and as results."""
+    template = flag_template(LAYOUTS, UPPER, **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
 
 
 COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
+"""The complex element types."""
+
 ONLY_ZERO_REASON = "the gradient of an unused result is 0"
 UNIT_MATRIX_REASON = "a unit triangular matrix with one element is 1"
+"""Reasons why no wrong result fails some cases (`non_discriminating`)."""
 
-GRADIENTS = (
-    *(flag_template(MATRIX, flags) for flags in CHOICES),
+BACKWARD_TEMPLATES = (
+    *(flag_template(MATRIX, flags) for flags in FLAG_VALUES),
     *(
-        flag_template(template, CHOICES[i % 8], non_discriminating=UNIT_MATRIX_REASON * (template.label == "one"))
+        flag_template(template, FLAG_VALUES[i % 8], non_discriminating=UNIT_MATRIX_REASON * (template.label == "one"))
         for i, template in enumerate(SYSTEMS[1:], 2)
     ),
     *exact_templates((2, 5, 3), (2, 5, 5)),
@@ -144,10 +172,11 @@ GRADIENTS = (
     without_gradients("grad_b"),
     without_gradients("grad_mat"),
     without_gradients("grad_x", "grad_b"),
-    # where a gradient of 0 has no sign
+    # Without `grad_x`, `grad_b` is 0. Only in complex types does the suite ignore the sign of a zero.
     without_gradients("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
     without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
 )
+"""The templates of the gradient function."""
 
 
 @cases_for("diopiTriangularSolveBackward")
@@ -158,14 +187,14 @@ def triangular_solve_backward_cases(prototype: Prototype) -> Iterator[Case]:
         batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
         solution, matrix = (*batch, *b.shape[-2:]), (*batch, *mat.shape[-2:])
         return {
-            **_operands(template),
+            **_tensor_arguments(template),
             "grad_x": TensorTemplate(solution, b.domain, mat.layout),
             "grad_cloned_mat": TensorTemplate(matrix, b.domain, b.layout),
             "x": tensor(*solution, layout=b.layout, compute=ResultOf("diopiTriangularSolve", extra_arguments=flags)),
             **flags,
         }
 
-    return expand(prototype, GRADIENTS, gradients)
+    return expand(prototype, BACKWARD_TEMPLATES, gradients)
 
 
 CaseFacts(saved={"x": ResultOf("diopiTriangularSolve")}).declare("diopiTriangularSolveBackward")

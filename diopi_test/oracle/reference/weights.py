@@ -1,7 +1,7 @@
-"""Sums of elements with weights along each axis, for resizing and for pooling of regions.
+"""Weighted sums along each axis, for references that resize tensors or pool regions.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+`WithTerms` contains a result and its *terms*: magnitudes of intermediate values that may cancel. The error budget of an
+element allows an error of eps times the terms.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True)
 class AxisWeights:
-    """The weight of each input element (column) in each result element (row) of an axis.
+    """The weight of each input element (column) for each result element (row) along an axis.
 
     Attributes:
-        matrix: The weights, (size of the result, size of the input).
-        terms: The size of the terms that cancel when a weight is computed.
+        matrix: The weights, with shape (size of the result, size of the input).
+        terms: The magnitudes of intermediate values that cancel when the weights are computed, with the same shape.
     """
 
     matrix: Array
@@ -33,28 +33,29 @@ class AxisWeights:
 
     @property
     def transposed(self) -> AxisWeights:
-        """Return the weights for the gradient: the transposed matrices."""
+        """Return the weights with transposed matrices, which the gradient needs."""
         return AxisWeights(self.matrix.T, self.terms.T)
 
 
 def multiply_axes(matrices: Sequence[Array], array: Array) -> Array:
-    """Return `array` with each of its last axes multiplied by a matrix."""
+    """Return `array` with each of the last axes multiplied by the matrix of this axis."""
     for axis, matrix in enumerate(matrices, array.ndim - len(matrices)):
         array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
     return array
 
 
 def weighted_sum(weights: Sequence[AxisWeights], array: Array) -> WithTerms:
-    """Return sums of weight · element with their terms, which include the terms of the weights.
+    """Return weighted sums of the elements, with their terms, which include the terms of the weights.
 
-    A weight of 0 may be as large as its error in float32. This error matters where the weights of all axes are 0.
+    A float32 implementation may compute a small nonzero number instead of a weight of 0. The terms therefore count each
+    weight with the float32 rounding error of its terms. This matters if the weights of several axes are 0.
 
     Args:
         weights: The weights of each of the last axes.
         array: The elements.
 
     Returns:
-        The sums.
+        The sums with their terms.
     """
     sizes = [np.abs(axis.matrix) + 2.0**-23 * axis.terms for axis in weights]
     terms = multiply_axes(sizes, np.abs(array))
@@ -64,7 +65,7 @@ def weighted_sum(weights: Sequence[AxisWeights], array: Array) -> WithTerms:
 
 
 def sum_with_nonfinite(sums: Callable[..., Array], array: Array, *weights: Array) -> Array:
-    """Return `sums(array, *weights)`; infinities and NaN contribute only where their weight is not 0."""
+    """Return `sums(array, *weights)`. An infinity or NaN contributes only to sums in which its weight is not 0."""
     total = sums(np.where(np.isfinite(array), array, 0), *weights)
     if not np.isfinite(array).all():
         for value, is_value in ((np.inf, array == np.inf), (-np.inf, array == -np.inf), (np.nan, np.isnan(array))):
@@ -73,20 +74,20 @@ def sum_with_nonfinite(sums: Callable[..., Array], array: Array, *weights: Array
 
 
 def replace_nonfinite(array: Array) -> Array:
-    """Return `array` with zeros in place of infinities and NaN."""
+    """Return `array` with infinities and NaN replaced by zeros."""
     return np.where(np.isfinite(array), array, 0)
 
 
 def add_nonfinite(weights: Sequence[AxisWeights], array: Array, finite_sums: WithTerms) -> WithTerms | PartlySpecified:
-    """Return sums of weight · element for arrays with infinities and NaN.
+    """Return weighted sums of elements that may be infinite or NaN.
 
-    A NaN with a nonzero weight makes the sum NaN. A sum near other infinities or NaN is unspecified: implementations
-    differ in whether a weight of 0, or weights of both signs for one element, make it NaN.
+    A NaN with a nonzero weight makes the sum NaN. Other sums that an infinity or a NaN may affect are unspecified:
+    implementations differ in whether they are NaN if the weight is 0, or is a sum of weights of both signs.
 
     Args:
         weights: The weights of each of the last axes.
         array: The elements.
-        finite_sums: The sums of the finite elements only.
+        finite_sums: The weighted sums in which infinities and NaN are replaced by zeros.
 
     Returns:
         `finite_sums` if all elements are finite, else the partly specified sums.
@@ -94,8 +95,8 @@ def add_nonfinite(weights: Sequence[AxisWeights], array: Array, finite_sums: Wit
     if np.isfinite(array).all():
         return finite_sums
     has_nan = multiply_axes([(axis.matrix != 0) * 1.0 for axis in weights], np.isnan(array) * 1.0) > 0
-    reach = [((axis.matrix != 0) | (axis.terms > 0)) * 1.0 for axis in weights]
-    in_reach = multiply_axes(reach, ~np.isfinite(array) * 1.0) > 0
+    may_be_nonzero = [((axis.matrix != 0) | (axis.terms > 0)) * 1.0 for axis in weights]
+    may_be_affected = multiply_axes(may_be_nonzero, ~np.isfinite(array) * 1.0) > 0
     return PartlySpecified(
-        WithTerms(np.where(has_nan, np.nan, finite_sums.value), finite_sums.terms), has_nan | ~in_reach
+        WithTerms(np.where(has_nan, np.nan, finite_sums.value), finite_sums.terms), has_nan | ~may_be_affected
     )
