@@ -359,31 +359,39 @@ PAGE_HEAD = """\
 This page is for people who want to know with which sizes the suite tests a function. Afterwards you know which axes are
 longer than 65,536 elements in cases of level `large`, and which functions are tested with millions of elements.
 
-{count} functions have cases of the size sweep. Each case is derived from a small case: one size is replaced by a large
-size in all tensors that have it. The labels of the cases show what is large:
+The *size sweep* is a group of cases with one long axis or with many elements. {count} functions have such cases. Each
+of them is derived from a small case. For example, if a small case has tensors of shapes (7, 5) and (5,), a derived case
+has tensors of shapes (7, {long}) and ({long},). The label of a case shows what is large:
 
-- `float32-long-input-axis-0`: the axis has {long:,} elements.
-- `float32-many-input-axis-0`: the axis is so long that a result has at least 2^20 + 3 elements.
+- `float32-long-input-axis-0`: axis 0 of `input` has {long:,} elements.
+- `float32-many-input-axis-0`: axis 0 of `input` is so long that a result has at least 2^20 + 3 elements.
 - `float32-{many}-elements`: all tensors of an element-wise function have 2^24 + 3 elements. A counter in float32
-  stops at 2^24. There is also a case in int32 if the function accepts it.
-- `float32-storage-huge`: a tensor of an element-wise function lies in a storage of more than 2^31 bytes. These cases
+  stops at 2^24. If the function accepts int32, there is also a case in int32.
+- `float32-storage-huge`: a tensor of an element-wise function has a storage of more than 2^31 bytes. These cases
   run only with [`--huge`](baseline.md#level-large).
 
-Most inputs repeat {period} values, so that the results take little space. {period} is a prime number, so a kernel
+Most inputs repeat {period} values, so that the stored results are small. {period} is a prime number, so a kernel
 whose offset wraps at a power of two reads a wrong value. For an element-wise function with 2^24 + 3 elements, the
-reference evaluates one period, and the file stores one period. The inputs do not repeat values in two situations:
+reference computes only one period of {period} elements, and the baseline file stores only this period. In two
+situations, the inputs do not repeat values:
 
 - The order of equal elements matters, as it does in a sort.
 - The function computes a sum. With equal values, the rounding errors would add up instead of averaging out.
 
-The sweep leaves out some axes. The functions add the elements of such an axis. An implementation that adds them one
-after the other exceeds the error budget, and PyTorch's CPU kernels are among these implementations. The axes are:
+Some functions add the elements along an axis. If the axis is long, an implementation that adds the elements one after
+the other exceeds the error budget. PyTorch's CPU kernels do this for the following axes, so the size sweep leaves them
+out:
 
 {inaccurate}
 
-A size is suitable if it is valid, and if the number of elements and the time of the reference grow at most linearly
-with it. In-place and scalar forms have only one long axis. The file `diopi_test/cases/size_sweep.json` lists the sizes.
-`python -m diopi_test.quality.size_sweep FUNCTION` finds the sizes of a function again and writes this page.
+An axis is made long only if the function accepts the longer axis, and if the number of elements and the time of the
+reference grow at most linearly with the size. In-place and scalar forms have only one long axis. The file
+`diopi_test/cases/size_sweep.json` lists the long axes. `python -m diopi_test.quality.size_sweep FUNCTION` searches for
+the long axes of a function again and writes this page.
+
+The column *long axes* lists the long axes of each function. A semicolon separates different cases. A comma separates
+axes that are long in the same case. The column *elements* shows the least number of elements in the
+results of the largest cases.
 
 | function | long axes | elements |
 | --- | --- | --- |
@@ -392,8 +400,8 @@ with it. In-place and scalar forms have only one long axis. The file `diopi_test
 FUNCTIONS_WITHOUT_SWEEP = """
 ## Functions without size sweep
 
-{count} functions have no cases of the size sweep. The table shows the most frequent reason among the sizes that were
-tried first. [Level large](baseline.md#level-large) has other cases of these functions.
+{count} functions have no cases of the size sweep. The table lists the reasons why the axes that were tried can't be
+long, the most frequent reason first. [Level large](baseline.md#level-large) contains other cases of these functions.
 
 | function | reason |
 | --- | --- |
