@@ -64,13 +64,13 @@ MIN_SIZE = 2
 # The reasons for which a size or a function has no case of the size sweep, as the page lists them
 NO_TENSORS_REASON = "no small case has a tensor argument with an axis"
 NOT_SUITABLE_REASON = (
-    "no small case of the class `basic` has only contiguous tensors, of which the first has at most 5 axes"
+    "no small case of the class `basic` has contiguous tensors only and at most 5 axes in its first tensor"
 )
-RANDOM_REASON = "its results are random; other cases have more numbers, and the numbers of a run are pooled"
-NUMBER_REASON = "the size is also a number of the call"
+RANDOM_REASON = "the results are random; other cases test the distribution, with more elements"
+NUMBER_REASON = "the function also takes the size as a number"
 ONE_ELEMENT_REASON = "no axis of a small case has more than one element"
-REJECTED_REASON = "the function accepts no other size in place of a single one"
-UNRELATED_REASON = "the size changes no tensor of the call"
+REJECTED_REASON = "the function rejects a call in which only one size is replaced"
+UNRELATED_REASON = "the number of elements does not depend on the size"
 TOO_MANY_REASON = "the tensors would have more than 2^22 elements"
 TOO_SLOW_REASON = "the reference takes more than 0.12 s for an axis of 4,093"
 INACCURATE_REASON = "implementations that add the elements of the axis one after the other exceed the budget"
