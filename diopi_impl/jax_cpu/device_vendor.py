@@ -1,4 +1,4 @@
-"""JAX on a device as a vendor: `jax_cpu`, and `jax:PLATFORM` for all other platforms."""
+"""The vendors that compute with JAX: `jax_cpu`, and `jax:PLATFORM` for other platforms than the CPU."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class JaxVendor(Vendor):
-    """JAX on the first device of the CPU. `on_device` returns the vendor of another device.
+    """A vendor that computes with JAX on the first device of the CPU.
 
-    The memory is always that of the host, because JAX's arrays on a device can't be changed. Arguments are copied to
-    the device, and results from the device to the caller's tensors.
+    `on_device` returns a vendor for another device. All tensors of the caller are in host memory, because programs
+    can't change JAX's arrays on a device. The vendor copies arguments to the device, and results back to the caller's
+    tensors.
 
     Args:
-        name, version: the vendor's name and version, as reports show them.
+        name: the vendor's name, as reports show it.
+        version: the vendor's version, as reports show it.
     """
 
     def __init__(self, name: str, version: str) -> None:
@@ -46,29 +48,29 @@ class JaxVendor(Vendor):
         """Register a functional implementation; see `Vendor.implements`."""
         register = super().implements(*names, adapt=adapt)
 
-        def note_and_register(function: F) -> F:
-            """Note whether NumPy computes the function, and register it."""
+        def remember_and_register(function: F) -> F:
+            """Register the function, and remember it if the host computes it with NumPy."""
             if adapt is apply_directly:
                 self._host_implementations.add(function)
             return register(function)
 
-        return note_and_register
+        return remember_and_register
 
     def implements_raw(self, name: str) -> Callable[[F], F]:
         """Register a raw implementation, which works on the host; see `Vendor.implements_raw`."""
         register = super().implements_raw(name)
 
-        def note_and_register(function: F) -> F:
-            """Note that the host computes the function, and register it."""
+        def remember_and_register(function: F) -> F:
+            """Register the function, and remember that the host computes it."""
             self._host_implementations.add(function)
             return register(function)
 
-        return note_and_register
+        return remember_and_register
 
     def on_device(self, name: str, device: jax.Device) -> Self:
         """Return a vendor with the same implementations that computes on a device.
 
-        The vendor does not implement the functions that NumPy computes on the host.
+        The returned vendor lacks the functions that this vendor computes on the host.
 
         Args:
             name: the name of the vendor.

@@ -1,6 +1,7 @@
-"""MMCV's voxels, reduction by voxel, and sparse convolution and pooling over pairs of rows.
+"""MMCV's functions for voxels: voxelization, reduction by voxel, sparse convolution and sparse pooling.
 
-Convolution and pooling loop over the kernel positions.
+In sparse convolution and pooling, each row of a tensor has the channels of one voxel. For each position of the kernel,
+`indicePairs` lists pairs of an input row and an output row. The implementations loop over the kernel positions.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ def _cells(points: Array, voxel_size: Array, coors_range: Array, axes: int) -> A
 
 
 def _starts_run(rows: Array) -> Array:
-    """Return which of the sorted rows differ from the previous row."""
+    """Return a mask of the rows that differ from the previous row, for sorted rows."""
     return jnp.ones(len(rows), bool).at[1:].set((rows[1:] != rows[:-1]).any(1))
 
 
 @vendor.implements("diopiHardVoxelizeMmcv")
 def hard_voxelize(voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, NDim):
-    """Return the points, cell and count of each voxel and the number of voxels, by sorting the points by cell."""
+    """Return the points, the cell and the point count of each voxel, and the number of voxels.
+
+    The implementation sorts the points by cell, so that the points of a voxel are neighbors.
+    """
     cells, numbers = _cells(points, voxel_size, coors_range, NDim), jnp.arange(len(points))
     order = jnp.lexsort((*reversed(cells.T),))
     begins, inside = _starts_run(cells[order]), cells[order, 0] >= 0
@@ -76,11 +80,11 @@ def _check_reduction(reduce_type: int) -> None:
 
 
 def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a reduction that returns a row per point; the host removes the empty rows at the end."""
+    """Adapt a reduction whose results have a row per point; the host removes the unused rows at the end."""
     adapted = adapt_by_compiling(prototype, function)
 
     def drop_empty(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        """Return the results without the empty rows."""
+        """Return the results without the unused rows."""
         ((reduced, rows, places, counts),) = adapted(arguments, out)
         row_count = np.count_nonzero(counts)
         return [[reduced[:row_count], rows[:row_count], places, counts[:row_count]]]
@@ -90,20 +94,20 @@ def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 @vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_drop_empty_rows)
 def dynamic_point_to_voxel(feats, coors, reduce_type):
-    """Return reduced features, cell and count per voxel and the voxel of each point, by sorting the points."""
+    """Return the features and the cell of each voxel, the voxel of each point, and the point count of each voxel."""
     _check_reduction(reduce_type)
-    count, left_out = len(feats), (coors < 0).any(1)
-    order = jnp.lexsort((*reversed(coors.T), left_out))
+    count, is_outside = len(feats), (coors < 0).any(1)
+    order = jnp.lexsort((*reversed(coors.T), is_outside))
     rows = coors[order]
-    row = jnp.where(left_out[order], count, jnp.cumsum(_starts_run(rows)) - 1)
+    row = jnp.where(is_outside[order], count, jnp.cumsum(_starts_run(rows)) - 1)
     places = jnp.zeros(count, row.dtype).at[order].set(row)
     counts = jnp.zeros(count, row.dtype).at[places].add(1, mode="drop")
     distinct = jnp.zeros_like(coors).at[row].set(rows, mode="drop")
-    return [_reduce_by_voxel(feats, places, counts, reduce_type), distinct, jnp.where(left_out, -1, places), counts]
+    return [_reduce_by_voxel(feats, places, counts, reduce_type), distinct, jnp.where(is_outside, -1, places), counts]
 
 
 def _reduce_by_voxel(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
-    """Return the reduced features of the points of each row; rows after the last are unspecified."""
+    """Return the sum, mean or maximum of the features per voxel; unused rows are unspecified."""
     if reduce_type == MAXIMUM:
         return jax.ops.segment_max(feats, places, len(feats))
     total = jax.ops.segment_sum(feats, places, len(feats))
@@ -112,13 +116,13 @@ def _reduce_by_voxel(feats: Array, places: Array, counts: Array, reduce_type: in
 
 @vendor.implements("diopiDynamicPointToVoxelBackwardMmcv")
 def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, coors_idx, reduce_count, reduce_type):
-    """Return the gradient of the features; for a maximum, only the first point that attains it."""
+    """Return the gradient of the features. The gradient of a maximum goes to the first point that attains it."""
     _check_reduction(reduce_type)
     rows, count = len(grad_reduced_feats), len(feats)
     place = jnp.where(coors_idx < 0, rows, coors_idx)
 
     def take_per_point(values: Array) -> Array:
-        """Return the row of each point; 0 for points outside all voxels."""
+        """Return for each point the row of its voxel; zeros for points outside all voxels."""
         return values.at[place].get(mode="fill", fill_value=0)
 
     grad = take_per_point(grad_reduced_feats)
@@ -136,7 +140,7 @@ def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, co
 
 
 def _check_pairs(indice_pairs: Array, indice_num: Array) -> None:
-    """Raise ValueError unless the tensors are [K, 2, n] and [K]."""
+    """Raise ValueError unless the shapes are (K, 2, n) and (K,), for K kernel positions and n pairs."""
     if indice_pairs.ndim != 3 or indice_pairs.shape[1] != 2:
         raise ValueError(f"indicePairs has shape {indice_pairs.shape}, expected (K, 2, n)")
     check_shapes(indice_pairs.shape[:1], indiceNum=indice_num)
@@ -156,14 +160,27 @@ def _check_count(**counts: int) -> None:
             raise ValueError(f"{name} is {count}, expected 0 or more")
 
 
-def _mask_pairs(indice_pairs: Array, indice_num: Array, rows: tuple[int, int]) -> Array:
-    """Return the pairs, with the indices of unused pairs replaced by the row after the last."""
-    counts = jnp.arange(indice_pairs.shape[2]) < indice_num[:, jnp.newaxis, jnp.newaxis]
-    return jnp.where(counts, indice_pairs, jnp.array(rows)[:, jnp.newaxis])
+def _mask_pairs(indice_pairs: Array, indice_num: Array, row_counts: tuple[int, int]) -> Array:
+    """Return the pairs of rows, with unused pairs replaced by `row_counts`, which are indices after the last rows."""
+    is_used = jnp.arange(indice_pairs.shape[2]) < indice_num[:, jnp.newaxis, jnp.newaxis]
+    return jnp.where(is_used, indice_pairs, jnp.array(row_counts)[:, jnp.newaxis])
 
 
-def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: Array) -> Array:
-    """Return the filters as (K, Ci, Co); raise ValueError unless they fit the features and the pairs."""
+def _kernel_matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: Array) -> Array:
+    """Return the filters as matrices of shape (K, Ci, Co).
+
+    Args:
+        features: the input rows, with Ci channels.
+        filters: the filters, with shape (kernel sizes …, Ci, Co).
+        indice_pairs: the pairs of rows, with shape (K, 2, n).
+        indice_num: the number of pairs for each of the K kernel positions.
+
+    Returns:
+        The matrices.
+
+    Raises:
+        ValueError: The shapes do not fit.
+    """
     _check_pairs(indice_pairs, indice_num)
     _check_rows(features=features)
     if filters.ndim < 2:
@@ -178,25 +195,36 @@ def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: 
     return matrices
 
 
-def _positions(
-    indice_pairs: Array, indice_num: Array, ends: tuple[int, int], inverse: int, submanifold: int
+def _kernel_positions(
+    indice_pairs: Array, indice_num: Array, row_counts: tuple[int, int], inverse: int, submanifold: int
 ) -> tuple[Array, Array, Array | int]:
-    """Return numbers and pairs of the kernel positions, and the central position of a submanifold, else −1."""
-    pairs = _mask_pairs(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, ends)
+    """Return the kernel positions for a loop.
+
+    Args:
+        indice_pairs: the pairs of rows.
+        indice_num: the number of pairs for each kernel position.
+        row_counts: the numbers of input rows and output rows.
+        inverse: whether the convolution exchanges input and output rows.
+        submanifold: whether input and output have the same rows.
+
+    Returns:
+        The indices of the positions, their pairs, and the index of the central position of a submanifold, else −1.
+    """
+    pairs = _mask_pairs(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, row_counts)
     return jnp.arange(len(pairs)), pairs, jnp.argmax(indice_num) if submanifold else -1
 
 
 @vendor.implements("diopiIndiceConvMmcv")
 def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM):
-    """Return the sparse convolution: each kernel position maps its input rows to output rows."""
+    """Return the sparse convolution: each pair adds the product of input row and filter matrix to the output row."""
     _check_count(numActOut=numActOut)
-    matrices = _matrices(features, filters, indicePairs, indiceNum)
+    matrices = _kernel_matrices(features, filters, indicePairs, indiceNum)
     rows, co = len(features), filters.shape[-1]
     if _subM and numActOut != rows:
         raise ValueError(f"numActOut is {numActOut}, expected {rows}, the rows of a submanifold")
     if not features.size:
         return jnp.zeros((numActOut, co), features.dtype)
-    numbers, pairs, centre = _positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
+    numbers, pairs, centre = _kernel_positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
         """Add the products for a kernel position to the output rows."""
@@ -211,14 +239,14 @@ def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, 
 @vendor.implements("diopiIndiceConvBackwardMmcv")
 def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _inverse, _subM):
     """Return the gradients of features and filters."""
-    matrices = _matrices(features, filters, indicePairs, indiceNum)
+    matrices = _kernel_matrices(features, filters, indicePairs, indiceNum)
     _check_rows(outGrad=outGrad)
     check_shapes((len(features) if _subM else len(outGrad), filters.shape[-1]), outGrad=outGrad)
 
     if not (features.size and outGrad.size):
         return [jnp.zeros_like(features), jnp.zeros_like(filters)]
-    ends = len(features), len(outGrad)
-    numbers, pairs, centre = _positions(indicePairs, indiceNum, ends, _inverse, _subM)
+    row_counts = len(features), len(outGrad)
+    numbers, pairs, centre = _kernel_positions(indicePairs, indiceNum, row_counts, _inverse, _subM)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         """Add the gradients for a kernel position to the input rows; return the gradient of its matrix."""
@@ -243,7 +271,7 @@ def fused_indice_conv_batchnorm(features, filters, bias, indicePairs, indiceNum,
 
 @vendor.implements("diopiIndiceMaxpoolMmcv")
 def indice_maxpool(features, indicePairs, indiceNum, numAct):
-    """Return the maximum, at least 0, over the input rows connected to each output row."""
+    """Return for each output row the maximum over the input rows that are paired with it, at least 0."""
     _check_pairs(indicePairs, indiceNum)
     _check_rows(features=features)
     _check_count(numAct=numAct)
@@ -261,7 +289,7 @@ def indice_maxpool(features, indicePairs, indiceNum, numAct):
 
 @vendor.implements("diopiIndiceMaxpoolBackwardMmcv")
 def indice_maxpool_backward(features, outFeatures, outGrad, indicePairs, indiceNum):
-    """Return the gradient of the features: grad of each output row for all inputs equal to its maximum."""
+    """Return the gradient of the features: each input equal to an output row's maximum gets the gradient of the row."""
     _check_pairs(indicePairs, indiceNum)
     _check_rows(features=features, outFeatures=outFeatures)
     check_shapes((len(outFeatures), features.shape[1]), outFeatures=outFeatures, outGrad=outGrad)
