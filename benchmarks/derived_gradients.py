@@ -111,7 +111,7 @@ REASONS: dict[str, str] = {
     "diopiSelectBackward": INTEGER_REASON,
     "diopiSliceBackward": INTEGER_REASON,
     "diopiBCELossBackward": "the standard's least denominator of 1e-12",
-    "diopiSigmoidFocalLossBackward": "accuracy where the sigmoid repetitions to 1",
+    "diopiSigmoidFocalLossBackward": "accuracy where the sigmoid rounds to 1",
     "diopiNormalizeBackward": "the standard's slope of small and infinite norms, and time",
     "diopiInstanceNormBackward": "gradients of a scale and a bias that are NULL",
     "diopiCdistBackward": "the standard's slope at equal points, broadcast inputs, and time",

@@ -1,7 +1,7 @@
-"""Write and read cases that the files of a folder describe, instead of a module.
+"""Write and read descriptions of cases. A described case is defined in a file instead of a module of this package.
 
-`DATA/described/<function>.json` lists the cases of a function: shapes, element types, layouts, attributes, and the
-domains of values. Nothing in it is computed: `diopi_test.baseline.on_demand` computes the results when a run needs
+The file `DATA/described/<function>.json` lists the cases of a function: shapes, element types, layouts, attributes, and
+the domains of values. It contains no expected results: `diopi_test.baseline.on_demand` computes them when a run needs
 them.
 """
 
@@ -29,21 +29,21 @@ from diopi_test.cases.layouts import contiguous, layout_named
 FOLDER = "described"
 """The folder with the descriptions, next to the folders of the levels."""
 
-FORMAT = 1
-"""Version of the descriptions' layout."""
+FORMAT_VERSION = 1
+"""The version of the format of the files."""
 
-LIMIT = 256 * 2**20
-"""The maximum number of bytes of a file of descriptions."""
+MAX_FILE_BYTES = 256 * 2**20
+"""The maximum size of a file in bytes."""
 
 
 @final
 @dataclass(frozen=True)
 class PendingTensor:
-    """A tensor whose shape is that of a forward function's result, and is known once the result is computed.
+    """A tensor with the shape of a forward function's result. The shape is known after the result is computed.
 
     Attributes:
-        rule: The result.
-        domain: The domain of the values; None if the tensor holds the result itself.
+        rule: The forward function, and how the result is computed from the arguments of the case.
+        domain: The domain of the values; None if the values are the result itself.
     """
 
     rule: ResultOf
@@ -69,7 +69,7 @@ def described_functions(data: Path) -> list[str]:
     """Return the functions whose cases `data` describes, sorted.
 
     Raises:
-        BaselineError: A file is named after no standard function.
+        BaselineError: The name of a file is not the name of a standard function.
     """
     names = sorted(path.stem for path in (data / FOLDER).glob("*.json"))
     if unknown := [name for name in names if name not in prototypes()]:
@@ -89,12 +89,12 @@ def described_cases(data: Path, function: str) -> Sequence[Case]:
 
 @lru_cache(maxsize=4)
 def _read_descriptions(path: Path, modified: int) -> Sequence[Case]:
-    """Read a file of descriptions; `modified`, the time of its last change, is part of the cache key."""
-    content = read_regular_file(path, LIMIT)
+    """Read a file. `modified`, the time of the last change, is part of the cache key."""
+    content = read_regular_file(path, MAX_FILE_BYTES)
     try:
         record = json.loads(content)
-        if record["format"] != FORMAT or record["function"] != path.stem:
-            raise ValueError(f"expected format {FORMAT} and function {path.stem}")
+        if record["format"] != FORMAT_VERSION or record["function"] != path.stem:
+            raise ValueError(f"expected format {FORMAT_VERSION} and function {path.stem}")
         cases = tuple(case_from_record(path.stem, record) for record in record["cases"])
         check_cases(lookup(path.stem), cases)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -103,14 +103,22 @@ def _read_descriptions(path: Path, modified: int) -> Sequence[Case]:
 
 
 def case_line(case: Case) -> str:
-    """Return the description of a case as a line of its function's file."""
+    """Return the description of a case as one line of JSON."""
     return json.dumps(case_to_record(case), separators=(",", ":"))
 
 
 def render_descriptions(function: str, lines: Sequence[str]) -> bytes:
-    """Return the content of a file that describes the cases of a function, from the lines of the cases."""
+    """Return the content of a file of descriptions.
+
+    Args:
+        function: The name of the function.
+        lines: For each case, the result of `case_line`.
+
+    Returns:
+        The content in UTF-8.
+    """
     text = ",\n".join(lines)
-    return f'{{"format": {FORMAT}, "function": {json.dumps(function)}, "cases": [\n{text}\n]}}\n'.encode()
+    return f'{{"format": {FORMAT_VERSION}, "function": {json.dumps(function)}, "cases": [\n{text}\n]}}\n'.encode()
 
 
 def case_to_record(case: Case) -> dict[str, Any]:
@@ -125,7 +133,7 @@ def case_to_record(case: Case) -> dict[str, Any]:
 
 
 def case_from_record(function: str, record: Mapping[str, Any]) -> Case:
-    """Return the case of a description; raise KeyError, TypeError or ValueError if it does not describe one."""
+    """Return the case of a description; raise KeyError, TypeError or ValueError if the description is invalid."""
     parameters = {parameter.name: parameter for parameter in lookup(function).arguments}
     return Case(
         str(record["label"]),
@@ -174,7 +182,7 @@ def _argument_from_record(parameter: Parameter | None, value: Any) -> Any:
 
 
 def _attribute_from_record(parameter: Parameter | None, value: Any) -> Any:
-    """Return an attribute in the form of cases: sizes as a tuple, choices as members of their enumeration."""
+    """Return an attribute from JSON: a list becomes a tuple, and a choice a member of the parameter's enumeration."""
     if isinstance(value, list):
         return tuple(value)
     kind: Any = parameter.annotation if parameter else object
@@ -182,7 +190,7 @@ def _attribute_from_record(parameter: Parameter | None, value: Any) -> Any:
 
 
 def _parse_sizes(shape: Any) -> tuple[int, ...]:
-    """Return a shape as a tuple; raise ValueError if it contains anything but sizes."""
+    """Return a shape as a tuple; raise ValueError if an entry is not a size."""
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"expected sizes, found {shape!r}")
     return tuple(shape)
@@ -209,7 +217,7 @@ def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
 
 
 def _override_to_record(value: ResultOverride | None) -> Any:
-    """Return the properties that the caller requests of a result as JSON; return None for an omitted result."""
+    """Return as JSON the properties that the caller requests of a result; None for an omitted result."""
     if value is None:
         return None
     return {"dtype": value.dtype and value.dtype.name, "shape": value.shape and list(value.shape)} | (
@@ -218,7 +226,7 @@ def _override_to_record(value: ResultOverride | None) -> Any:
 
 
 def _override_from_record(record: Any) -> ResultOverride | None:
-    """Return the requested properties of a result that a JSON object describes."""
+    """Return the properties that the caller requests of a result; None for an omitted result."""
     if record is None:
         return None
     dtype, shape = record["dtype"], record["shape"]
@@ -226,7 +234,7 @@ def _override_from_record(record: Any) -> ResultOverride | None:
 
 
 def resolve_shapes(function: str, case: Case) -> Case:
-    """Return the case with the shapes of its pending tensors, which the reference computes.
+    """Return a case whose pending tensors are replaced by tensors with the shapes that the reference computes.
 
     Raises:
         ValueError: The reference of the forward function rejects the arguments.
@@ -244,7 +252,7 @@ def resolve_shapes(function: str, case: Case) -> Case:
 
 
 def _resolve_tensor(array: Any, pending: PendingTensor, dtype: Dtype) -> TensorSpec:
-    """Return the specification of a pending tensor, which has the shape of the computed array."""
+    """Return the specification of a pending tensor, for the result that the reference computed."""
     if pending.domain is not None:
         return TensorSpec(array.shape, dtype, pending.domain)
     result_dtype = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, dtype)

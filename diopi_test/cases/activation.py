@@ -1,7 +1,7 @@
 """The cases of activation functions and their gradients.
 
-A template describes cases that differ only in their element type. A pattern is a template of shapes and layouts alone;
-`with_domains` adds a label and the domains, from which the elements of each argument are drawn.
+A template describes cases that differ only in their element type. A pattern is a template with shapes and layouts
+only. `with_domains` adds a label to a pattern, and the domains from which the elements of the arguments are drawn.
 """
 
 from __future__ import annotations
@@ -41,32 +41,36 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 ROWS = ONE_AXIS[0]
-"""A matrix whose rows are normalized, the first of the patterns of one axis."""
+"""A matrix whose rows are normalized."""
 
-ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
-"""All patterns in float32, few in the other element types."""
+ALL_PATTERNS = [
+    shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM
+]
+"""All patterns: smoke patterns in every element type, the others in the leading element type of the function."""
 
 MATRIX = pattern_template("matrix", (7, 5))
+"""A matrix in the leading element type of a function."""
+
 MATRIX_IN_ALL_DTYPES = MATRIX.replace(dtypes=DtypeSelection.all)
-"""The same matrix in all element types of a function."""
+"""A matrix in all element types of a function."""
 
 SPECIAL = pattern_template("special", (19,), smoke=True, dtypes=DtypeSelection.all)
 """A pattern for special values, such as NaN and infinities."""
 
-ENDS = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
-"""Every special value of grad_output together with several values of the other tensor."""
+SPECIAL_PAIRS = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
+"""A pattern for special values of grad_output: 6 rows of 19, with several values of the other tensor."""
 
 MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
-"""Inputs of gradients that may be computed as a sum of parts, which must neither overflow nor vanish."""
+"""Values of grad_output of moderate magnitude, for derivatives with several terms: no term overflows or vanishes."""
 
 AROUND_ONE = choice([-1.0, 1.0, 0.0, -0.0, 0.5, -1.5, 1.5, inf, -inf])
-"""Inputs at, between and beyond the bounds −1 and 1."""
+"""Inputs at, inside and outside the bounds −1 and 1."""
 
 KINKS = choice([0.0, -0.0, 1.0, -1.0, inf, -inf, nan])
-"""Points where gradients jump, and points on either side."""
+"""Inputs at which derivatives jump, and inputs on both sides of them."""
 
-NEIGHBOURS = choice([2**62 + i for i in range(12)])
-"""Numbers of int64 that are equal as float64."""
+ADJACENT_INTEGERS = choice([2**62 + i for i in range(12)])
+"""Adjacent int64 numbers that are equal after conversion to float64."""
 
 NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 """The element types except uint8, which has no negative numbers."""
@@ -75,8 +79,8 @@ NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 def with_all_patterns(
     domains: Mapping[str, Domain], label: str = "", arguments: Arguments | None = None
 ) -> list[CaseTemplate[Operands]]:
-    """Return a template for every pattern of shapes and layouts, with inputs from these domains."""
-    return [shapes.with_domains(domains, label, arguments) for shapes in ALL]
+    """Return a template for every pattern in `ALL_PATTERNS`, with elements from these domains."""
+    return [shapes.with_domains(domains, label, arguments) for shapes in ALL_PATTERNS]
 
 
 BOUNDS: dict[str, Mapping[str, float]] = {
@@ -85,14 +89,14 @@ BOUNDS: dict[str, Mapping[str, float]] = {
     "integers": {"min_val": -1, "max_val": 2},
     "positive": {"min_val": 0.5, "max_val": 1.5},
 }
-"""The bounds of hardtanh by label."""
+"""Bounds of hardtanh by label."""
 
-POINT = {"min_val": 0.75, "max_val": 0.75}
-"""Equal bounds."""
+EQUAL_BOUNDS = {"min_val": 0.75, "max_val": 0.75}
+"""Equal bounds of hardtanh."""
 
 
 def _limits(factor: float) -> Mapping[str, ByDtype]:
-    """Return bounds, times `factor`, that some of the values of `_draw_around_limits` exceed."""
+    """Return bounds of hardtanh, multiplied by `factor`. Some values of `_draw_around_limits` lie outside them."""
 
     def limit(of_uint8: float, other_dtypes: float) -> ByDtype:
         return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else other_dtypes))
@@ -106,36 +110,36 @@ def _draw_around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any
 
 
 def _domains_off_limits(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
-    """Return domains of a gradient and of inputs that keep away from the bounds, where the derivative jumps."""
+    """Return domains of grad_output and input; inputs avoid the bounds, at which the derivative of hardtanh jumps."""
     return {"grad_output": normal(), "input": avoid_points([*bounds.values()], normal(2))}
 
 
-CUTS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
-"""The thresholds by label."""
+THRESHOLDS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
+"""Values of `threshold` by label."""
 
 FORMULAS: Mapping[str, Arguments] = {name: {"approximate": name} for name in ("none", "tanh")}
-"""The two formulas of gelu by label: with erf, and its approximation with tanh."""
+"""The formulas of gelu by label: `none` uses erf, `tanh` approximates it with tanh."""
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
-"""The slopes for negative inputs by label."""
+"""Values of `negative_slope` by label."""
 
-OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
-"""Whether a gradient receives the result or the input of the forward function."""
+USES_RESULT, USES_INPUT = {"input_is_result": True}, {"input_is_result": False}
+"""Arguments of the gradient of leaky ReLU, which receives the result or the input of the forward function."""
 
 ONE_SIGN_REASON = "with a positive slope, input and result have the same sign"
-"""The reason why a case does not show whether a gradient uses the result or the input."""
+"""The reason why some cases pass even if a gradient confuses the result with the input."""
 
 NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
-"""Normal numbers as gradient and as input."""
+"""Normally distributed numbers for grad_output and input."""
 
-JUMPING: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
-"""Special gradients, and inputs on both sides of the jumps of the derivative."""
+SPECIAL_AND_KINKS: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
+"""Special values for grad_output, and inputs on both sides of the jumps of the derivative."""
 
-WHOLE: Mapping[str, Domain] = {"grad_output": full_range, "input": integer_values(-2, 2)}
-"""Any numbers as gradient, and small integers as input."""
+INTEGER_INPUTS: Mapping[str, Domain] = {"grad_output": full_range, "input": integer_values(-2, 2)}
+"""Numbers from the whole range of the type for grad_output, and small integers for input."""
 
-JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
-"""Inputs at the jumps of the derivative of hardswish, which rounding does not move."""
+AT_JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
+"""Inputs at the jumps of the derivative of hardswish. Every element type represents these inputs exactly."""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiRelu": [*with_all_patterns({"input": full_range}), SPECIAL.with_domains({"input": special})],
@@ -154,9 +158,9 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
             non_discriminating="both bounds are 0",
         ),
         *MATRIX.variants({"input": normal(2)}, BOUNDS),
-        MATRIX.with_domains({"input": normal(2)}, "point", POINT, non_discriminating="both bounds are equal"),
+        MATRIX.with_domains({"input": normal(2)}, "point", EQUAL_BOUNDS, non_discriminating="both bounds are equal"),
         MATRIX.with_domains(
-            {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
+            {"input": ADJACENT_INTEGERS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
         ),
     ],
     "diopiHardtanhBackward": [
@@ -165,9 +169,14 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         ),
         *(MATRIX.with_domains(_domains_off_limits(bounds), label, bounds) for label, bounds in BOUNDS.items()),
         MATRIX.with_domains(
-            _domains_off_limits(POINT), "point", POINT, non_discriminating="no element lies between equal bounds"
+            _domains_off_limits(EQUAL_BOUNDS),
+            "point",
+            EQUAL_BOUNDS,
+            non_discriminating="no element lies between equal bounds",
         ),
-        ENDS.with_domains({"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
+        SPECIAL_PAIRS.with_domains(
+            {"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}
+        ),
     ],
     "diopiHardswish": [
         *with_all_patterns({"input": uniform(-5, 5)}),
@@ -177,8 +186,8 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     ],
     "diopiHardswishBackward": [
         *with_all_patterns({"grad_output": normal(), "input": avoid_points([-3, 3], uniform(-5, 5))}),
-        ENDS.with_domains({"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
-        MATRIX_IN_ALL_DTYPES.with_domains(JUMPS, "jumps", exact=True),
+        SPECIAL_PAIRS.with_domains({"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
+        MATRIX_IN_ALL_DTYPES.with_domains(AT_JUMPS, "jumps", exact=True),
     ],
     "diopiThreshold": [
         *with_all_patterns({"input": non_integers(-9, 9)}, arguments={"threshold": 1.0, "value": 20.0}),
@@ -194,7 +203,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
             {"input": integer_values(2, 9)}, "wrapped-numbers", {"threshold": 5 - 256, "value": 77 - 256}, [Dtype.uint8]
         ),
         MATRIX.with_domains(
-            {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
+            {"input": ADJACENT_INTEGERS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
         ),
         SPECIAL.with_domains({"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
     ],
@@ -202,9 +211,9 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         *with_all_patterns(
             {"grad_output": full_range, "input": avoid_points([0.6], normal())}, arguments={"threshold": 0.6}
         ),
-        *MATRIX.variants(WHOLE, CUTS, DtypeSelection.all),
-        MATRIX.with_domains(WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
-        ENDS.with_domains(JUMPING, "", {"threshold": 0.0}, floating),
+        *MATRIX.variants(INTEGER_INPUTS, THRESHOLDS, DtypeSelection.all),
+        MATRIX.with_domains(INTEGER_INPUTS, "negative", {"threshold": -1.7}, NOT_UINT8),
+        SPECIAL_PAIRS.with_domains(SPECIAL_AND_KINKS, "", {"threshold": 0.0}, floating),
     ],
     "diopiGelu": [
         template
@@ -222,7 +231,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         for template in (
             *with_all_patterns({"grad_output": normal(), "input": uniform(-4, 4)}, label, formula),
             MATRIX.with_domains({"grad_output": normal(), "input": uniform(-12, -4)}, f"{label}-tail", formula),
-            ENDS.with_domains(
+            SPECIAL_PAIRS.with_domains(
                 {"grad_output": MODERATE, "input": choice([0.0, -0.0, 0.5, -0.5, 2.0, nan])}, label, formula
             ),
         )
@@ -233,12 +242,14 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         SPECIAL.with_domains({"input": special}, arguments={"negative_slope": 0.25}),
     ],
     "diopiLeakyReluBackward": [
-        *with_all_patterns(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
+        *with_all_patterns(NORMAL, arguments={"negative_slope": 0.3, **USES_INPUT}),
         MATRIX_IN_ALL_DTYPES.with_domains(
-            NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN_REASON
+            NORMAL, "of-result", {"negative_slope": 0.3, **USES_RESULT}, non_discriminating=ONE_SIGN_REASON
         ),
-        *(MATRIX.with_domains(NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
-        ENDS.with_domains(JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN_REASON),
+        *(MATRIX.with_domains(NORMAL, label, {**slope, **USES_INPUT}) for label, slope in SLOPES.items()),
+        SPECIAL_PAIRS.with_domains(
+            SPECIAL_AND_KINKS, "", {"negative_slope": 0.25, **USES_RESULT}, non_discriminating=ONE_SIGN_REASON
+        ),
     ],
     "diopiSigmoid": [
         *with_all_patterns({"input": uniform(-9, 9)}),
@@ -248,7 +259,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     ],
     "diopiSigmoidBackward": [
         *with_all_patterns({"grad_output": normal(), "output": uniform(0, 1)}),
-        ENDS.with_domains({"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
+        SPECIAL_PAIRS.with_domains({"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
     ],
     "diopiSilu": [
         *with_all_patterns({"input": uniform(-9, 9)}),
@@ -258,7 +269,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiSiluBackward": [
         *with_all_patterns({"grad_output": normal(), "input": uniform(-9, 9)}),
         MATRIX_IN_ALL_DTYPES.with_domains({"grad_output": normal(), "input": uniform(-60, 60)}, "tails"),
-        ENDS.with_domains({"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
+        SPECIAL_PAIRS.with_domains({"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
     ],
 }
 """The templates of each elementwise activation function and gradient."""
@@ -281,19 +292,19 @@ AXES = (
 """Shapes and axes for functions that normalize along one axis."""
 
 OTHER_AXES = Axes.untested_templates(AXES)
-"""Templates of the axes that `AXES` lacks, by rank and position."""
+"""Templates for the combinations of rank and axis that `AXES` lacks."""
 
-LONG = Axes.template("", (2, 2000), (1,))
-"""An axis so long that sums along it show the width of the accumulator."""
+LONG_AXIS = Axes.template("", (2, 2000), (1,))
+"""An axis so long that the result of a sum depends on the width of the accumulator."""
 
 TRIVIAL_REASONS = {
     "length-one": "the softmax of a single element is always 1",
     "all-masked": "the softmax of elements that are all -inf is NaN",
 }
-"""The reasons of cases that do not discriminate."""
+"""The reasons why no wrong result fails some cases, by label."""
 
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
-"""Logits of which several are −∞, as masks set them."""
+"""Logits, some of them −∞, like masked logits in attention."""
 
 
 def _axis_template(
@@ -303,7 +314,18 @@ def _axis_template(
     gradient: Domain | None = None,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
-    """Return a template for the axis of `call`; the input, or the input of the forward function, is from `domain`."""
+    """Return a template for a function that normalizes along an axis.
+
+    Args:
+        call: The shape, the axis and the layouts.
+        label: The label of the template; None for the label of `call`.
+        domain: The domain of the input, or of the forward function's input in a gradient.
+        gradient: The domain of grad_output.
+        fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     inputs = domain or normal(2)
     usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None, "large": call.large}
     return CaseTemplate(
@@ -318,27 +340,27 @@ def _axis_template(
 
 
 def _draw_powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of 600 with 16, 32, 64, … equal numbers and −∞ otherwise: their softmax is a power of two or 0."""
+    """Draw rows of 600: 16·2^i equal elements in row i, and −∞ otherwise. The softmax is a power of two or 0."""
     rows = np.arange(count // 600)[:, None]
     equal = rng.permuted(np.arange(600) < 16 << rows, axis=1)
     return np.where(equal, 3.0 * rows, -inf)
 
 
 def _draw_one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of 150 with one 0; the exponential of any other number is less than half an ulp of 1 in float32."""
+    """Draw rows of 150 elements: one is 0, the exponentials of the others are less than half a float32 ulp of 1."""
     rows = rng.uniform(-17.2, -16.7, (count // 150, 150))
     rows[np.arange(len(rows)), rng.integers(150, size=len(rows))] = 0
     return rows
 
 
 def _wider_result_template(narrow: Dtype, wide: Dtype) -> CaseTemplate[Shape]:
-    """Return a template whose input is of the type `narrow` and whose result has the type `wide`."""
+    """Return a template whose input has the type `narrow` and whose result has the type `wide`."""
     arguments: Arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
     return CaseTemplate(f"of-{narrow.name}", (), arguments, dtypes=[wide], results={"out": ResultOverride(wide)})
 
 
 def _narrower_result_template(source: Dtype, target: Dtype) -> CaseTemplate[Shape]:
-    """Return a template with a narrower result, to whose type the function converts the input before anything else."""
+    """Return a template whose result has a narrower type. The function first converts the input to this type."""
     near = choice([512 * (1 + 0.45 * format_of(target).epsilon), 512.0, 510.0])
     return CaseTemplate(
         f"ordered-{target.name}",
@@ -354,7 +376,7 @@ def _narrower_result_template(source: Dtype, target: Dtype) -> CaseTemplate[Shap
 ATTENTION = Axes.template(
     "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), large=True
 )
-"""The scores of attention in a large tensor with gaps between all axes."""
+"""A large tensor of attention scores, with gaps between the elements along every axis."""
 
 LOG_SOFTMAX = (
     *map(_axis_template, AXES),
@@ -365,7 +387,7 @@ LOG_SOFTMAX = (
     _axis_template(Axes.template("", (24, 150), (1,)), "one-far-above", _draw_one_far_above, dtypes=(Dtype.float32,)),
     _axis_template(ROWS, "special", special, smoke=True),
     _axis_template(Axes.template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
-    _axis_template(LONG, "accumulated", normal(0.5), dtypes=half),
+    _axis_template(LONG_AXIS, "accumulated", normal(0.5), dtypes=half),
     _wider_result_template(Dtype.float16, Dtype.float32),
     _wider_result_template(Dtype.bfloat16, Dtype.float32),
     _wider_result_template(Dtype.float32, Dtype.float64),
@@ -383,7 +405,7 @@ SOFTMAX = (
     *LOG_SOFTMAX,
     _axis_template(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _draw_powers_of_two, exact=True),
 )
-"""The templates of softmax: also one whose results are exact."""
+"""The templates of softmax: those of log-softmax, and one with exact results."""
 
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL_REASONS)
@@ -396,12 +418,12 @@ def softmax_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, SOFTMAX if prototype.base == "diopiSoftmax" else LOG_SOFTMAX, tensors)
 
 
-GRADIENTS = (
+SOFTMAX_GRADIENTS = (
     *map(_axis_template, AXES),
     _axis_template(ROWS, "steep", normal(30)),
     _axis_template(ROWS, "masked", MASKED),
     _axis_template(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
-    _axis_template(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
+    _axis_template(LONG_AXIS, "positive", normal(), uniform(0.5, 1), dtypes=half),
     *map(_axis_template, OTHER_AXES),
     _axis_template(Axes.template("vocabulary", (3, 32_003), (1,), large=True)),
     _axis_template(Axes.template("many-rows", (70_001, 3), (1,), large=True)),
@@ -410,12 +432,12 @@ GRADIENTS = (
         dtypes=(Dtype.float16,),
     ),
 )
-"""The templates of the gradients of both."""
+"""The templates of the gradients of softmax and log-softmax."""
 
 
 @cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL_REASONS)
 def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of a gradient, which receives the result of the forward function."""
+    """Yield the cases of a gradient of softmax or log-softmax, which receives the result of the forward function."""
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
@@ -429,15 +451,15 @@ def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
             ),
         }
 
-    yield from expand(prototype, GRADIENTS, tensors)
-    # powers of two, or logarithms of 1 and 0: sums and products are exact
-    shares = tensor(3, 1031, domain=choice([0.0, -inf] if is_log else [0.125, 0.25, 0.5]))
-    arguments: Arguments = {"grad_output": tensor(3, 1031, domain=integer_values(-9, 8)), "output": shares, "dim": -1}
+    yield from expand(prototype, SOFTMAX_GRADIENTS, tensors)
+    # The outputs are powers of two, or the logarithms 0 and −∞. Sums and products are therefore exact.
+    outputs = tensor(3, 1031, domain=choice([0.0, -inf] if is_log else [0.125, 0.25, 0.5]))
+    arguments: Arguments = {"grad_output": tensor(3, 1031, domain=integer_values(-9, 8)), "output": outputs, "dim": -1}
     yield from expand(prototype, [CaseTemplate("exact", (), arguments, dtypes=DtypeSelection.all, exact=True)])
 
 
 def _compute_softmax(values: Values, dim: int, is_log: bool) -> NDArray[Any]:
-    """Compute softmax of the input along an axis, or its logarithm."""
+    """Compute the softmax of `_input` along an axis, or its logarithm."""
     x = np.atleast_1d(values["_input"])
     with np.errstate(invalid="ignore", divide="ignore"):
         e = np.exp(x - np.max(x, dim, keepdims=True, initial=-inf))

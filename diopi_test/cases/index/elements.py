@@ -29,7 +29,7 @@ from diopi_test.cases.index.common import (
     sized_templates,
     sum_templates,
 )
-from diopi_test.cases.index.values import CONVERTED
+from diopi_test.cases.index.values import CONVERSIONS
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -245,7 +245,7 @@ SCATTER_SCALAR = (
     *SCATTER,
     *(
         scatter_template(label, ONCE, "", dtypes=(dtype,)).replace(arguments={"value": number})
-        for label, (dtype, number, _) in CONVERTED.items()
+        for label, (dtype, number, _) in CONVERSIONS.items()
     ),
 )
 

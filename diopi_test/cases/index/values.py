@@ -1,4 +1,4 @@
-"""The value that a function writes to many positions, in the element type under test or converted to it."""
+"""The argument `value` of functions that write one value to many positions. The function may have to convert it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from diopi_test.cases.tensors import literal
 
 
 def _takes_number(prototype: Prototype) -> bool:
-    """Return whether `value` is a number in this form of the function, and not a 0-d tensor."""
+    """Return whether this form of the function takes `value` as a number, not as a 0-d tensor."""
     return bool(prototype.parameter("value").annotation is kinds.Scalar)
 
 
 def usual_value(prototype: Prototype) -> ByDtype:
-    """Return a value of the element type under test."""
+    """Return a template of `value` in the element type of the case."""
     if _takes_number(prototype):
         return ByDtype(lambda dtype: (True, 77, -2.625, -2.625)[category(dtype)])
     return ByDtype(lambda dtype: literal((True, 77, -2.625, -2.625 + 0.5j)[category(dtype)], dtype))
 
 
-CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
+CONVERSIONS: Mapping[str, tuple[Dtype, Any, Dtype]] = {
     "plain-false": (Dtype.bool, False, Dtype.bool),
     "zero-to-bool": (Dtype.bool, 0.0, Dtype.float32),
     "int-to-float": (Dtype.float32, 3, Dtype.int64),
@@ -46,16 +46,16 @@ CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
     "large": (Dtype.int64, 2**53 + 1, Dtype.int64),
     "least": (Dtype.int64, -(2**63), Dtype.int64),
 }
-"""By label, the element type under test, and a value and its type; the function converts the value."""
+"""By label: the element type of the case, the value, and the element type of the value before the conversion."""
 
 
 def conversion_templates(prototype: Prototype, sizes: Sizes) -> Iterator[CaseTemplate[Sizes]]:
-    """Yield templates with these sizes whose `value` has other types."""
-    for label, (dtype, number, dtype_of_number) in CONVERTED.items():
-        value = number if _takes_number(prototype) else literal(number, dtype_of_number)
+    """Yield templates with these sizes in which the function has to convert `value`."""
+    for label, (dtype, number, number_dtype) in CONVERSIONS.items():
+        value = number if _takes_number(prototype) else literal(number, number_dtype)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 
 def derive_with_value(prototype: Prototype, derive: Derive[Sizes]) -> Derive[Sizes]:
-    """Return a function that derives the usual `value` in addition to the arguments of `derive`."""
+    """Return a function that returns the arguments of `derive` and a `value` that needs no conversion."""
     return lambda template, dtype: {**derive(template, dtype), "value": usual_value(prototype)}

@@ -1,7 +1,6 @@
-"""Templates, arguments and registration that the cases of normalization layers share.
+"""Create templates and arguments of normalization layers, and register the cases.
 
-A template describes cases that differ only in their element type; registration makes cases of the templates of a
-function.
+A template describes cases that differ only in their element type.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ F16, BF16, F32, F64 = floating
 
 @dataclass(frozen=True)
 class Layer:
-    """The sizes of a layer.
+    """The sizes of a normalization layer.
 
     Attributes:
         shape: The shape of the input.
-        parameters: The element type of weight, bias and running statistics; None for the input's.
+        parameters: The element type of weight, bias and running statistics; None for the element type of the input.
     """
 
     shape: tuple[int, ...]
@@ -48,15 +47,16 @@ def layer_template(
     large: bool = False,
     **attributes: float | TensorTemplate,
 ) -> CaseTemplate[Layer]:
-    """Return a template of a normalization.
+    """Return a template of a normalization layer.
 
     Args:
         label: The label of the cases.
         shape: The shape of the input.
         domain: The domain of the input.
-        without: Optional arguments and results that are NULL.
-        parameters: The element type of weight, bias and running statistics; by default the input's.
-        layout: The layout of all tensor arguments and the first result.
+        without: The names of the optional arguments and results to omit (NULL).
+        parameters: The element type of weight, bias and running statistics; None for the element type of the
+            input.
+        layout: The layout of all tensor arguments and of the first result.
         dtypes: The element types of the cases.
         large: Whether the cases are large.
         **attributes: Attributes that differ from the defaults.
@@ -83,23 +83,27 @@ def register_layers(
     derive: Derive[Layer],
     non_discriminating: Mapping[str, str] | None = None,
 ) -> None:
-    """Register cases in which all derived tensors and the first result have the layout of the template.
+    """Register the cases of templates for functions.
+
+    All derived tensor arguments and the first result have the layout of the template.
 
     Args:
-        *names: The functions.
+        *names: The names of the functions.
         templates: The templates.
         derive: Derives the arguments from the sizes of a template.
-        non_discriminating: The reasons for non-discriminating cases, by label.
+        non_discriminating: For cases that no wrong result fails, the reason by label.
     """
 
-    def laid(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    def derive_with_layout(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
         derived = derive(template, dtype).items()
         return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
 
     @cases_for(*names, non_discriminating=non_discriminating)
     def cases(prototype: Prototype) -> Iterator[Case]:
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
-        all_cases = expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
+        all_cases = expand(
+            prototype, (t.replace(results={**other_results, **t.results}) for t in templates), derive_with_layout
+        )
         return (
             half_sums.reveal_half_gradients(all_cases)
             if "LayerNorm" in prototype.name and "grad_bias" in other_results
@@ -108,7 +112,7 @@ def register_layers(
 
 
 def common(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, Any]:
-    """Return the arguments of all layers: eps, grad_output, input, and weight and bias of shape `affine`."""
+    """Return the arguments that all layers have in common. Weight and bias have the shape `affine`."""
     data = tensor(*template.sizes.shape, domain=SHIFTED)
     parameter = tensor(*affine, dtype=template.sizes.parameters)
     return {"eps": EPS, "grad_output": data, "input": data, "weight": parameter, "bias": parameter}
@@ -117,13 +121,13 @@ def common(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, An
 def forward_statistic(
     template: CaseTemplate[Layer], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
 ) -> TensorTemplate:
-    """Return a template of a statistic that a forward function computes, without weight and bias.
+    """Return a template of a statistic that is a result of a forward function, called without weight and bias.
 
     Args:
         template: The template of the case.
         result: The forward function and the name of its result.
         shape: The shape of the statistic.
-        dtype: The element type of the statistic; None for that of the case.
+        dtype: The element type of the statistic; None for the element type of the case.
         **attributes: Further arguments of the forward function.
 
     Returns:
@@ -134,7 +138,7 @@ def forward_statistic(
 
 
 def statistic(dtype: Dtype) -> Dtype:
-    """Return the element type of the statistics of a tensor: float32 for half precision, otherwise `dtype`."""
+    """Return the element type of the statistics of a tensor: float32 if `dtype` has half precision, else `dtype`."""
     return F32 if dtype in half else dtype
 
 
@@ -142,4 +146,4 @@ NO_VARIANCE_REASONS = {
     "equal-values": "where nothing varies, only eps counts, and 0 is scaled",
     "one-value|one-value-a-channel": "one value doesn't vary, and 0 is scaled; its unbiased variance is 0 / 0",
 }
-"""Why the cases with these labels do not discriminate: wrong kernels may pass them too."""
+"""The reasons why wrong kernels can pass some cases, by label; `|` separates labels."""
