@@ -19,6 +19,9 @@ from diopi_test.target.results import TargetResults
 COMPARED = ("verdict", "message", "checks", "error_code")
 """The fields of a case that must be equal. Others depend on the machine, such as the duration."""
 
+UNCHECKED_IN_C = ("diopiArgmax", "diopiCat", "diopiNormal", "diopiSort", "diopiSplitWithSizes", "diopiSum")
+"""Functions of the vendor in C that use memory outside of their tensors if an axis or a size is invalid."""
+
 FAULTS = ("segfault", "abort", "divide", "exit0", "exit7", "end0", "kill", "fail", "wrong", "overrun")
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
 
@@ -40,8 +43,9 @@ def compare(direct: Mapping[str, Mapping[str, Any]], evaluated: Mapping[str, Map
 
 
 def test_a_vendor_in_c_gets_the_same_verdicts(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
-    # without calls in which this vendor reads the element type of a tensor that is NULL, or memory beyond a tensor
-    selection = [*select(FUNCTIONS_IN_C), "-k", "not (diopiSpMM and null) and not negative-dim"]
+    # without invalid calls in which this vendor uses undefined memory, so that no two runs have the same results
+    undefined = f"(diopiSpMM and null) or (negative and ({' or '.join(UNCHECKED_IN_C)}))"
+    selection = [*select(FUNCTIONS_IN_C), "-k", f"not ({undefined})"]
     cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
     run_runner(runner, cases, c_vendor, "-o", results)
     evaluated = evaluate(tmp_path, cases, results)
