@@ -17,7 +17,7 @@ def test_show_describes_an_engine_file(engine: Engine, tmp_path: Path) -> None:
     for text in (
         "batches of up to 16 in parts of 4",
         "0 input x: float32 [batch, 4] LINEAR",
-        "; this is engine 1",
+        "engine 1 of group ",
         "0 a: float32 [4, 3]",
         "weights/1.npy: ",
         "module @",
