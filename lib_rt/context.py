@@ -27,7 +27,7 @@ from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
 _NULL, _COUNT, _count_required = ffi.NULL, ffi.typeof("int64_t*"), lib.diopirt_context_required
-"""Names for objects of the C core that every call uses."""
+"""Objects of the C core that every call uses; global names are found faster than attributes."""
 
 _open, _destroy, _synchronize = (
     lib.diopirt_context_open,

@@ -191,7 +191,7 @@ class _ErrorText(threading.local):
     """The last error of each thread.
 
     Attributes:
-        message: Text of the last exception that nobody has read yet.
+        message: Text of the last exception that `last_error` has not returned yet; empty if there is none.
         c_string: The C string that was returned last; keeps its memory alive.
     """
 

@@ -36,9 +36,9 @@ _POISON_BITS = {
     Dtype.tfloat32: 0x7FA5A5A5,
     Dtype.float64: 0x7FF5A5A5A5A5A5A5,
 }
-"""Signaling NaN of each real floating-point type.
+"""The bits of the signaling NaN that marks unwritten elements, by real floating-point type.
 
-Both parts of a complex number have that of their type; integers and bool are filled with bytes 0xA5.
+Each part of a complex number has the pattern of its own type. Integers and bool are filled with bytes 0xA5.
 """
 
 

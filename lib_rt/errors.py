@@ -20,7 +20,7 @@ class CallError(RuntimeError):
 
 
 class GuardError(RuntimeError):
-    """Memory outside a tensor was written.
+    """Memory just outside a tensor's storage, in its guard zone, was written.
 
     Attributes:
         offset: Position of the first damaged byte, counted from the start of the storage; negative before it.
@@ -40,4 +40,4 @@ class ForeignObjectError(ValueError):
 
 
 class LibraryNotFoundError(ImportError):
-    """`libdiopirt.so` was not found."""
+    """A compiled library of the project, such as `libdiopirt.so`, was not found."""

@@ -1,4 +1,4 @@
-"""Layouts: shape, strides, element type and memory of tensors. Tensors with equal layouts share one object."""
+"""Layouts: shape, strides, element type and memory of tensors. Tensors with equal layouts share a cached object."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: 
         A one-dimensional array with the elements of the storage.
 
     Raises:
-        ValueError: Elements that share memory differ, or the storage is too small.
+        ValueError: Elements that share memory differ, the storage is too small, or a stride or the offset is negative.
     """
     needed = offset + extent(array.shape, strides)
     if not offset and elements in (None, needed) and strides == contiguous(array.shape):

@@ -6,12 +6,10 @@ The environment variable DIOPIRT_LIBRARY names another file to load, for instanc
 
 from __future__ import annotations
 
-import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any, NoReturn, final
 
@@ -22,35 +20,14 @@ from diopi_proto.headers import runtime_cdef
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
 from lib_rt.dtypes import Array
-from lib_rt.errors import CallError, GuardError, LibraryNotFoundError
+from lib_rt.errors import CallError, GuardError
+from lib_rt.installed import find_library
 
 NAME = "libdiopirt.so"
 """The file name of the C core."""
 
 _PACKAGE = Path(__file__).parent
 """The folder of the package."""
-
-
-def _candidates() -> Iterator[Path]:
-    """Iterate over the paths where the library may be."""
-    if chosen := os.environ.get("DIOPIRT_LIBRARY"):
-        yield Path(chosen)
-        return
-    yield _PACKAGE / NAME
-    try:
-        installed = files("diopi") or []
-    except PackageNotFoundError:
-        return
-    yield from (Path(str(file.locate())) for file in installed if file.name == NAME)
-
-
-def _find_library() -> Path:
-    """Return the path of the runtime: beside this package, or where the distribution installed it."""
-    candidates = list(_candidates())
-    for path in candidates:
-        if path.is_file():
-            return path
-    raise LibraryNotFoundError(f"{NAME} was not found; looked for {', '.join(map(str, candidates))}")
 
 
 def read_declarations(header: Path) -> str:
@@ -67,7 +44,7 @@ def _service_numbers() -> str:
     return f"enum diopirt_service {{ {', '.join(members)}, diopirt_service_count }};"
 
 
-path = _find_library()
+path = find_library(NAME, "DIOPIRT_LIBRARY")
 """Path of the loaded library."""
 
 ffi: Any = cffi.FFI()

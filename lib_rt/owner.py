@@ -36,8 +36,8 @@ class Owner:
         """Release the handle.
 
         Raises:
-            CallError: The vendor does not provide a function that the release needs, and nothing is released;
-                or the vendor reports another error, and the handle is released.
+            CallError: The release failed. If a function of the vendor reported an error, the handle is released anyway.
+                If the vendor does not provide the function, nothing is released.
             GuardError: Memory outside a tensor was written; the handle is released.
         """
         if (handle := self._handle) is None:
@@ -82,7 +82,7 @@ class Parent(Owner):
         self._children[id(child)] = ref(child)
 
     def _remove(self, child: Owner) -> None:
-        """Forget a child, which is closed."""
+        """Remove a child that was closed from the registered children."""
         self._children.pop(id(child), None)
 
     def _living_children(self) -> list[Owner]:

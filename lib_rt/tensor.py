@@ -1,4 +1,8 @@
-"""Tensors: copies of NumPy arrays in guarded, poisoned memory with any strides."""
+"""Tensors of a context in device or host memory, with any strides.
+
+A new storage is *poisoned*: elements that nobody has written contain a fixed pattern, so that reading them is noticed.
+It lies between two *guard zones*, which show whether an operator wrote outside the storage.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +140,8 @@ class Tensor(Owner):
 
         Raises:
             TypeError: The array's type is not that of `dtype`, or the interface does not have it.
-            ValueError: Elements that share memory differ, or the storage is too small.
+            ValueError: Elements that share memory differ, the storage is too small, or a stride or the offset is
+                negative.
         """
         if dtype is None and strides is None and not offset and storage_elements is None:
             layout, core, _ = contiguous_core_layout(array.shape, array.dtype, memory_kind)
@@ -161,7 +166,7 @@ class Tensor(Owner):
         storage_elements: int | None = None,
         memory_kind: types.Device = _DEVICE,
     ) -> Tensor:
-        """Create a poisoned tensor; `from_numpy` describes the parameters after `shape`."""
+        """Create a tensor whose whole storage is poisoned; `from_numpy` describes the parameters after `shape`."""
         steps = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
         layout, core, _ = core_layout(tuple(shape), steps, dtype, memory_kind, offset, elements)
@@ -386,7 +391,7 @@ class Tensor(Owner):
             raise_guarded_error(code)
 
     def close(self) -> None:
-        """Check the guard zones and free the memory; see `Owner.close`."""
+        """Check the guard zones and free the memory if the tensor owns it; raise the errors of `Owner.close`."""
         # A single function, because every operator call closes three tensors.
         if self._handle is None:
             return

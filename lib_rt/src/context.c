@@ -8,7 +8,7 @@ diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_
     EXPECT(new_context != NULL, "out of host memory for a context");
     new_context->stream = stream;
     stream->users++;
-    pthread_mutex_init(&new_context->lock, NULL);
+    diopirt_lock_init(&new_context->lock);
     *context = new_context;
     return diopiSuccess;
 }
@@ -28,10 +28,10 @@ diopiContextHandle_t diopirt_context_open(diopirt_device_t device) {
 diopiError_t diopirt_context_take_stream(diopiContextHandle_t context, diopirt_stream_t* stream) {
     TRY(handle_check(context, CONTEXT, __func__));
     EXPECT_RESULT(stream);
-    pthread_mutex_lock(&context->lock);
+    diopirt_lock_acquire(&context->lock);
     bool owned = context->owns_stream;
     context->owns_stream = false;
-    pthread_mutex_unlock(&context->lock);
+    diopirt_lock_release(&context->lock);
     EXPECT(owned, "%s: the context does not own its stream", __func__);
     *stream = context->stream;
     return diopiSuccess;
@@ -44,20 +44,20 @@ diopiError_t diopirt_context_synchronize(diopiContextHandle_t context) {
 
 void context_adopt(struct diopiContext* context, struct diopiTensor* tensor) {
     tensor->context = context;
-    pthread_mutex_lock(&context->lock);
+    diopirt_lock_acquire(&context->lock);
     tensor->previous = context->last;
     *(context->last != NULL ? &context->last->next : &context->first) = tensor;
     context->last = tensor;
     context->required += tensor->required;
-    pthread_mutex_unlock(&context->lock);
+    diopirt_lock_release(&context->lock);
 }
 
 void context_release(struct diopiContext* context, struct diopiTensor* tensor) {
-    pthread_mutex_lock(&context->lock);
+    diopirt_lock_acquire(&context->lock);
     *(tensor->previous != NULL ? &tensor->previous->next : &context->first) = tensor->next;
     *(tensor->next != NULL ? &tensor->next->previous : &context->last) = tensor->previous;
     context->required -= tensor->required;
-    pthread_mutex_unlock(&context->lock);
+    diopirt_lock_release(&context->lock);
 }
 
 diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorHandle_t* tensors, int64_t capacity,
@@ -66,13 +66,13 @@ diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorH
     EXPECT_RESULT(count);
     EXPECT(tensors != NULL || capacity == 0, "%s: the array for %lld tensors is NULL", __func__, (long long)capacity);
     int64_t found = 0;
-    pthread_mutex_lock(&context->lock);
+    diopirt_lock_acquire(&context->lock);
     for (struct diopiTensor* tensor = context->first; found < context->required; tensor = tensor->next) {
         if (!tensor->required) continue;
         if (found < capacity) tensors[found] = tensor;
         found++;
     }
-    pthread_mutex_unlock(&context->lock);
+    diopirt_lock_release(&context->lock);
     *count = found;
     return diopiSuccess;
 }

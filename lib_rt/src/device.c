@@ -1,7 +1,7 @@
 /* Devices: the nine functions that a vendor registers, and the device whose table is being filled. */
 #include "runtime.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the next two variables */
+static diopirt_lock_t lock = DIOPIRT_LOCK_INITIALIZER; /* protects the next two variables */
 static diopirt_device_t current;
 static bool started; /* whether there has been a current device */
 
@@ -44,28 +44,28 @@ diopiError_t diopirt_device_create(diopirt_device_t* device) {
 diopiError_t diopirt_device_destroy(diopirt_device_t device) {
     TRY(handle_check(device, DEVICE, __func__));
     EXPECT(device->users == 0, "%s: %d streams are alive on the device", __func__, (int)device->users);
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     if (current == device) current = NULL;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     handle_retire(device);
     return diopiSuccess;
 }
 
 diopirt_device_t diopirt_device_current(void) {
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     if (!started) current = handle_new(DEVICE);
     started = started || current != NULL;
     diopirt_device_t found = current;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     return found;
 }
 
 diopiError_t diopirt_device_use(diopirt_device_t device) {
     TRY(handle_check(device, DEVICE, __func__));
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     current = device;
     started = true;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     return diopiSuccess;
 }
 

@@ -4,8 +4,8 @@
 
 #include "runtime.h"
 
-static _Thread_local diopiError_t last_code = diopiSuccess;
-static _Thread_local char text[ERROR_BYTES];
+static DIOPIRT_THREAD_LOCAL diopiError_t last_code = diopiSuccess;
+static DIOPIRT_THREAD_LOCAL char text[ERROR_BYTES];
 
 diopiError_t fail(diopiError_t code, const char* format, ...) {
     va_list arguments;

@@ -5,7 +5,7 @@ enum { STATE_BYTES = 16 }; /* seed and offset, least significant byte first */
 
 struct diopiGenerator {
     struct handle handle;
-    pthread_mutex_t lock; /* seed and offset are read and written together */
+    diopirt_lock_t lock; /* seed and offset are read and written together */
     uint64_t seed, offset;
 };
 
@@ -15,7 +15,7 @@ diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGener
     EXPECT_RESULT(generator);
     diopiGeneratorHandle_t new_generator = handle_new(GENERATOR);
     EXPECT(new_generator != NULL, "out of host memory for a generator");
-    pthread_mutex_init(&new_generator->lock, NULL);
+    diopirt_lock_init(&new_generator->lock);
     new_generator->seed = seed;
     new_generator->offset = offset;
     *generator = new_generator;
@@ -24,23 +24,23 @@ diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGener
 
 diopiError_t diopirt_generator_destroy(diopiGeneratorHandle_t generator) {
     TRY(handle_check(generator, GENERATOR, __func__));
-    pthread_mutex_destroy(&generator->lock);
+    diopirt_lock_destroy(&generator->lock);
     handle_retire(generator);
     return diopiSuccess;
 }
 
 static void read_state(struct diopiGenerator* generator, uint64_t* seed, uint64_t* offset) {
-    pthread_mutex_lock(&generator->lock);
+    diopirt_lock_acquire(&generator->lock);
     *seed = generator->seed;
     *offset = generator->offset;
-    pthread_mutex_unlock(&generator->lock);
+    diopirt_lock_release(&generator->lock);
 }
 
 static void write_state(struct diopiGenerator* generator, uint64_t seed, uint64_t offset) {
-    pthread_mutex_lock(&generator->lock);
+    diopirt_lock_acquire(&generator->lock);
     generator->seed = seed;
     generator->offset = offset;
-    pthread_mutex_unlock(&generator->lock);
+    diopirt_lock_release(&generator->lock);
 }
 
 diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* ptrSeed, uint64_t* ptrOffset) {

@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct diopiContext) <= SLOT_BYTES, "a context fits a slot
 _Static_assert(sizeof(struct diopirt_device) <= SLOT_BYTES, "a device fits a slot");
 _Static_assert(sizeof(struct diopirt_stream) <= SLOT_BYTES, "a stream fits a slot");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static diopirt_lock_t lock = DIOPIRT_LOCK_INITIALIZER;
 static _Atomic(unsigned char*) slabs[MAX_SLABS];
 static int slab_count;
 static size_t used_slots; /* in the last slab */
@@ -48,9 +48,9 @@ static void* reused_slot(void) {
 }
 
 void* handle_new(enum handle_kind kind) {
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     struct handle* slot = retired_count > QUARANTINE ? reused_slot() : fresh_slot();
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     if (slot != NULL) slot->kind = kind;
     return slot;
 }
@@ -59,14 +59,14 @@ void handle_retire(void* handle) {
     struct handle* slot = handle;
     slot->kind = DEAD;
     slot->next_retired = NULL;
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     if (retired_count++ == 0) {
         oldest_retired = slot;
     } else {
         newest_retired->next_retired = slot;
     }
     newest_retired = slot;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
 }
 
 static bool is_slot(const void* pointer) {

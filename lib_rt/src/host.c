@@ -17,14 +17,14 @@ struct copy {
 
 struct host_stream {
     struct handle handle;
-    pthread_mutex_t lock;
+    diopirt_lock_t lock;
     int copies; /* number of copies in the queue */
     struct copy* queue;
 };
 
 _Static_assert(sizeof(struct host_stream) <= SLOT_BYTES, "a stream of the built-in device fits a slot");
 
-static _Thread_local char last_error[256];
+static DIOPIRT_THREAD_LOCAL char last_error[256];
 
 const char* diopirt_host_last_error(void) { return last_error; }
 
@@ -41,7 +41,7 @@ static diopiError_t create_stream(diopiStreamHandle_t* stream) {
         return fail(diopiErrorOccurred, "out of memory for a stream");
     }
     new_stream->queue = queue;
-    pthread_mutex_init(&new_stream->lock, NULL);
+    diopirt_lock_init(&new_stream->lock);
     *stream = new_stream;
     return diopiSuccess;
 }
@@ -63,9 +63,9 @@ int32_t diopirt_host_stream_sync(diopiStreamHandle_t handle) {
     diopiError_t code = handle_check(handle, HOST_STREAM, "stream synchronize");
     if (code != diopiSuccess) return report_error(code);
     struct host_stream* stream = handle;
-    pthread_mutex_lock(&stream->lock); /* waits for a thread that is copying */
+    diopirt_lock_acquire(&stream->lock); /* waits for a thread that is copying */
     copy_all(stream);
-    pthread_mutex_unlock(&stream->lock);
+    diopirt_lock_release(&stream->lock);
     return 0;
 }
 
@@ -74,7 +74,7 @@ int32_t diopirt_host_stream_destroy(diopiStreamHandle_t handle) {
     if (code != diopiSuccess) return report_error(code);
     struct host_stream* stream = handle;
     copy_all(stream);
-    pthread_mutex_destroy(&stream->lock);
+    diopirt_lock_destroy(&stream->lock);
     free(stream->queue);
     handle_retire(stream);
     return 0;
@@ -84,10 +84,10 @@ int32_t diopirt_host_copy(diopiStreamHandle_t handle, void* destination, const v
     diopiError_t code = handle_check(handle, HOST_STREAM, "copy");
     if (code != diopiSuccess) return report_error(code);
     struct host_stream* stream = handle;
-    pthread_mutex_lock(&stream->lock);
+    diopirt_lock_acquire(&stream->lock);
     stream->queue[stream->copies++] = (struct copy){destination, source, bytes};
     if (stream->copies == DIOPIRT_HOST_COPIES) copy_all(stream);
-    pthread_mutex_unlock(&stream->lock);
+    diopirt_lock_release(&stream->lock);
     return 0;
 }
 

@@ -20,11 +20,11 @@ struct entry {
     int64_t nanoseconds;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static diopirt_lock_t lock = DIOPIRT_LOCK_INITIALIZER;
 static bool logging;
 static struct entry* entries;
 static int64_t entry_count, capacity;
-static _Thread_local int32_t depth;
+static DIOPIRT_THREAD_LOCAL int32_t depth;
 
 static int64_t now(void) {
     struct timespec time;
@@ -51,25 +51,25 @@ static void empty(void) {
 
 /* Append an entry to the log, if there is one, and take ownership of its name; return false if memory is exhausted. */
 static bool append_entry(struct entry entry) {
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     bool is_logging = logging, is_stored = is_logging && has_room();
     if (is_stored) entries[entry_count++] = entry;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     if (!is_stored) free(entry.name);
     return is_stored || !is_logging;
 }
 
 void diopirt_record_log(bool start) {
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     empty();
     logging = start;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
 }
 
 int64_t diopirt_record_count(void) {
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     int64_t count = entry_count;
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     return count;
 }
 
@@ -78,10 +78,10 @@ diopiError_t diopirt_record_logged(int64_t index, const char** name, int32_t* re
     EXPECT_RESULT(record_depth);
     EXPECT_RESULT(nanoseconds);
     struct entry found = {0};
-    pthread_mutex_lock(&lock);
+    diopirt_lock_acquire(&lock);
     int64_t count = entry_count;
     if (index >= 0 && index < count) found = entries[index];
-    pthread_mutex_unlock(&lock);
+    diopirt_lock_release(&lock);
     EXPECT(found.name != NULL, "%s: there is no record %lld, the log has %lld", __func__, (long long)index,
            (long long)count);
     *name = found.name;

@@ -2,10 +2,10 @@
 #ifndef DIOPIRT_RUNTIME_H_
 #define DIOPIRT_RUNTIME_H_
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "diopirt_private.h"
+#include "lock.h"
 
 
 /* error.c */
@@ -113,7 +113,7 @@ struct diopiContext {
     struct handle handle;
     diopirt_stream_t stream;
     bool owns_stream; /* whether the stream is destroyed together with the context */
-    pthread_mutex_t lock;
+    diopirt_lock_t lock;
     struct diopiTensor *first, *last; /* the tensors of the context, oldest first */
     int64_t required;                 /* number of these tensors that operators required */
 };

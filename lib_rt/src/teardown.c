@@ -51,7 +51,7 @@ diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* dama
     TRY(all_releasable(context));
     diopiError_t checked = context->first != NULL ? check_all(context, damage) : diopiSuccess;
     while (context->first != NULL) tensor_free(context->first);
-    pthread_mutex_destroy(&context->lock);
+    diopirt_lock_destroy(&context->lock);
     stream->users--;
     handle_retire(context);
     if (!owns_stream) return checked;

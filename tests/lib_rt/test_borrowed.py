@@ -49,9 +49,9 @@ def test_closing_a_borrowed_object_releases_nothing(lent: BorrowedContext, owned
 
 def test_the_stream_of_the_framework_is_used(lent: BorrowedContext, context: Context, host: HostRuntime) -> None:
     assert lent.stream.native == context.stream.native
-    before = host.synchronised
+    before = host.synchronized
     lent.stream.synchronize()
-    assert host.synchronised == before + 1
+    assert host.synchronized == before + 1
 
 
 def test_tensors_required_by_the_callee_are_created_by_the_framework(lent: BorrowedContext, context: Context) -> None:

@@ -73,6 +73,7 @@ diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out, di
 
 
 def run(*command: object) -> None:
+    """Run a command, which must succeed."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -128,7 +128,7 @@ def test_damage_is_reported_even_if_the_stream_can_not_be_destroyed(host: HostRu
 def test_synchronizing_a_context_waits_for_its_stream(device: Device, host: HostRuntime) -> None:
     with Context(device) as context:
         context.synchronize()
-        assert host.synchronised == 1
+        assert host.synchronized == 1
     with pytest.raises(ReleasedError, match="context"):
         context.synchronize()
 

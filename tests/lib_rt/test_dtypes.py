@@ -9,7 +9,7 @@ from diopi_proto.types import Dtype
 from lib_rt import is_poison, poison_of
 from lib_rt.dtypes import NUMPY, from_numpy, poisoned_array, to_numpy
 
-SIGNALLING = {
+SIGNALING = {
     Dtype.float16: (np.uint16, 0x7C00, 0x0200),
     Dtype.bfloat16: (np.uint16, 0x7F80, 0x0040),
     Dtype.float32: (np.uint32, 0x7F800000, 0x00400000),
@@ -35,9 +35,9 @@ def test_unsupported_numpy_types_are_rejected() -> None:
         from_numpy(np.dtype("M8[s]"))
 
 
-@pytest.mark.parametrize("dtype", SIGNALLING, ids=lambda dtype: dtype.name)
-def test_floating_poison_is_a_signalling_nan(dtype: Dtype) -> None:
-    integer, exponent, quiet = SIGNALLING[dtype]
+@pytest.mark.parametrize("dtype", SIGNALING, ids=lambda dtype: dtype.name)
+def test_floating_poison_is_a_signaling_nan(dtype: Dtype) -> None:
+    integer, exponent, quiet = SIGNALING[dtype]
     bits = int(np.frombuffer(poison_of(dtype), integer)[0])
     assert bits & exponent == exponent
     assert bits & quiet == 0

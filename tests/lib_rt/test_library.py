@@ -9,8 +9,9 @@ import pytest
 
 from diopi_proto.interface import runtime_prototypes
 from diopi_proto.registration import SERVICES
-from lib_rt import LibraryNotFoundError, library
+from lib_rt import LibraryNotFoundError, installed, library
 from lib_rt.errors import CallError
+from lib_rt.installed import find_library
 
 
 def output(tool: str, *arguments: str) -> str:
@@ -39,30 +40,30 @@ def test_a_missing_library_raises_an_error_with_its_path(monkeypatch: pytest.Mon
     def unknown(name: str) -> list[PackagePath]:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
-    monkeypatch.setattr(library, "files", unknown)
+    monkeypatch.setattr(installed, "PACKAGE", tmp_path)
+    monkeypatch.setattr(installed, "files", unknown)
     with pytest.raises(LibraryNotFoundError, match=str(tmp_path)):
-        library._find_library()
+        find_library("libdiopirt.so", "DIOPIRT_LIBRARY")
 
 
 def test_the_environment_selects_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = tmp_path / "libchosen.so"
     monkeypatch.setenv("DIOPIRT_LIBRARY", str(chosen))
     with pytest.raises(LibraryNotFoundError, match=str(chosen)):
-        library._find_library()
+        find_library("libdiopirt.so", "DIOPIRT_LIBRARY")
     chosen.touch()
-    assert library._find_library() == chosen
+    assert find_library("libdiopirt.so", "DIOPIRT_LIBRARY") == chosen
 
 
 def test_an_installed_library_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("DIOPIRT_LIBRARY", raising=False)
-    installed = PackagePath("elsewhere/libdiopirt.so")
-    installed.dist = type("Distribution", (), {"locate_file": lambda self, path: tmp_path / path})()
-    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
-    monkeypatch.setattr(library, "files", lambda name: [PackagePath("other.py"), installed])
+    file = PackagePath("elsewhere/libdiopirt.so")
+    file.dist = type("Distribution", (), {"locate_file": lambda self, path: tmp_path / path})()
+    monkeypatch.setattr(installed, "PACKAGE", tmp_path)
+    monkeypatch.setattr(installed, "files", lambda name: [PackagePath("other.py"), file])
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "libdiopirt.so").touch()
-    assert library._find_library() == tmp_path / "elsewhere" / "libdiopirt.so"
+    assert find_library("libdiopirt.so", "DIOPIRT_LIBRARY") == tmp_path / "elsewhere" / "libdiopirt.so"
 
 
 def test_services_have_the_numbers_of_the_c_library() -> None:

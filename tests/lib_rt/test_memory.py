@@ -93,7 +93,7 @@ def test_new_memory_is_filled_with_poison(context: Context, dtype: Dtype, locati
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64, Dtype.complex64])
 def test_floating_point_poison_is_nan(context: Context, dtype: Dtype) -> None:
     values = Tensor.empty(context, (9,), dtype).numpy()
-    with np.errstate(invalid="ignore"):  # the NaN is signalling
+    with np.errstate(invalid="ignore"):  # the NaN is signaling
         assert np.isnan(values).all()
     assert is_poison(values).all()
 

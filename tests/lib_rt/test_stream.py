@@ -48,7 +48,7 @@ def test_reads_wait_for_unfinished_copies() -> None:
     with Device(host.functions()) as device, Context(device) as context:
         values = np.arange(1000, dtype=np.int64)
         tensors = [Tensor.from_numpy(context, values + i) for i in range(20)]
-        assert host.synchronised == 0
+        assert host.synchronized == 0
         for i, tensor in enumerate(tensors):
             np.testing.assert_array_equal(tensor.numpy(), values + i)
         tensors[3].write(values - 1)
@@ -61,7 +61,7 @@ def test_closing_a_context_waits_once(device: Device, host: HostRuntime) -> None
         context = Context(device, stream)
         tensors = [Tensor.from_numpy(context, np.ones(3)) for _ in range(10)]
         context.close()
-        assert host.synchronised == 1
+        assert host.synchronized == 1
         assert device.live_blocks == 0
         assert len(tensors) == 10
 

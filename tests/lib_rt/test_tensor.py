@@ -32,7 +32,7 @@ LAYOUTS = [
 ]
 
 
-def numbered(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray:
+def distinct_elements(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray:
     """Return distinct nonzero bytes viewed as elements, no two of which are equal."""
     size = NUMPY[dtype].itemsize
     count = int(np.prod(shape))
@@ -63,7 +63,7 @@ def test_values_survive_a_round_trip_and_gaps_stay_poison(
 
 @pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
 def test_every_dtype_survives_a_round_trip(context: Context, dtype: Dtype) -> None:
-    values = numbered((3, 4), dtype)
+    values = distinct_elements((3, 4), dtype)
     for strides in (None, (1, 3)):
         tensor = Tensor.from_numpy(context, values, dtype=dtype, strides=strides)
         assert (tensor.dtype, tensor.element_size, tensor.numel) == (dtype, values.itemsize, 12)
@@ -173,7 +173,9 @@ def test_views_require_memory_that_the_host_can_address(host: HostRuntime) -> No
 
 
 def test_the_c_functions_return_the_properties_of_the_tensor(context: Context) -> None:
-    tensor = Tensor.from_numpy(context, numbered((2, 3), Dtype.bfloat16), strides=(1, 4), offset=3, storage_elements=20)
+    tensor = Tensor.from_numpy(
+        context, distinct_elements((2, 3), Dtype.bfloat16), strides=(1, 4), offset=3, storage_elements=20
+    )
 
     def query(name: str, kind: str) -> object:
         result = ffi.new(f"{kind}*")

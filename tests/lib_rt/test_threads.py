@@ -12,6 +12,7 @@ THREADS, ROUNDS = 8, 150
 
 
 def run_in_threads(work: Callable[[int], None]) -> None:
+    """Call `work` with the number of each thread in several threads; an exception of a thread fails the test."""
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(work, range(THREADS)))
 
