@@ -25,7 +25,7 @@ GUARANTEE_SENTENCES: Mapping[str, str] = {
     "any_of": "Several results are valid, for example because elements are equal; each of them conforms.",
     "random": "The results are samples of a distribution; statistical tests judge them.",
 }
-"""What each guarantee of a prototype means to a vendor."""
+"""What each guarantee means for a vendor, by guarantee (`diopi_proto.prototype.GUARANTEES`)."""
 
 ROLES: Mapping[Role, str] = {
     Role.context: "context",
@@ -41,15 +41,15 @@ ROLES: Mapping[Role, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterDescription:
-    """What a caller must know of a parameter.
+    """What a caller must know about a parameter.
 
     Attributes:
         name: the name in C.
         c_type: the type in C.
-        role: its role in the call, one of the values of `ROLES`.
+        role: the role in the call, one of the values of `ROLES`.
         optional: whether the caller may omit it.
         dtypes: the names of the element types that a tensor may have; for a result, one sentence with the rule.
-        notes: sentences about its values.
+        notes: sentences about the values of the parameter.
     """
 
     name: str
@@ -76,7 +76,7 @@ def describe_parameters(prototype: Prototype) -> list[ParameterDescription]:
 
 
 def _dtypes(prototype: Prototype, parameter: Parameter) -> Iterator[str]:
-    """Yield the names of the element types of an input, or the sentence with the rule for those of a result."""
+    """Yield the names of an input's element types, or the sentence with the rule for the element type of a result."""
     if not (parameter.is_tensor or parameter.is_tensor_array) or parameter.role is Role.workspace:
         return
     if parameter.role is Role.output:
@@ -112,7 +112,7 @@ def _summary(described: object) -> str:
 
 
 def python_signature(prototype: Prototype) -> str:
-    """Return the definition of a functional implementation in Python that declares every parameter it may declare.
+    """Return the first line of a functional implementation in Python that declares every parameter it may declare.
 
     An implementation may omit parameters that it does not use, and choose the order.
     """
@@ -158,7 +158,7 @@ def _join(names: Sequence[str] | Iterator[str]) -> str:
 
 
 def describe_results(prototype: Prototype) -> list[str]:
-    """Return sentences about what the standard guarantees of the results."""
+    """Return sentences about what the standard guarantees about the results."""
     sentences = [GUARANTEE_SENTENCES[prototype.guarantee]]
     if prototype.guarantee in ("exact", "rounded"):
         sentences.append(
@@ -166,6 +166,8 @@ def describe_results(prototype: Prototype) -> list[str]:
             if prototype.repeats_bits
             else "Equal calls may differ within the budget, because the order of sums is not specified."
         )
+    if prototype.moves_numbers:
+        sentences.append("Subnormal numbers that the call does not convert stay as they are.")
     if prototype.multiplies_matrices:
         sentences.append("A vendor may declare the precision of its float32 products.")
     may_share = {result: names for result, names in prototype.aliases.items() if not _has_note(prototype, result)}

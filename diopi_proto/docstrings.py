@@ -14,18 +14,18 @@ LINE_LENGTH = 116
 """Maximum length of the lines that are added to a docstring."""
 
 FORM_DOCS = {
-    "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, converted to its dtype; it must "
-    "have the result's shape.",
-    "scalar": "Scalar form of `{base}`:\n{scalars} given as `diopiScalar_t`, which contains an integer or a "
+    "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, which is converted to its dtype. "
+    "`{first}` must have the shape of the result.",
+    "scalar": "Scalar form of `{base}`:\n{scalars} passed as `diopiScalar_t`, which contains an integer or a "
     "floating-point number.",
-    "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, converted to its "
-    "dtype; {scalars} given as `diopiScalar_t`.",
+    "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, which is "
+    "converted to its dtype. {scalars} passed as `diopiScalar_t`.",
 }
-"""The summary of each derived form."""
+"""The summary of each derived form, by the name of the form; the words in braces are replaced."""
 
 
 class Described(Protocol):
-    """A fact that has a sentence in the docstring."""
+    """A fact or a call form that has a sentence in the docstring."""
 
     def sentence(self, tensors: Sequence[str]) -> str:
         """Return the sentence; `tensors` names the arguments of the function that are tensors."""

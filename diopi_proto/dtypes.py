@@ -82,7 +82,7 @@ ELEMENT_SIZE = {
     Dtype.complex64: 8,
     Dtype.complex128: 16,
 }
-"""Size of an element in bytes."""
+"""The size of an element in bytes, by element type."""
 
 
 def is_floating(dtype: Dtype) -> bool:
@@ -105,7 +105,7 @@ def category(dtype: Dtype) -> int:
 def promote(first: Dtype, *remaining: Dtype) -> Dtype:
     """Return the common type of tensor operands.
 
-    The rules are those of PyTorch ("Type promotion documentation"), but 0-d tensors are treated like all others.
+    The rules are PyTorch's ("Type promotion documentation"), except that 0-d tensors are treated like all others.
 
     Args:
         first: the element type of the first operand.
@@ -186,13 +186,17 @@ def statistic(inputs: Sequence[Dtype]) -> Dtype:
     return Dtype.float32 if inputs[0] in half else inputs[0]
 
 
+_ORDINALS = {0: "first", 1: "second", 2: "third", -1: "last"}
+"""The position of a tensor input in words."""
+
+
 def same_as_input(position: int) -> ResultRule:
     """Return the rule that a result has the type of the tensor input at `position`: 0 is the first, −1 the last."""
 
     def rule(inputs: Sequence[Dtype]) -> Dtype:
         return inputs[position]
 
-    rule.__doc__ = f"The type of tensor input {position}: 0 is the first, -1 the last."
+    rule.__doc__ = f"The type of the {_ORDINALS[position]} tensor input."
     return rule
 
 
@@ -221,7 +225,7 @@ position32 = constant(Dtype.int32)
 """The rule that a result is always int32."""
 
 discrete_rules = (truth, position, position32)
-"""The rules of results that are truth values or positions, and therefore exact in a tensor of any type."""
+"""The rules of results that are truth values or positions. Such a result is exact, in a tensor of any type."""
 
 
 def leading_dtype(dtypes: Sequence[Dtype]) -> Dtype:

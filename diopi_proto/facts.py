@@ -69,7 +69,7 @@ class Below(Fact):
 class WithinAxis(Fact):
     """The number is at most the size of the axis that an argument names; a 0-d tensor counts as an axis of size 1."""
 
-    SENTENCE = "The number is at most the size of axis `{axis}` of `{tensor}`; a 0-d tensor has one of size 1."
+    SENTENCE = "The number is at most the size of axis `{axis}` of `{tensor}`, which is 1 for a 0-d tensor."
 
     tensor: str
     axis: str
@@ -128,6 +128,21 @@ class Exponent(Fact):
     """The number is an exponent; it must not be negative if the base is an integer tensor."""
 
 
+_KINDS_OF_NUMBERS = {
+    "zero": "0",
+    "negative": "negative numbers",
+    "whole": "integers other than 0",
+    "fraction": "numbers with a fraction",
+    "bool": "numbers of type bool",
+    "int": "numbers of integer type",
+    "float": "numbers of floating-point type",
+}
+"""The kinds of excluded numbers in words."""
+
+_CATEGORIES = ("type bool", "an integer type", "a floating-point type", "a complex type")
+"""The categories of element types in words, by number (`diopi_proto.dtypes.category`)."""
+
+
 @dataclass(frozen=True)
 class ExcludesNumbers(Fact):
     """Valid calls have no number of certain kinds, because PyTorch rejects these numbers or they have no meaning.
@@ -139,11 +154,19 @@ class ExcludesNumbers(Fact):
         categories: the categories of element types for which they are excluded (`diopi_proto.dtypes.category`).
     """
 
-    SENTENCE = "Not allowed: {kinds}. Reason: {reason}."
-
     kinds: tuple[str, ...]
     reason: str
     categories: tuple[int, ...] = (0, 1, 2, 3)
+
+    @property
+    def sentence(self) -> str:
+        """The excluded numbers, the element types for which they are excluded, and the reason."""
+        numbers = " or ".join(_KINDS_OF_NUMBERS[kind] for kind in self.kinds)
+        excluding = [name for number, name in enumerate(_CATEGORIES) if number in self.categories]
+        remaining = [name for name in _CATEGORIES if name not in excluding]
+        words = ("unless", remaining) if len(remaining) == 1 else ("if", excluding)
+        types = f" {words[0]} the tensors have {' or '.join(words[1])}" if remaining else ""
+        return f"Valid calls do not pass {numbers}{types}. Reason: {self.reason}."
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,7 +186,7 @@ class StepBetween(Fact):
 
 @dataclass(frozen=True)
 class Margins(Fact):
-    """Margins before and after each axis, last axis first, within the limits of the padding mode."""
+    """The numbers of elements to add before and after each axis, last axis first; the padding mode limits them."""
 
     tensor: str
     mode: str

@@ -6,6 +6,7 @@ Other packages, such as the cases and the reference, have modules or packages wi
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from functools import cache
 
@@ -25,3 +26,9 @@ def load_families(package: str) -> None:
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if module.name in known:
             importlib.import_module(f"{package}.{module.name}")
+
+
+@cache
+def family_conventions(family: str) -> str:
+    """Return the docstring of a family's module: its conventions, unless the docstring of a function states others."""
+    return inspect.getdoc(importlib.import_module(f"diopi_proto.functions.{family}")) or ""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from textwrap import wrap
 
+from diopi_proto.c_text import wrap_declaration
 from diopi_proto.call_table import CALL_TABLE, call_table
+from diopi_proto.collectives.headers import render_headers as render_collectives
+from diopi_proto.device_runtime.headers import render_headers as render_device_runtime
+from diopi_proto.families import family_conventions
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.registration import GENERATOR_STATE, LIFETIME, SERVICES, Service
@@ -19,13 +22,10 @@ INCLUDE_DIR = Path(str(files("diopi_proto"))) / "include"
 SERVICE_TABLE = "diopirt/services.h"
 """Path in that folder of the table of services, which runtimes include; it does not belong to the interface."""
 
-_LINE_LENGTH = 120
-"""Maximum length of a line of a header."""
-
 _SUBJECTS = {
     "diopirt.h": "The types of the interface, and what the runtime offers to an operator.",
     "functions.h": "The operators every framework needs.",
-    "functions_ext.h": "Operators of large language models: normalisation, rotary embedding, attention, sampling.",
+    "functions_ext.h": "Operators of large language models: normalization, rotary embedding, attention, sampling.",
     "functions_lmdeploy.h": "Fused operators of the LMDeploy inference engine.",
     "functions_mmcv.h": "Operators of the MMCV computer vision library.",
     "functions_sparse.h": "Operators on sparse tensors.",
@@ -82,6 +82,14 @@ typedef struct {
 } diopiScalar_t;
 """
 """The C type of a number with its element type."""
+
+_CONVENTIONS = """\
+/*
+ * The comment of each function names its family. The following conventions hold for all functions of a family, unless
+ * the comment of a function, its docstring in Python, says otherwise.
+ */
+"""
+"""The comment before the conventions of the families."""
 
 _HANDLES = """\
 typedef struct diopiContext* diopiContextHandle_t;
@@ -174,7 +182,8 @@ def names() -> tuple[str, ...]:
 def write(folder: Path) -> None:
     """Write every header below `folder`, and create the folder if it does not exist."""
     texts = {f"diopi/{header}": render(header) for header in names()}
-    for file, text in {**texts, SERVICE_TABLE: service_table(), CALL_TABLE: call_table()}.items():
+    tables = {SERVICE_TABLE: service_table(), CALL_TABLE: call_table()}
+    for file, text in {**texts, **tables, **render_device_runtime(), **render_collectives()}.items():
         folder.joinpath(file).parent.mkdir(parents=True, exist_ok=True)
         folder.joinpath(file).write_text(text, "utf-8")
 
@@ -186,12 +195,24 @@ def _bodies() -> Mapping[str, Callable[[], str]]:
 
 
 def _operators(header: str) -> Callable[[], str]:
-    """Return a function that generates the declarations of the operators in one header."""
-    return lambda: "\n".join(
-        _with_comment(prototype.doc, f"DIOPI_WEAK {declaration(prototype)}")
-        for name, prototype in prototypes().items()
-        if name in header_order()[header]
-    )
+    """Return a function that generates the conventions and the declarations of the operators in one header."""
+
+    def generate() -> str:
+        declared = [prototype for name, prototype in prototypes().items() if name in header_order()[header]]
+        conventions = (_conventions(family) for family in sorted({prototype.family for prototype in declared}))
+        functions = (
+            _with_comment(f"{prototype.doc}\n\nFamily: {prototype.family}.", f"DIOPI_WEAK {declaration(prototype)}")
+            for prototype in declared
+        )
+        return "\n".join((_CONVENTIONS, *conventions, *functions))
+
+    return generate
+
+
+def _conventions(family: str) -> str:
+    """Return a comment with the conventions of a family."""
+    lines = f"Family {family}\n\n{family_conventions(family)}".replace("*/", "* /").splitlines()
+    return "\n".join(("/*", *(f" * {line}".rstrip() for line in lines), " */\n"))
 
 
 def _runtime() -> str:
@@ -242,12 +263,3 @@ def _with_comment(doc: str, declared: str) -> str:
     lines = doc.replace("*/", "* /").splitlines()
     comment = [f"/** {lines[0]} */"] if len(lines) == 1 else ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
     return "\n".join((*comment, wrap_declaration(f"{declared};"), ""))
-
-
-def wrap_declaration(declared: str) -> str:
-    """Return the declaration in lines of at most `_LINE_LENGTH` characters, broken only before parameters."""
-    opening, parameters = declared.split("(", 1)
-    indent = " " * (len(opening) + 1)
-    unbreakable = ", ".join(parameter.replace(" ", "\0") for parameter in parameters.split(", "))
-    lines = wrap(unbreakable, _LINE_LENGTH - len(indent), break_long_words=False, break_on_hyphens=False)
-    return f"{opening}(" + f"\n{indent}".join(lines).replace("\0", " ")

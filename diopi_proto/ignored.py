@@ -26,7 +26,7 @@ class Ignored:
     """Arguments whose values do not affect any result.
 
     Attributes:
-        arguments: their names.
+        arguments: the names of the ignored arguments.
         reason: the reason, as a clause for the docstring.
         conditions: the calls in which the arguments are ignored, by the name of another argument: its value, a tuple
             of values, or a predicate whose name completes the sentence "`x` is …". For a tensor, the condition is
@@ -69,7 +69,7 @@ def _matches(values: Any, value: Any) -> bool:
 
 
 def _choices(values: Any) -> tuple[Any, ...]:
-    """Return the attribute values of a condition as a tuple."""
+    """Return the value or the values of a condition as a tuple."""
     return values if isinstance(values, tuple) else (values,)
 
 
@@ -79,7 +79,7 @@ def _condition_value(value: Any) -> Any:
 
 
 def _condition(name: str, values: Any) -> str:
-    """Describe a condition on an attribute in words."""
+    """Return a condition on the argument `name` in words, as in "`p` is 0 or 1"."""
     if callable(values):
         return f"`{name}` is {values.__name__}"
     return f"`{name}` is " + " or ".join(_format_value(value) for value in _choices(values))

@@ -99,7 +99,7 @@ def takes_out(function: Callable[..., Any]) -> bool:
 
 
 def _selector(positions: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return the function that selects the items at these positions of a sequence."""
+    """Return a function that selects the items at these positions of a sequence."""
     first = positions[0] if positions else 0
     is_range = list(positions) == list(range(first, first + len(positions)))
     return itemgetter(slice(first, first + len(positions))) if is_range else itemgetter(*positions)

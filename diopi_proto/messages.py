@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 LISTED_NAMES = 12
-"""A message lists all known names up to this number; beyond it, the message counts them."""
+"""If there are more known names than this, a message states their number instead of listing them."""
 
 LISTED_NAMES_WITHOUT_SUGGESTION = 50
-"""The same, where no known name is similar to the unknown one."""
+"""The same limit for messages without a suggestion, in which no known name is similar to the unknown name."""
 
 
 def pluralize(number: int, singular: str, plural: str = "") -> str:

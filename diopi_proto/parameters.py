@@ -65,7 +65,7 @@ class Ins:
 
 
 class OptionalIns:
-    """Like `Ins`, but entries may be NULL."""
+    """An array of tensors that are only read; its entries may be NULL. `diopiConstTensorHandle_t*`."""
 
 
 class Outs:
@@ -105,23 +105,23 @@ class boolean:
 
 
 class const_i64(i64):
-    """Like `i64`, but declared as `const int64_t`."""
+    """A 64-bit integer. `const int64_t`."""
 
 
 class const_f64(f64):
-    """Like `f64`, but declared as `const double`."""
+    """A double. `const double`."""
 
 
 class const_f32(f32):
-    """Like `f32`, but declared as `const float`."""
+    """A float. `const float`."""
 
 
 class const_boolean(boolean):
-    """Like `boolean`, but declared as `const bool`."""
+    """A truth value. `const bool`."""
 
 
 class const_In(In):
-    """Like `In`, but declared as `const diopiConstTensorHandle_t`."""
+    """A tensor that is only read. `const diopiConstTensorHandle_t`."""
 
 
 class Size:
@@ -129,7 +129,7 @@ class Size:
 
 
 class const_Size(Size):
-    """Like `Size`, but declared as `const diopiSize_t`; not a pointer, even if it is optional."""
+    """A list of integers. `const diopiSize_t`, not a pointer, even if it is optional."""
 
 
 class Scalar:
@@ -137,11 +137,11 @@ class Scalar:
 
 
 class MutableScalar(Scalar):
-    """Like `Scalar`, but declared as `diopiScalar_t*`; the call only reads it."""
+    """A number with its dtype, by pointer; the call only reads it. `diopiScalar_t*`."""
 
 
 class Factor(Scalar):
-    """Like `Scalar`, for a factor of an operand: its type does not affect the types of results."""
+    """A factor of an operand: a number whose dtype does not affect the dtypes of results. `const diopiScalar_t*`."""
 
 
 class Text:

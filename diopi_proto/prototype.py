@@ -27,7 +27,7 @@ from diopi_proto.types import Dtype, Number, RoundMode
 from diopi_proto.types import Scalar as ScalarValue
 
 GUARANTEES = ("exact", "rounded", "any_of", "random")
-"""What a prototype can guarantee of a floating-point result.
+"""What a prototype can guarantee about a floating-point result.
 
 - `exact`: the result is the one representable value, bit for bit.
 - `rounded`: the result lies within the error budget.
@@ -52,8 +52,8 @@ class Prototype:
     Attributes:
         name: the C name.
         family: the module that declares the function; the cases and the reference have modules of the same name.
-        parameters: the parameters in the order of C.
-        doc: the meaning, shapes, element types, errors and source.
+        parameters: the parameters in the order of the C declaration.
+        doc: the docstring: meaning, shapes, element types, errors and source.
         dtypes: the element types that the tensor inputs may have.
         argument_dtypes: the element types of the inputs for which `dtypes` does not apply, by name.
         result: the rule that determines a result's element type from those of the inputs, or one rule per result.
@@ -61,20 +61,22 @@ class Prototype:
             the element type of `out` before it computes.
         truncates_numbers: whether an integer result tensor may receive a result that a floating-point number would
             promote; the fraction is dropped.
-        guarantee: what the standard guarantees of a floating-point result, one of `GUARANTEES`.
+        guarantee: what the standard guarantees about a floating-point result, one of `GUARANTEES`.
         elementwise: whether the tensor inputs have the same shape or broadcast to one shape.
         common_type: whether tensor operands and numbers are converted to their common type first.
         has_unordered_sums: whether a rounded result may depend on the order in which parallel hardware adds, for
             example sums at positions that an index tensor contains. Gradients need not declare it.
+        moves_numbers: whether the results consist of elements of the arguments and of constants. A vendor may not flush
+            their subnormal numbers to zero, unless the call converts them to another element type.
         multiplies_matrices: whether the function computes matrix products, convolutions or attention. A vendor may
             declare the precision of their float32 factors (docs/budgets.md).
-        ignored: the arguments that do not affect the results, and in which calls.
+        ignored: the arguments that do not affect the results, and the calls in which they do not.
         beyond_pytorch: the element types of arguments and results that the standard accepts and PyTorch does not, by
             parameter name.
         call_forms: the ranks, NULLs and empty lists that known callers pass.
         base: the name of the function that this function is a form of; its own name for a plain function.
         form: "plain", "inplace", "scalar" or "inplace_scalar".
-        backward: the name of its gradient function, if the standard has one.
+        backward: the name of the gradient function; None if the standard has none.
         returns: the C return type.
     """
 
@@ -91,6 +93,7 @@ class Prototype:
     elementwise: bool = False
     common_type: bool = False
     has_unordered_sums: bool = False
+    moves_numbers: bool = False
     multiplies_matrices: bool = False
     ignored: Sequence[Ignored] = ()
     beyond_pytorch: Mapping[str, DtypeSet] = field(default_factory=dict)
@@ -181,8 +184,9 @@ class Prototype:
     def repeats_bits(self) -> bool:
         """Whether equal calls must return equal bits.
 
-        Exact and rounded functions must. The exceptions are rounded gradients and rounded sums at indices, because
-        parallel hardware adds their terms in an unspecified order (see `torch.use_deterministic_algorithms`).
+        Exact and rounded functions must. The exceptions are rounded gradients and rounded functions with
+        `has_unordered_sums`, because parallel hardware adds up numbers in an unspecified order (see
+        `torch.use_deterministic_algorithms`). Functions with the guarantee `any_of` or `random` need not.
         """
         if self.guarantee != "rounded":
             return self.guarantee == "exact"
@@ -210,7 +214,7 @@ class Prototype:
         return is_position and dtype is not Dtype.int64 and bool(self._tensor_names[0])
 
     def unread_arguments(self, arguments: Mapping[str, Any]) -> frozenset[str]:
-        """Return the names of the arguments that a call with these values does not read: they may be anything."""
+        """Return the names of the arguments that a call with these values does not read: they may have any value."""
         facts = [fact for fact in self.ignored if fact.read is Read.nothing and fact.covers(arguments)]
         return frozenset(name for fact in facts for name in fact.arguments)
 

@@ -18,12 +18,13 @@ class Service:
     """One function that the vendor provides to the runtime.
 
     Attributes:
-        name: its name in Python, a field of `RuntimeFunctions`.
+        name: the name of the service in Python, a field of `RuntimeFunctions`.
         stem: the part of the C names that is specific to the service.
         returns: the C return type of the registered function.
         parameters: the C parameters.
         missing: the error that a runtime function returns if it needs the service and the service is not registered.
-        well_known: the exported name in a vendor library that does not register its functions.
+        well_known: the name under which a vendor library exports the function if the library does not register it; None
+            if there is no such name.
         title: the name of the service in messages of the runtime.
         meaning: what the function does, as a sentence.
     """
@@ -44,12 +45,12 @@ class Service:
 
     @property
     def pointer(self) -> str:
-        """The name of its function pointer type in C."""
+        """The name of the C type of a pointer to the function."""
         return f"diopi{self.stem}Func_t"
 
     @property
     def exported_returns(self) -> str:
-        """The C return type of the function exported under its well-known name."""
+        """The C return type of the function if it is exported under its well-known name."""
         return "diopiError_t" if self.returns == "int32_t" else self.returns
 
     @property
@@ -62,7 +63,7 @@ class Service:
 
     @property
     def returns_by_pointer(self) -> bool:
-        """Whether the function writes its result through a pointer and returns an error code."""
+        """Whether the function writes a stream handle through a pointer and returns an error code."""
         return any(kind == "diopiStreamHandle_t*" for kind, _ in self.arguments)
 
 
@@ -198,7 +199,7 @@ class RuntimeFunctions:
 
 
 SERVICES: tuple[Service, ...] = tuple(Service(name=entry.name, **entry.metadata) for entry in fields(RuntimeFunctions))
-"""The services in the order of their numbers in the runtime."""
+"""The services. The index of a service is its number in the runtime."""
 
 LIFETIME: tuple[tuple[str, str, str], ...] = (
     ("initLibrary", "int32_t initLibrary(void)", "Start the vendor library: register its functions. 0 on success."),

@@ -3,8 +3,10 @@
 Every function returns `diopiSuccess`, or returns an error code and does not write its results. The code is
 `diopiErrorOccurred` for a NULL or invalid handle and for a NULL result pointer; a function that the vendor has not
 registered has a specific code. Returned sizes and strides stay valid as long as the tensor exists. A tensor's memory
-may be read and written only through its stream. Source: the DIOPI interface; strides, offsets and sparse parts are as
-in PyTorch (torch.Tensor.stride, storage_offset, crow_indices, col_indices, values).
+may be read and written only through its stream.
+
+Source: the DIOPI interface; strides, offsets and sparse parts are as in PyTorch (torch.Tensor.stride, storage_offset,
+crow_indices, col_indices, values).
 """
 
 from typing import Annotated
@@ -67,7 +69,7 @@ def diopiGetTensorShape(th: In, size: SizeOut):
 
 @prototype()
 def diopiGetTensorStride(th: In, stride: SizeOut):
-    """Get the distance in elements between neighbours along each axis; it is 0 along an expanded axis.
+    """Get the distance in elements between neighbors along each axis; it is 0 along an expanded axis.
 
     Errors: a sparse tensor, which has no strides.
     """

@@ -25,7 +25,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 
 _FLOATING = 2
-"""The category of floating-point types, see `diopi_proto.dtypes.category`; that of complex types is greater."""
+"""The category of floating-point types, see `diopi_proto.dtypes.category`. Complex types have a greater category."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,12 @@ class InputPair:
     """Two tensor inputs that may share memory.
 
     Attributes:
-        first, second: the names of the inputs, in the order of the call.
+        first: the name of the input that comes first in the call.
+        second: the name of the other input.
         sources: the names of the inputs whose values are valid for both, the most restricted one first.
         all_dtypes: whether integers and truth values may be shared, too.
-        divided: the tensors whose rows the inputs divide into sequences; empty for inputs that are no starts of
-            sequences. The inputs may share memory if they are equal.
+        divided: the tensors whose rows the inputs divide into sequences; empty if the inputs are not starts of
+            sequences. Starts of sequences may share memory if they are equal.
     """
 
     first: str

@@ -112,7 +112,7 @@ C_ENUMERATORS: dict[type[IntEnum], tuple[tuple[str, int], ...]] = {
 """The enumerators of each C enum, in order: (C name, value)."""
 
 Number = bool | int | float
-"""A Python number that an attribute can be."""
+"""The Python types of a number that is passed as an attribute."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,11 @@ class Scalar:
 
     @classmethod
     def from_number(cls, value: Number) -> Scalar:
-        """Return the scalar for a Python number: an int becomes int64, a float becomes float64."""
+        """Return the scalar for a Python number of type bool (bool), int (int64) or float (float64).
+
+        Raises:
+            TypeError: The value has another type.
+        """
         if isinstance(value, bool):
             return cls(Dtype.bool, int(value))
         if isinstance(value, int):

@@ -2,7 +2,7 @@
 
 - `table` states which function implements which operator.
 - `mapping` translates a call of an operator to calls of functions.
-- `autoload` starts a watch when PyTorch is imported, if the environment requests it.
+- `autoload` imports the device with PyTorch, if an environment variable requests a watch or CUDA names.
 
 No module imports PyTorch. Their callers, a tracer and a device, provide the tensors.
 """

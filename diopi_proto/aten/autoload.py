@@ -1,4 +1,7 @@
-"""The function that `import torch` calls, so that an environment variable can start a watch in any program."""
+"""The function that `import torch` calls, so that environment variables act on programs that do not import the device.
+
+`DIPU_WATCH` starts a watch, and `DIPU_MOCK_CUDA` lets programs for CUDA run on the device.
+"""
 
 import importlib
 import os
@@ -8,15 +11,16 @@ from importlib.metadata import entry_points
 GROUP = "torch.backends"
 """The group of entry points that PyTorch loads at the end of its own import."""
 
-VARIABLE = "DIPU_WATCH"
+VARIABLES = ("DIPU_WATCH", "DIPU_MOCK_CUDA")
+"""The environment variables that the package `diopi_torch` reads when it is imported."""
 
 
-def start_requested_watch() -> None:
-    """Import the package of the watch if the environment requests a watch; it starts when it is imported.
+def import_if_requested() -> None:
+    """Import the package of the device if an environment variable requests what the package does on its import.
 
     The extensions of PyTorch are imported first, because the package does not register its device next to another one.
     """
-    if not os.environ.get(VARIABLE, "").strip():
+    if not any(os.environ.get(variable, "").strip() for variable in VARIABLES):
         return
     for extension in entry_points(group=GROUP):
         if extension.module != __name__:

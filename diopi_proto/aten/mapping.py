@@ -36,10 +36,10 @@ class TensorFactory(Protocol):
         """Return the value of a tensor with one element; None if it has another number of elements or is unknown."""
 
     def restride(self, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """Return a view of the tensor with another shape and other strides."""
+        """Return a view of the tensor with the shape `shape` and the strides `strides`, in elements."""
 
     def empty_like(self, tensor: Any, dtype: Dtype) -> Any:
-        """Return a new tensor with the form of another one and the element type `dtype`."""
+        """Return a new tensor with the shape of `tensor` and the element type `dtype`."""
 
     def generator(self, argument: Any) -> Any:
         """Return the generator of a call; `argument` is the generator argument of the operator, or None."""
@@ -67,8 +67,8 @@ class AtenOperator:
     """An operator of ATen with the arguments of one call.
 
     Attributes:
-        name: the name of the operator, with the overload unless that is `default`.
-        arguments: its arguments by name, including those that have their default value.
+        name: the name of the operator, with the overload unless the overload is `default`.
+        arguments: the arguments by name, including arguments that have their default value.
         inplace: whether the operator writes its first argument.
         factory: creates the tensors that the functions' arguments need.
     """
@@ -216,7 +216,7 @@ def _results(operator: AtenOperator, row: Row, prototype: Prototype, returned: S
 
 
 def _separate_results(results: Mapping[str, Any], factory: TensorFactory) -> dict[str, Any]:
-    """Return the results with new tensors in place of tensors that a later result has too.
+    """Return the results; if several results have the same tensor, all except the last get a new tensor.
 
     A function may write its results in any order, and several times.
 
@@ -247,11 +247,11 @@ def _is_tensor(value: Any) -> bool:
 
 
 Rule = Callable[[AtenOperator, list[Any]], tuple[str, AtenOperator, list[Any]]]
-"""A function that returns the standard function for an operator, and the operator and results adapted to it."""
+"""Returns the name of the function for an operator and its results, and both adapted to the function."""
 
 
 def _convolution(operator: AtenOperator, returned: list[Any]) -> tuple[str, AtenOperator, list[Any]]:
-    """Adapt a convolution; one over one axis becomes one over two axes, the first of size 1, as in PyTorch."""
+    """Adapt a convolution. A convolution over one axis becomes a convolution over two axes; the first has size 1."""
     arguments, factory = operator.arguments, operator.factory
     is_gradient = operator.name.endswith("backward")
     rank = len(arguments["weight"].shape) - 2
@@ -269,7 +269,7 @@ def _convolution(operator: AtenOperator, returned: list[Any]) -> tuple[str, Aten
 
 
 def _bias_sizes(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the sizes of the bias, or None if its gradient is not wanted."""
+    """Return the argument `bias_sizes` of the gradient, which is None if the gradient of the bias is not wanted."""
     return {"bias_sizes": arguments["bias_sizes"] if arguments["output_mask"][2] else None}
 
 
@@ -282,11 +282,11 @@ def _insert_axis(tensor: Any, factory: TensorFactory) -> Any:
 
 
 WINDOW = ("kernel_size", "stride", "padding", "dilation", "output_padding")
-"""Arguments that contain one number per axis over which a window moves."""
+"""The arguments that contain one number per axis over which a window moves."""
 
 
 def _repeat_for_all_axes(operator: AtenOperator, function: str) -> AtenOperator:
-    """Repeat window arguments that contain only one number for all axes."""
+    """Return the operator with each window argument that has only one number extended to all axes of the function."""
     axes = int(found[1]) if (found := re.search("([23])d", function)) else 1
     window = {name: operator.arguments[name] for name in WINDOW if name in operator.arguments}
     short = {name: value * axes for name, value in window.items() if isinstance(value, list) and len(value) == 1}

@@ -35,10 +35,10 @@ FILE = Path(__file__).parent / "table.tsv"
 """The table of PyTorch's operators and the functions that they call, as tab-separated values."""
 
 NO_CALL = "-"
-"""Takes the place of a function if the operator calls none."""
+"""The text in the column of the function if the operator calls no function."""
 
 DECOMPOSED = "decomposed"
-"""Takes the place of a function if PyTorch decomposes the operator into others that have functions."""
+"""The text in the column of the function if PyTorch decomposes the operator into operators with functions."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,22 @@ class Row:
     """A line of the table.
 
     Attributes:
-        operator: its name in ATen, with the overload unless that is `default`.
-        function: the function that implements it, `NO_CALL`, `DECOMPOSED` or the name of a rule.
+        operator: the name of the operator in ATen, with the overload unless the overload is `default`.
+        function: the function that implements the operator, `NO_CALL`, `DECOMPOSED` or the name of a rule.
         sources: the sources that the line states, by the function's argument.
-        results: the index of the operator's result, by the function's result, for results that the line contains.
+        results: the index of the operator's result, by the name of the function's result, for the results that the
+            line states.
     """
 
     operator: str
     function: str
     sources: Mapping[str, Constant | ArgumentOf]
     results: Mapping[str, int]
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether the operator calls functions of a vendor: the function of the row, or those that a rule selects."""
+        return self.function not in (NO_CALL, DECOMPOSED)
 
     def source(self, parameter: str, names: Collection[str]) -> Constant | ArgumentOf:
         """Return the source of the function's argument `parameter`; `names` are the operator's arguments."""
@@ -121,7 +127,7 @@ def parse_row(operator: str, function: str, named: str = "") -> Row:
 
 
 def _source(text: str) -> Constant | ArgumentOf:
-    """Parse the source of an argument: a constant in JSON, an argument of the operator, or `tensor(argument)`."""
+    """Return the source that `text` states: a constant in JSON, an argument of the operator, or `tensor(argument)`."""
     if text.startswith("tensor("):
         return ArgumentOf(text.removeprefix("tensor(").removesuffix(")"), as_tensor=True)
     try:

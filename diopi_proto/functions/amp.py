@@ -2,8 +2,9 @@
 
 The loss is multiplied by a scale before the gradients are computed in half precision, so that small gradients do not
 underflow. Tensors of one element (0-d or of size 1) contain the state. It stays on the device, and no function here
-waits for it. Source:
-P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
+waits for it.
+
+Source: P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
 """
 
 from typing import Annotated
@@ -22,13 +23,14 @@ ScaleFactor = Annotated[f64, ExcludesNumbers(("zero", "negative"), "a scale is p
 def diopiAmpForeachNonFiniteCheckAndUnscaleInp(
     ctx: Context, scaled_grads: InOuts, num_scaled_grads: Count, found_inf: InOut, inv_scale: In
 ):
-    """Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if a gradient is not finite.
+    """Multiply every scaled_grads[i] by `inv_scale` in place, and set `found_inf` if a gradient is not finite.
 
-    The gradients may differ in shape and dtype; half precision is multiplied in float32 and rounded once. `found_inf`
+    The gradients may differ in shape and dtype. Half precision is multiplied in float32 and rounded once. `found_inf`
     and `inv_scale` are float32 tensors of one element. found_inf becomes 1 if any element of any gradient is ±inf or
     NaN on entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied
-    in both cases. If num_scaled_grads is 0, the call does nothing. Source:
-    torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
+    in both cases. If num_scaled_grads is 0, the call does nothing.
+
+    Source: torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
     """
 
 
@@ -42,11 +44,14 @@ def diopiAmpUpdateScaleInp(
     scale_backoff_factor: ScaleFactor,
     growth_interval: i32,
 ):
-    """Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.
+    """Adjust the loss scale after a step: decrease it after an overflow, increase it after a series of finite steps.
 
-    If found_inf is not 0, current_scale is multiplied by scale_backoff_factor and growth_tracker is set to 0. Otherwise
-    growth_tracker is increased by 1. If it then equals growth_interval, current_scale is multiplied by
-    scale_growth_factor and growth_tracker is set to 0. The scale is unchanged if that product in float32 is not finite.
-    `current_scale` and `found_inf` are float32 and `growth_tracker` is int32. Each has one element, and `found_inf` is
-    0 or 1. Source: torch.ops.aten._amp_update_scale_.
+    - If found_inf is 1, current_scale is multiplied by scale_backoff_factor, and growth_tracker is set to 0.
+    - If found_inf is 0, growth_tracker is increased by 1. If it then equals growth_interval, current_scale is
+      multiplied by scale_growth_factor, and growth_tracker is set to 0. The scale stays unchanged if this product is
+      not finite in float32.
+
+    current_scale and found_inf are float32, and growth_tracker is int32. Each has one element.
+
+    Source: torch.ops.aten._amp_update_scale_.
     """

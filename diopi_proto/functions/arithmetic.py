@@ -6,12 +6,12 @@ The following holds unless a docstring says otherwise:
   at the last one, and an axis of size 1 repeats. `out` has the broadcast shape; in in-place forms `input` must have it.
 - Inputs may differ in dtype. The call first converts them to their common type, which is the type of the result.
   Integers wrap around.
-- A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors promotes them: an integer to
-  int64, a floating-point number to float32. complex64 stays complex. Otherwise only the tensors determine the common
-  type.
+- A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors also determines the common type:
+  int64 for an integer, and float32 for a floating-point number. Otherwise, only the tensors determine the common type.
+  complex64 tensors stay complex64.
 - If the common type is an integer type, the number is converted to it and wraps around; −1 becomes 255 in uint8.
-  Exponents and the operands of a quotient that is not rounded are not converted.
-- If the common type is floating, the number keeps its precision, except that comparisons convert it, too.
+  There are two exceptions: an exponent, and a number in a division with RoundModeNone, keep their values.
+- If the common type is floating, the number keeps its precision. Only comparisons convert it to the common type.
 - The result is unspecified for bounds, exponents and factors that an integer type can't represent (PyTorch rejects
   them).
 - Factors (`alpha`, `value`) do not affect the types.
@@ -68,7 +68,9 @@ def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: AddFactor):
     """Compute input + alpha · other.
 
     For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
-    rejected unless the dtype of the result is floating or complex. Source: torch.add.
+    rejected unless the dtype of the result is floating or complex.
+
+    Source: torch.add.
     """
 
 
@@ -85,6 +87,7 @@ def diopiSub(ctx: Context, out: Out, input: In, other: Annotated[In, NO_BOOL], a
     A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
     or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
     them.
+
     Source: torch.sub.
     """
 
@@ -97,7 +100,12 @@ def diopiSub(ctx: Context, out: Out, input: In, other: Annotated[In, NO_BOOL], a
     inplace_scalar="diopiMulInpScalar",
 )
 def diopiMul(ctx: Context, out: Out, input: In, other: In):
-    """Product input · other; for two bools the logical and. Source: torch.mul."""
+    """Compute the product input · other.
+
+    The product of two bool operands is the logical and, of dtype bool.
+
+    Source: torch.mul.
+    """
 
 
 @arithmetic(
@@ -108,13 +116,22 @@ def diopiMul(ctx: Context, out: Out, input: In, other: In):
     inplace_scalar="diopiDivInpScalar",
 )
 def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundMode):
-    """Quotient input / other, rounded according to `rounding_mode`.
+    """Compute the quotient input / other, rounded as `rounding_mode` says.
 
-    RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
-    true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
-    float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
-    0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
-    0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+    - RoundModeNone: the quotient is not rounded to an integer.
+    - RoundModeTrunc: the quotient is rounded towards zero.
+    - RoundModeFloor: the result is the largest integer ≤ the exact quotient, even if the floating-point quotient would
+      round up to the next integer. A negative finite number divided by +inf gives −1, and ±inf divided by a finite
+      number gives NaN.
+
+    Any other value, such as RoundModeEND, is rejected. RoundModeTrunc and RoundModeFloor accept neither bool nor
+    complex operands.
+
+    Two integer operands give float32 in every mode. RoundModeTrunc and RoundModeFloor divide them as integers and
+    convert the result, which is unspecified for the divisor 0. For floating-point operands in every mode, a nonzero
+    number divided by 0 gives ±inf, and 0/0 gives NaN.
+
+    Source: torch.div.
     """
 
 
@@ -127,62 +144,91 @@ def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundM
     inplace_scalar="diopiPowInp",
 )
 def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Exponent()]):
-    """Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
+    """Raise input to the power `exponent`.
 
-    A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
-    negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
-    and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
-    exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
-    floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+    For floating-point operands:
+
+    - x⁰ = 1 and 1^y = 1, even if the other operand is NaN.
+    - 0 raised to a negative power is inf; −0 raised to a negative odd integer is −inf.
+    - A negative finite base gives NaN if the exponent is finite and not an integer.
+
+    Integers raised to integers wrap around. An integer base raised to a negative integer in a tensor gives 0, with
+    three exceptions: 1 gives 1, −1 gives ±1, and the result for the base 0 is unspecified. If the negative integer
+    exponent is a number instead of a tensor, the call is rejected. A floating-point number such as −2.0 is accepted for
+    an integer base and gives a floating-point result. A bool operand counts as 0 or 1. The power of two bool operands
+    is bool.
+
+    Source: torch.pow.
     """
 
 
 @arithmetic(dtypes=all_dtypes, result=promoted)
 def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
-    """Power input^exponent of a number and a tensor; special cases are as in `diopiPowTensor`.
+    """Raise the number `input` to the power of each element of the tensor `exponent`.
 
-    `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0. The exceptions are the
-    bases 1 and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. Source: torch.pow.
+    `out` has the shape of `exponent`. Special cases are as for an exponent in a tensor in `diopiPowTensor`.
+
+    Source: torch.pow.
     """
 
 
 @arithmetic(dtypes=(*numeric, *complexes), result=promoted, inplace="diopiAddcmulInp")
 def diopiAddcmul(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Factor):
-    """Input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul."""
+    """Compute input + value · tensor1 · tensor2.
+
+    For integer tensors, the fraction of a floating-point `value` is dropped.
+
+    Source: torch.addcmul.
+    """
 
 
 @arithmetic(dtypes=(*floating, *complexes), result=promoted, inplace="diopiAddcdivInp")
 def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Factor):
-    """Input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv."""
+    """Compute input + value · tensor1 / tensor2.
+
+    Integer and bool tensors are rejected.
+
+    Source: torch.addcdiv.
+    """
 
 
 @elementwise(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
 def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
-    """Linear interpolation input + weight · (end − input).
+    """Interpolate linearly: compute input + weight · (end − input).
 
     Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
-    input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype. Source:
-    torch.lerp.
+    input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype.
+
+    Source: torch.lerp.
     """
 
 
 @arithmetic(dtypes=real, result=promoted, scalar="diopiRemainderScalar")
 def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: Annotated[In, NO_TWO_BOOLS]):
-    """Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
+    """Compute the remainder input − other · ⌊input / other⌋, which has the sign of the divisor `other`.
 
-    For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
-    is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
-    the sign of `input`. If the quotient overflows, the result is unspecified (PyTorch's vector kernels return NaN). The
-    result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not bool;
-    the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
+    Floating types:
+
+    - The result is NaN if the divisor is 0 or the input is ±inf.
+    - If the divisor is ±inf, a finite input that is 0 or has the divisor's sign is returned unchanged; any other finite
+      input gives the divisor.
+    - A remainder of exactly 0 has the sign of the input.
+    - If the quotient overflows, the result is unspecified, because PyTorch's vector kernels return NaN.
+
+    The result of an integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not
+    bool. For two bool operands the result is unspecified, because PyTorch rejects them.
+
+    Source: torch.remainder.
     """
 
 
 @arithmetic(dtypes=real, result=promoted)
 def diopiRemainder(ctx: Context, out: Out, input: Annotated[Scalar, NO_TWO_BOOLS], other: In):
-    """Remainder of a number divided by every element of a tensor, computed as in `diopiRemainderTensor`.
+    """Compute the remainder of the number `input` divided by each element of the tensor `other`.
 
-    `out` has the shape of the divisor `other`. Source: torch.remainder.
+    `out` has the shape of `other`. The remainder is computed as in `diopiRemainderTensor`.
+
+    Source: torch.remainder.
     """
 
 
@@ -196,16 +242,16 @@ def diopiRemainder(ctx: Context, out: Out, input: Annotated[Scalar, NO_TWO_BOOLS
     inplace_scalar="diopiClampInpScalar",
 )
 def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None):
-    """Clamp input to the range from min to max.
+    """Clamp input to the range from min to max: compute min(max(input, min), max) for each element.
 
-    The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
-    or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+    Where min > max, the result is max. If `min` or `max` is NULL, there is no bound on that side. If both are NULL, the
+    call is rejected. A NaN bound gives NaN.
 
     Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
     the same position, the result is either of them.
 
-    Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
-    dropped. PyTorch rejects such an `out`.
+    Integers: if the bounds of an integer tensor are floating-point numbers and `out` has an integer dtype, the fraction
+    of the result is dropped. PyTorch rejects such an `out`.
 
     Source: torch.clamp.
     """
@@ -249,12 +295,22 @@ def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
 
 @arithmetic(dtypes=real, result=promoted, guarantee="exact")
 def diopiMaximum(ctx: Context, out: Out, input: In, other: In):
-    """The larger of input and other; if both are zeros, the result is either zero. Source: torch.maximum."""
+    """Return the larger of input and other.
+
+    If both elements are zeros of different signs, the result is either of them.
+
+    Source: torch.maximum.
+    """
 
 
 @arithmetic(dtypes=real, result=promoted, guarantee="exact")
 def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
-    """The smaller of input and other; if both are zeros, the result is either zero. Source: torch.minimum."""
+    """Return the smaller of input and other.
+
+    If both elements are zeros of different signs, the result is either of them.
+
+    Source: torch.minimum.
+    """
 
 
 @arithmetic(
@@ -264,7 +320,9 @@ def diopiEq(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input = other.
 
     The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
-    is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
+    is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
+
+    Source: torch.eq.
     """
 
 
@@ -275,7 +333,9 @@ def diopiNe(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input ≠ other, or where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
-    dtype of input. Source: torch.ne.
+    dtype of input.
+
+    Source: torch.ne.
     """
 
 
@@ -284,7 +344,9 @@ def diopiGe(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
-    dtype of input. Source: torch.ge.
+    dtype of input.
+
+    Source: torch.ge.
     """
 
 
@@ -293,7 +355,9 @@ def diopiGt(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input > other, and False where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
-    dtype of input. Source: torch.gt.
+    dtype of input.
+
+    Source: torch.gt.
     """
 
 
@@ -302,7 +366,9 @@ def diopiLe(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
-    dtype of input. Source: torch.le.
+    dtype of input.
+
+    Source: torch.le.
     """
 
 
@@ -311,32 +377,41 @@ def diopiLt(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input < other, and False where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
-    dtype of input. Source: torch.lt.
+    dtype of input.
+
+    Source: torch.lt.
     """
 
 
 @arithmetic(dtypes=all_dtypes, result=truth)
 def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
-    """Whether input and other have the same shape and equal elements, in `*out` when the call returns.
+    """Return in `*out` whether input and other have the same shape and equal elements.
 
-    There is no broadcasting: different shapes give false and are not an error. Elements are compared as in `diopiEq`,
-    so a NaN anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
+    `*out` is a bool in host memory, which is valid when the call returns. The tensors are not broadcast: different
+    shapes give false, and are not an error. Elements are compared as in `diopiEq`, so a NaN in either tensor gives
+    false. Two empty tensors of the same shape are equal.
+
+    Source: torch.equal.
     """
 
 
 @arithmetic(dtypes=all_dtypes, result=truth, inplace="diopiLogicalAndInp")
 def diopiLogicalAnd(ctx: Context, out: Out, input: In, other: In):
-    """Whether input and other are both nonzero, as bool; NaN counts as nonzero.
+    """Return true where input and other are both nonzero.
 
-    The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_and.
+    The result is bool. NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
+
+    Source: torch.logical_and.
     """
 
 
 @arithmetic(dtypes=all_dtypes, result=truth, inplace="diopiLogicalOrInp")
 def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
-    """Whether input or other is nonzero, as bool; NaN counts as nonzero.
+    """Return true where input or other is nonzero.
 
-    The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_or.
+    The result is bool. NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
+
+    Source: torch.logical_or.
     """
 
 
@@ -348,7 +423,9 @@ def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
     inplace_scalar="diopiBitwiseAndInpScalar",
 )
 def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: Annotated[In, NO_FLOAT]):
-    """Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
+    """Compute the bitwise and of two integers in two's complement, or the logical and of two bool elements.
+
+    A floating-point number as `other` is rejected.
 
     Source: torch.bitwise_and.
     """
@@ -362,7 +439,9 @@ def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: Annotated[In, NO_F
     inplace_scalar="diopiBitwiseOrInpScalar",
 )
 def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: Annotated[In, NO_FLOAT]):
-    """Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
+    """Compute the bitwise or of two integers in two's complement, or the logical or of two bool elements.
+
+    A floating-point number as `other` is rejected.
 
     Source: torch.bitwise_or.
     """
@@ -375,23 +454,30 @@ def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Coun
     The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
     of inputs[i]. The sum is computed as in `diopiAddScalar`, and then converted. If inputSize is 0, the call does
     nothing.
+
     Source: torch._foreach_add.
     """
 
 
 @prototype(dtypes=all_dtypes, inplace="diopiForeachmulInpScalar")
 def diopiForeachmulScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
-    """inputs[i] · other for every i < inputSize; the entries may differ in shape and dtype.
+    """Compute outs[i] = inputs[i] · other for every i < inputSize.
 
-    outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
-    entry is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
+    The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
+    of inputs[i]. The product is computed as in `diopiMulScalar`, and then converted. If inputSize is 0, the call does
+    nothing.
+
+    Source: torch._foreach_mul.
     """
 
 
 @prototype(dtypes=all_dtypes, inplace="diopiForeachmulInpTensor")
 def diopiForeachmulTensor(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: const_In):
-    """inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
+    """Compute outs[i] = inputs[i] · other for every i < inputSize, where `other` is a tensor with one element.
 
-    outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
-    NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
+    `other` has shape () or (1). The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i]
+    has the shape and the dtype of inputs[i]. The product is computed as in `diopiMul`, and then converted. If inputSize
+    is 0, the call does nothing.
+
+    Source: torch._foreach_mul.
     """

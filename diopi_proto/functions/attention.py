@@ -1,7 +1,7 @@
 """Attention and other parts of a transformer layer: rotary embedding, RMS norm and masked softmax.
 
 The attention formula
-    All attention functions of this module share one formula. For one batch entry and one query head, let i < Sq
+    All attention functions of this family share one formula. For one batch entry and one query head, let i < Sq
     number the query rows and j < Sk the key and value rows. D is the head size, and off = Sk − Sq:
 
         s[i, j] = scale · Σ_d q[i, d] · k[j, d] + bias[i, j]     if query i sees key j, else −inf
@@ -228,6 +228,7 @@ def diopiRotaryEmbedding(
     broadcast against those of x. For example, they have shape [S, 1, D/2] for x of shape [B, S, H, D]. They normally
     have the dtype of x. Other dtypes are converted to float32 first, or to float64 if x is float64. LMDeploy's DIPU
     backend (dlinfer) passes x as out.
+
     Source: Su et al., "RoFormer" (2021).
     """
 
@@ -243,6 +244,7 @@ def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: SizedInOut, cos: Siz
     [T, 1, dim], the same for all heads. They may have more leading axes, which equal those of query before T or have
     size 1. If query is [T, Hq · dim], the axes of cos before the last two contain T tokens in total. All tensors have
     one dtype. The call is rejected if `dim` is odd or does not divide the size of the last axis.
+
     Source: Su et al., "RoFormer" (2021).
     """
 
@@ -265,6 +267,7 @@ def diopiRMSNorm(
     weight, bias: shape normalized_shape, of input's dtype, or float32 with half-precision input. A NULL weight stands
     for 1, a NULL bias for 0. inv_rms: r, with the shape of the leading axes (0-d if there are none); it is float32 for
     half-precision input. The call is rejected if normalized_shape is empty or differs from the last sizes of input.
+
     Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019); torch.nn.functional.rms_norm.
     """
 
@@ -297,6 +300,7 @@ def diopiRMSNormBackward(
 
     grad_output, grad_input: shape of input. inv_rms is a result of the forward call and is used without change, so eps
     has no effect. A NULL weight stands for 1; then grad_weight is NULL too. If bias is NULL, grad_bias is NULL.
+
     Source: derivative of the formula.
     """
 
@@ -318,6 +322,7 @@ def diopiScaledMaskedSoftmax(
 
     input, output: one shape with at least two axes. mask: the same shape or a shape that broadcasts to it, usually
     [B, 1, Sq, Sk] with input [B, H, Sq, Sk]. If all elements of a row are masked, the result of the row is uniform.
+
     Source: Megatron-LM, fused scaled masked softmax.
     """
 
@@ -336,6 +341,7 @@ def diopiScaledMaskedSoftmaxBackward(
 
     grad_input = scale · output · (grad_output − Σ grad_output · output), with the sum along the last axis. Masked
     elements have gradient 0. All tensors except mask have the same shape and dtype.
+
     Source: derivative of the formula.
     """
 
@@ -366,7 +372,8 @@ def diopiFlashAttention(
     """Compute attention for sequences of equal length.
 
     q, attention_out: [B, Sq, Hq, D]. k, v: [B, Sk, Hk, D]. softmax_lse: float32 [B, Hq, Sq].
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -399,7 +406,8 @@ def diopiFlashAttentionBackward(
 
     Each gradient has the shape of its argument. grad_output has the shape of attention_out. attention_out and
     softmax_lse are the results of the forward call, and the attributes are those of that call.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -436,7 +444,8 @@ def diopiFlashAttentionVarLen(
     Tk. Sequence b consists of the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; elements
     beyond the length of a sequence are unspecified. max_seqlen_q and max_seqlen_kv are at least the largest lengths.
     They do not change the result.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -473,7 +482,8 @@ def diopiFlashAttentionVarLenBackward(
 
     Each gradient has the shape of its argument. grad_output has the shape of attention_out. attention_out and
     softmax_lse are the results of the forward call, and the attributes are those of that call.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -504,7 +514,8 @@ def diopiMultiHeadAttention(
     for float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout retained the element. It is written only
     if `return_debug_mask` is set; otherwise it may be NULL or empty. In the parameter list, the results follow the
     attributes. q, k and v are declared writable, but the call does not write to them.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -529,7 +540,8 @@ def diopiMultiHeadAttentionBackward(
 
     Each gradient has the shape of its argument. grad_out has the shape of out. out and softmax_lse are the results of
     the forward call, and the attributes are those of that call. In the parameter list, the results come last.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -565,7 +577,8 @@ def diopiMultiHeadAttentionVarLen(
     `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, or float64 for float64 input; elements beyond the
     length of a sequence are unspecified. debug_attn_mask: bool [B, H, max_q, max_k]. The rest is as in
     `diopiMultiHeadAttention`.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -599,7 +612,8 @@ def diopiMultiHeadAttentionVarLenBackward(
 
     Each gradient has the shape of its argument. grad_out has the shape of out. out and softmax_lse are the results of
     the forward call, and the attributes are those of that call. In the parameter list, the results come last.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -649,7 +663,8 @@ def diopiCustomizedFlashAttention(
     softmax_max and softmax_sum: float32 [B, N, Sq, 8], the maximum of each row and its Σ exp(s − maximum), each
     repeated eight times. softmax_out: float32, empty. dropout_mask: uint8, one bit per element of [B, N, Sq, Sk],
     ceil(B · N · Sq · Sk / 128) · 16 bytes; it is not written if p_dropout = 0.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -688,7 +703,8 @@ def diopiCustomizedFlashAttentionBackward(
 
     attention_out, softmax_max, softmax_sum, softmax_out and dropout_mask are results of the forward call of the same
     library. dropout_mask is NULL if p_dropout = 0. The attributes are those of the forward call.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -730,7 +746,8 @@ def diopiCustomizedFlashAttentionVarLen(
     0. attention_mask: bool [max_seqlen_q, max_seqlen_kv]. TRUE means that the query does NOT see the key. Each sequence
     uses the top-left corner of Sq × Sk elements. softmax_max, softmax_sum: float32 [Tq, N, 8]. The rest, including
     `is_causal`, is as in `diopiCustomizedFlashAttention`.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """
 
 
@@ -769,5 +786,6 @@ def diopiCustomizedFlashAttentionVarLenBackward(
     """Compute the gradients of `diopiCustomizedFlashAttentionVarLen`, in the shapes of q, k and v.
 
     The arguments are as in `diopiCustomizedFlashAttentionBackward` and in the forward call.
-    Source: the attention formula of this module.
+
+    Source: the attention formula of the family `attention`.
     """

@@ -17,7 +17,7 @@ def complexed(inputs: Sequence[Dtype]) -> Dtype:
     return next(dtype for dtype, part in COMPONENT.items() if part is inputs[0])
 
 
-@elementwise(dtypes=wide, result=complexed, guarantee="exact")
+@elementwise(dtypes=wide, result=complexed, guarantee="exact", moves_numbers=True)
 def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
     """Compute the complex number real + i · imag.
 
@@ -33,29 +33,40 @@ def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
 
     abs may be negative. Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128. An
     infinite angle gives NaN in both parts.
+
     Source: torch.polar.
     """
 
 
 @elementwise(dtypes=all_dtypes, guarantee="exact")
 def diopiConj(ctx: Context, out: Out, input: In):
-    """Complex conjugate: the imaginary part is negated, even if it is zero; real input is copied.
+    """Return the complex conjugate of input: the imaginary part is negated, even if it is zero.
 
-    `out` contains the conjugate numbers themselves, not a view that is negated on reading. Source: torch.conj_physical.
+    Real input is copied. `out` contains the conjugate numbers themselves, not a view that is negated on reading.
+
+    Source: torch.conj_physical.
     """
 
 
-@elementwise(dtypes=all_dtypes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
+@elementwise(
+    dtypes=all_dtypes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact", moves_numbers=True
+)
 def diopiReal(ctx: Context, out: Out, input: In):
-    """Copy of the real part; real input is copied unchanged.
+    """Return the real part of input.
 
-    If `out` is complex, its imaginary part is set to 0. Source: torch.real.
+    Real input is copied unchanged. If `out` is complex, its imaginary part is set to 0.
+
+    Source: torch.real.
     """
 
 
-@elementwise(dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
+@elementwise(
+    dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact", moves_numbers=True
+)
 def diopiImag(ctx: Context, out: Out, input: In):
-    """Copy of the imaginary part.
+    """Return the imaginary part of a complex input.
 
-    If `out` is complex, its real part receives the copy and its imaginary part is set to 0. Source: torch.imag.
+    If `out` is complex, its real part receives the imaginary part of input, and its imaginary part is set to 0.
+
+    Source: torch.imag.
     """

@@ -45,12 +45,18 @@ def diopiConvolution(
     dilation: PositiveExtents,
     groups: PositiveExtent,
 ):
-    """Cross-correlation of input (N, Cin, {axes}) with weight (Cout, Cin/groups, k…), over {rank} spatial axes.
+    """Compute the cross-correlation of input with a kernel over {rank} spatial axes.
+
+    - input: (N, Cin, {axes}).
+    - weight: (Cout, Cin/groups, k…).
+    - bias: (Cout), or NULL for no bias.
 
     out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding]. The sum runs over
     the kernel positions i and the channels j of the group to which c belongs. j' is the index of channel j of that
-    group among all channels of input. Positions outside the bounds of input count as 0. A spatial axis of out has
-    ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` has shape (Cout); NULL means no bias.
+    group among all channels of input. Positions outside the bounds of input count as 0.
+
+    A spatial axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements.
+
     Source: torch.nn.functional.conv{rank}d.
     """
 
@@ -76,14 +82,18 @@ def diopiConvolutionBackward(
     dilation: Size,
     groups: i64,
 ):
-    """Gradients of `diopiConvolution{rank}d` with respect to input, weight and bias.
+    """Compute the gradients of `diopiConvolution{rank}d` with respect to input, weight and bias.
 
-    grad_input is `diopiConvTranspose{rank}d` of grad_output with the same weight and attributes, in the shape of input.
-    grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n and
-    o.
-    grad_bias (Cout) is the sum of grad_output over all axes except the channel axis. `bias_sizes` is the shape of the
-    bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are NULL. Source:
-    torch.ops.aten.convolution_backward.
+    - grad_input is `diopiConvTranspose{rank}d` of grad_output with the same weight and attributes, in the shape of
+      input.
+    - grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n
+      and o. j' is as in the forward function.
+    - grad_bias (Cout) is the sum of grad_output over all axes except the channel axis.
+
+    `bias_sizes` is the shape of the bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are
+    NULL.
+
+    Source: torch.ops.aten.convolution_backward.
     """
 
 
@@ -118,6 +128,7 @@ def diopiConvTranspose(
     A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
     output_padding extends the axis at its end. It is at least 0, and smaller than the larger one of stride and
     dilation.
+
     Source: torch.nn.functional.conv_transpose{rank}d.
     """
 
@@ -144,18 +155,23 @@ def diopiConvTransposeBackward(
     output_padding: Size,
     groups: i64,
 ):
-    """Gradients of `diopiConvTranspose{rank}d` with respect to input, weight and bias.
+    """Compute the gradients of `diopiConvTranspose{rank}d` with respect to input, weight and bias.
 
-    The attributes are in another order than in the forward function.
-    grad_input is `diopiConvolution{rank}d` of grad_output with the same weight, stride, padding, dilation and groups.
-    grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n and
-    o. c' is the index of channel c of the group among all channels of grad_output. grad_bias (Cout) is the sum of
-    grad_output over all axes except the channel axis. `bias_sizes` is the shape of the bias, [Cout]. If the forward
-    function had no bias, `bias_sizes` and grad_bias are NULL. Source: torch.ops.aten.convolution_backward.
+    The order of the attributes differs from that of the forward function.
+
+    - grad_input is `diopiConvolution{rank}d` of grad_output with the same weight, stride, padding, dilation and groups.
+    - grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n
+      and o. c' is the index of channel c of the group among all channels of grad_output.
+    - grad_bias (Cout) is the sum of grad_output over all axes except the channel axis.
+
+    `bias_sizes` is the shape of the bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are
+    NULL.
+
+    Source: torch.ops.aten.convolution_backward.
     """
 
 
-@prototype(dtypes=(*floating, *complexes), guarantee="exact")
+@prototype(dtypes=(*floating, *complexes), guarantee="exact", moves_numbers=True)
 def diopiIm2Col(
     ctx: Context,
     out: Out,
@@ -165,12 +181,14 @@ def diopiIm2Col(
     padding: Extents,
     stride: PositiveExtents,
 ):
-    """The patches of input (N, C, H, W) under a sliding kernel, as columns: out (N, C · kh · kw, L).
+    """Copy the patches of an image under a sliding kernel to columns.
 
-    Column l is the patch at the l-th of the L = lh · lw kernel positions, in row-major order. lh = ⌊(H + 2·padding −
-    dilation · (kh − 1) − 1) / stride⌋ + 1, and lw is computed in the same way from W and kw. The rows of a column are
-    ordered by channel, then kernel row, then kernel column. Positions in the padding give zeros. Source:
-    torch.nn.functional.unfold.
+    input is (N, C, H, W), and out is (N, C · kh · kw, L). Column l is the patch at the l-th of the L = lh · lw kernel
+    positions, in row-major order. lh = ⌊(H + 2·padding − dilation · (kh − 1) − 1) / stride⌋ + 1, and lw is computed in
+    the same way from W and kw. The rows of a column are ordered by channel, then kernel row, then kernel column.
+    Positions in the padding give zeros.
+
+    Source: torch.nn.functional.unfold.
     """
 
 
@@ -185,9 +203,12 @@ def diopiCol2Im(
     padding: Extents,
     stride: PositiveExtents,
 ):
-    """Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
+    """Add columns of patches to an image; the function is the adjoint of `diopiIm2Col`.
 
-    Every element is added at the position from which `diopiIm2Col` with the same attributes reads it. Elements from the
-    padding are dropped, and positions that no patch covers are 0. L must be the number of kernel positions in [H, W].
+    input is (N, C · kh · kw, L), and out is (N, C, H, W) with [H, W] = `output_size`. Every element of input is added
+    to the image at the position from which `diopiIm2Col` with the same attributes reads it. Elements for positions in
+    the padding are dropped, and positions that no patch covers are 0. L must be the number of kernel positions in an
+    image of size [H, W].
+
     Source: torch.nn.functional.fold.
     """

@@ -22,12 +22,18 @@ SpatialScale = Annotated[
 
 @prototype(dtypes=floating, result=position, guarantee="exact")
 def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: Overlap):
-    """Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
+    """Suppress non-maximum boxes and return the positions of the retained boxes, highest confidence first.
 
-    boxes: (N, 4); confidence: (N), of the dtype of boxes; *out: 1-d, int64. Boxes are visited in descending order of
-    confidence. Boxes of equal confidence are visited in order of position. A box remains unless its IoU with an earlier
-    remaining box is greater than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); if both
-    boxes have area 0, neither suppresses the other. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
+    - boxes: (N, 4), where N may be 0.
+    - confidence: (N), in the dtype of boxes.
+    - *out: int64, one axis.
+
+    The boxes are visited in descending order of confidence; boxes of equal confidence in ascending order of position. A
+    box is retained unless its IoU with a retained box before it is greater than iou_threshold. IoU is the area of the
+    intersection divided by the area of the union, where a box has the area (x2 − x1)·(y2 − y1). If both boxes have area
+    0, neither suppresses the other. Any other shape is an error.
+
+    Source: torchvision.ops.nms.
     """
 
 
@@ -53,12 +59,13 @@ def diopiRoiAlign(
     Otherwise, the width and the height of the box are raised to at least 1. The box is divided into pooled_height ×
     pooled_width equal bins.
 
-    A bin is divided into g_h × g_w equal cells, with a sample at the centre of each cell. g_h and g_w are
+    A bin is divided into g_h × g_w equal cells, with a sample at the center of each cell. g_h and g_w are
     sampling_ratio if it is positive. Otherwise, they are ⌈box height / pooled_height⌉ and ⌈box width / pooled_width⌉. A
     bin without samples gives 0.
 
     A sample is interpolated bilinearly between the four elements around it. Samples outside [−1, H] × [−1, W] are 0. A
     sample within these limits, but before the first or after the last element of an axis, has the value at the border.
+
     Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
     """
 
@@ -86,5 +93,6 @@ def diopiRoiAlignBackward(
 
     Each sample adds to each of its four elements: the gradient of its bin, divided by the number of samples of the bin,
     and multiplied by the weight of the element in the sample. Elements that no sample uses are 0.
+
     Source: the gradient of torchvision.ops.roi_align.
     """

@@ -63,7 +63,13 @@ def branches(inputs: Sequence[Dtype]) -> Dtype:
     return promote(*inputs[1:])
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=INDICES_OR_MASKS_DTYPES, guarantee="exact", backward="diopiIndexBackward")
+@prototype(
+    dtypes=all_dtypes,
+    argument_dtypes=INDICES_OR_MASKS_DTYPES,
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiIndexBackward",
+)
 def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
     """Select elements of input by index tensors and masks: input[indices[0], …, indices[nums − 1]].
 
@@ -79,7 +85,9 @@ def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nu
     other axes keep their sizes and their order. *out is contiguous.
 
     Errors: entries for more axes than input has, index shapes that do not broadcast, a mask of another shape, an index
-    out of range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
+    out of range.
+
+    Source: torch.Tensor.__getitem__, torch.ops.aten.index.
     """
 
 
@@ -96,7 +104,9 @@ def diopiIndexBackward(
 
     grad_input and zeros_like_input have the shape of the forward input. zeros_like_input contains zeros and is only
     read. grad_output has the shape of the forward result. If a position is selected repeatedly, all gradients for it
-    are added. Source: the gradient of torch.ops.aten.index.
+    are added.
+
+    Source: the gradient of torch.ops.aten.index.
     """
 
 
@@ -120,11 +130,19 @@ def diopiIndexPut(
     - out: in the shape of input.
 
     If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
-    the result is any one of these values. Source: torch.Tensor.index_put.
+    the result is any one of these values.
+
+    Source: torch.Tensor.index_put.
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, guarantee="exact", backward="diopiIndexSelectBackward")
+@prototype(
+    dtypes=all_dtypes,
+    argument_dtypes=INDEX_DTYPES,
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiIndexSelectBackward",
+)
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Select slices of input along axis dim, in the order of `index`.
 
@@ -132,54 +150,67 @@ def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     - out: in the shape of input, but axis dim has as many elements as index.
 
     A 0-d input counts as an axis with one element, and out is then 0-d. Errors: an index of higher rank, more than one
-    index for a 0-d input. Source: torch.index_select.
+    index for a 0-d input.
+
+    Source: torch.index_select.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=INDEX_DTYPES)
 def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Extents, dim: Axis, index: In):
-    """Compute the gradient of `diopiIndexSelect`: add slice i of grad to slice index[i] of zeros of shape input_sizes.
+    """Compute the gradient of `diopiIndexSelect`: add slice i of grad to slice index[i] of zeros.
+
+    grad_input and the zeros have the shape input_sizes. grad has the shape of the forward result. The slices are those
+    along axis dim.
 
     Source: torch.ops.aten.index_select_backward.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact", backward="diopiSelectBackward")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True, backward="diopiSelectBackward")
 def diopiSelect(ctx: Context, out: Out, input: In, dim: Axis, index: Index):
-    """The slice `index` of input along axis dim, without that axis; a negative index counts from the end.
+    """Return the slice `index` of input along axis dim, without that axis.
 
-    Errors: a 0-d input, index out of range. Source: torch.select.
+    A negative index counts from the end. Errors: a 0-d input, an index out of range.
+
+    Source: torch.select.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_sizes: Extents, dim: Axis, index: Index):
-    """Gradient of `diopiSelect`: zeros of shape input_sizes with grad_output as the slice `index` along dim.
+    """Compute the gradient of `diopiSelect`: zeros, with grad_output as the slice `index` along axis dim.
+
+    grad_input has the shape input_sizes. A negative index counts from the end.
 
     Source: torch.ops.aten.select_backward.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, index: Index):
-    """A copy of input with src, converted to its dtype, as the slice `index` along axis dim.
+    """Copy input, and replace the slice `index` along axis dim by src.
 
-    src: input's shape without axis dim; a negative index counts from the end. Errors: a src of another shape, index out
-    of range. Source: torch.select_scatter.
+    src has the shape of input without axis dim, and is converted to the dtype of input. A negative index counts from
+    the end. Errors: a src of another shape, an index out of range.
+
+    Source: torch.select_scatter.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact", backward="diopiSliceBackward")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True, backward="diopiSliceBackward")
 def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, end: i64, step: PositiveExtent):
-    """The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
+    """Select every step-th index of axis dim from start up to, but not including, end.
 
-    Negative start and end count from the end of the axis; both are then clamped to the range of the axis. If end is
-    before start, nothing is selected. null_out: input's shape, with the number of selected indices as the size of axis
-    dim. Errors: a 0-d input, step < 1. Source: torch.ops.aten.slice.
+    The result is input[start:end:step] along axis dim. A negative start or end counts from the end of the axis. Both
+    are then clamped to the range of the axis. If end is not greater than start, nothing is selected. null_out has the
+    shape of input, but the size of axis dim is the number of selected indices. Errors: a 0-d input, step < 1.
+
+    Source: torch.ops.aten.slice.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiSliceBackward(
     ctx: Context,
     grad_input: Out,
@@ -190,19 +221,23 @@ def diopiSliceBackward(
     end: i64,
     step: PositiveExtent,
 ):
-    """Gradient of `diopiSlice`: zeros of shape input_sizes with grad_output in the selected places.
+    """Compute the gradient of `diopiSlice`: zeros, with grad_output at the selected positions.
+
+    grad_input has the shape input_sizes. dim, start, end and step have the values of the forward call.
 
     Source: torch.ops.aten.slice_backward.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiSliceScatter(
     ctx: Context, out: Out, input: In, src: In, dim: Axis, start: i64, end: i64, step: PositiveExtent
 ):
-    """A copy of input with src, converted to its dtype, in the places `diopiSlice` would select.
+    """Copy input, and replace the elements that `diopiSlice` would select by src.
 
-    src: exactly the shape of the selection. Source: torch.slice_scatter.
+    src has exactly the shape of the selection, and is converted to the dtype of input.
+
+    Source: torch.slice_scatter.
     """
 
 
@@ -210,43 +245,58 @@ def diopiSliceScatter(
     dtypes=all_dtypes,
     argument_dtypes=MASK_DTYPES,
     guarantee="exact",
+    moves_numbers=True,
     inplace="diopiMaskedFillInp",
     scalar="diopiMaskedFillScalar",
     inplace_scalar="diopiMaskedFillInpScalar",
     scalar_arguments=("value",),
 )
 def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: StoredIn):
-    """Value where mask is true, input elsewhere.
+    """Return value where mask is true, else input.
 
-    input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
-    of higher rank. Source: torch.Tensor.masked_fill.
+    input and mask are broadcast against each other, and out has the resulting shape. value is 0-d, and is converted to
+    the dtype of input. A value of higher rank is an error.
+
+    Source: torch.Tensor.masked_fill.
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=MASK_DTYPES, guarantee="exact")
+@prototype(dtypes=all_dtypes, argument_dtypes=MASK_DTYPES, guarantee="exact", moves_numbers=True)
 def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In):
-    """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
+    """Copy input, and replace its i-th masked element by the i-th element of source.
 
-    input and mask are broadcast together, to the shape of out. source: of input's dtype and any shape, also read in
-    row-major order. It must have at least as many elements as the mask has true elements; fewer are an error. Source:
-    torch.Tensor.masked_scatter.
+    Elements are counted in row-major order. input and mask are broadcast against each other, and out has the resulting
+    shape. source has the dtype of input and any shape. A source with fewer elements than the mask has true elements is
+    an error.
+
+    Source: torch.Tensor.masked_scatter.
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=MASK_DTYPES, guarantee="exact", backward="diopiMaskedSelectBackward")
+@prototype(
+    dtypes=all_dtypes,
+    argument_dtypes=MASK_DTYPES,
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiMaskedSelectBackward",
+)
 def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
-    """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
+    """Return the elements of input where mask is true, in row-major order.
 
-    *out: 1-d; its size is the number of true elements in the broadcast mask. Source: torch.masked_select.
+    input and mask are broadcast against each other. *out is 1-d; its size is the number of true elements in the
+    broadcast mask.
+
+    Source: torch.masked_select.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=MASK_DTYPES, ignored=[IGNORES_INPUT_ELEMENTS])
 def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, mask: Mask):
-    """Gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
+    """Compute the gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
 
-    The gradient is summed over the axes along which input was broadcast, so that grad_input has input's shape. Source:
-    torch.ops.aten.masked_select_backward.
+    If input was broadcast, its gradient is summed over the broadcast axes, so that grad_input has the shape of input.
+
+    Source: torch.ops.aten.masked_select_backward.
     """
 
 
@@ -254,6 +304,7 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
     dtypes=all_dtypes,
     argument_dtypes=INDEX_DTYPES,
     guarantee="exact",
+    moves_numbers=True,
     inplace="diopiIndexFillInp",
     scalar="diopiIndexFillScalar",
     inplace_scalar="diopiIndexFillInpScalar",
@@ -266,25 +317,42 @@ def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, valu
     - index: one axis or 0-d. Negative indices count from the end.
     - value: 0-d. It is converted to the dtype of input.
 
-    A 0-d input counts as an axis with one element. Source: torch.index_fill.
+    A 0-d input counts as an axis with one element.
+
+    Source: torch.index_fill.
     """
 
 
-@prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, guarantee="exact", backward="diopiGatherBackward")
+@prototype(
+    dtypes=all_dtypes,
+    argument_dtypes=INDEX_DTYPES,
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiGatherBackward",
+)
 def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
-    """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
+    """Pick one element along axis dim for every index.
 
-    index: of input's rank, values in [0, n). Along every axis other than dim, its size is at most the size of input.
-    out: index's shape. A 0-d tensor counts as 1-d with one element; an index without elements may have any rank.
+    For dim = 1 and rank 3, out[i, j, k] = input[i, index[i, j, k], k].
+
+    - index: of the rank of input, with values in [0, n) for the size n of axis dim. No axis except dim is longer than
+      that of input.
+    - out: in the shape of index.
+
+    A 0-d tensor counts as an axis with one element. An index without elements may have any rank.
+
     Source: torch.gather.
     """
 
 
 @prototype(dtypes=all_dtypes, argument_dtypes=INDEX_DTYPES, ignored=[IGNORES_INPUT_ELEMENTS])
 def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: Axis, index: In):
-    """Gradient of `diopiGather`: zeros of input's shape, to which grad_output is added at the gathered positions.
+    """Compute the gradient of `diopiGather`: add grad_output to zeros at the gathered positions.
 
-    If an element was picked repeatedly, its gradients are added (for bool: or). Source: torch.ops.aten.gather_backward.
+    grad_input has the shape of input, and grad_output has the shape of index. If an element was picked repeatedly, all
+    gradients for it are added (for bool, combined by or).
+
+    Source: torch.ops.aten.gather_backward.
     """
 
 
@@ -304,6 +372,7 @@ def diopiScatter(
 
     If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
     tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
+
     Source: torch.scatter.
     """
 
@@ -318,19 +387,29 @@ def diopiScatterScalar(
     index: In,
     reduce: Literal["", "add", "multiply"],
 ):
-    """`diopiScatter` with one number, converted to input's dtype, in place of every element of src.
+    """Copy input, and write one number into it along axis dim, at the positions in index.
+
+    The function does what `diopiScatter` does with a src that contains `value`, converted to the dtype of input, in
+    every element. `reduce` has the same meaning.
 
     Source: torch.scatter.
     """
 
 
 @prototype(
-    dtypes=all_dtypes, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, guarantee="exact"
+    dtypes=all_dtypes,
+    argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)},
+    result=branches,
+    guarantee="exact",
+    moves_numbers=True,
 )
 def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
-    """Input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
+    """Return input where condition is true, else other.
 
-    out has the common type of input and other. Source: torch.where.
+    A condition of dtype uint8 is true where it is not 0. The three tensors are broadcast against each other. out has
+    the common type of input and other.
+
+    Source: torch.where.
     """
 
 
@@ -338,6 +417,7 @@ def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
     dtypes=floating,
     argument_dtypes=INDICES_DTYPES,
     guarantee="exact",
+    moves_numbers=True,
     ignored=[Ignored(("padding_idx", "scale_grad_byfreq", "sparse"), "only the gradient depends on them")],
     backward="diopiEmbeddingBackward",
 )
@@ -350,10 +430,16 @@ def diopiEmbedding(
     scale_grad_byfreq: boolean,
     sparse: boolean,
 ):
-    """Rows of a table: out[…, :] = weight[indices[…], :].
+    """Look up rows of the table `weight`: out[…, :] = weight[indices[…], :].
 
-    weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row padding_idx is
-    looked up like any other row. Source: torch.nn.functional.embedding.
+    - weight: (V, D).
+    - indices: any shape, with values in [0, V).
+    - out: in the shape of indices, followed by D.
+
+    padding_idx, scale_grad_byfreq and sparse affect only the gradient: the row padding_idx is looked up like any other
+    row.
+
+    Source: torch.nn.functional.embedding.
     """
 
 
@@ -368,37 +454,47 @@ def diopiEmbeddingBackward(
     scale_grad_byfreq: boolean,
     sparse: boolean,
 ):
-    """Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
+    """Compute the gradient of `diopiEmbedding` for the table: row v is the sum of grad[…, :] where indices is v.
 
-    out: (num_weights, D), dense. The row padding_idx stays 0; if padding_idx is −1, there is no such row.
-    scale_grad_byfreq divides a row by the number of times it occurs in indices. Source:
-    torch.ops.aten.embedding_dense_backward.
+    - grad: in the shape of indices, followed by D.
+    - out: (num_weights, D), always a dense tensor; `sparse` has no effect.
+    - padding_idx: the row padding_idx of out is 0. The value −1 means that there is no such row.
+    - scale_grad_byfreq: if true, row v is divided by the number of times that v occurs in indices.
+
+    Source: torch.ops.aten.embedding_dense_backward.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=INDICES_DTYPES)
 def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: MaxNorm, norm_type: f64):
-    """Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
+    """Shorten, in place, the rows of a table whose p-norm exceeds max_norm.
 
-    Such a row is multiplied by max_norm / (norm + 1e−7), and only once, even if indices names it repeatedly. All other
-    rows are unchanged, bit for bit. norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in
-    [0, V). Source: torch.embedding_renorm_.
+    `inout` is the table, (V, D). The call changes only rows that occur in indices and whose norm is greater than
+    max_norm. Such a row is multiplied by max_norm / (norm + 1e−7), only once even if it occurs repeatedly. All other
+    rows are unchanged bit for bit. norm_type is the order p of the norm as in `diopiNorm`, and may be ∞. indices has
+    any shape and values in [0, V).
+
+    Source: torch.embedding_renorm_.
     """
 
 
 @prototype(dtypes=index, result=position, beyond_pytorch={"input": index32})
 def diopiOneHot(ctx: Context, out: Out, input: In, num_classes: i64):
-    """Ones in the places of classes: out[…, c] = 1 where input[…] = c, else 0.
+    """Encode classes as one-hot vectors: out[…, c] = 1 where input[…] = c, else 0.
 
-    input: values in [0, num_classes); out: int64, input's shape with num_classes appended. If num_classes is −1, the
-    largest input plus one is used; this is an error if input has no elements. Source: torch.nn.functional.one_hot.
+    input contains values in [0, num_classes). out is int64 and has the shape of input, followed by num_classes. If
+    num_classes is −1, the largest element of input plus 1 replaces it; this is an error if input has no elements.
+
+    Source: torch.nn.functional.one_hot.
     """
 
 
 @prototype(dtypes=all_dtypes, result=position)
 def diopiNonzero(ctx: Context, out: NewOut, input: In):
-    """The positions of the elements that are not 0, in row-major order; NaN counts as nonzero.
+    """Return the positions of the elements that are not 0, in row-major order.
 
-    *out: int64, (count, rank); each row is the position of one element. For a 0-d input, the shape is (1, 0) or (0, 0).
+    *out is int64 of shape (count, rank). Each row is the position of one element. NaN counts as nonzero. For a 0-d
+    input, the shape of *out is (1, 0) or (0, 0).
+
     Source: torch.nonzero.
     """

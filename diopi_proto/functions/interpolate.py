@@ -19,19 +19,26 @@ from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, b
 from diopi_proto.types import Dtype
 
 
-@prototype(dtypes=(*floating, Dtype.uint8), guarantee="exact", backward="diopiUpsampleNearestBackward")
+@prototype(
+    dtypes=(*floating, Dtype.uint8), guarantee="exact", moves_numbers=True, backward="diopiUpsampleNearestBackward"
+)
 def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: PositiveExtents):
-    """Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
+    """Resize input: index i of the result copies the element at index ⌊i · s⌋, along each spatial axis.
 
-    i is the index in the result, and s = d / size is the ratio of the input's size to the result's size. Rounding
-    matters where s has no finite binary expansion but i · s is an integer. There either that element or the one before
-    it may be copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
+    There are one to three spatial axes. For each of them, s = d / size is the ratio of the size of input to the size of
+    the result. If i · s is an integer but s has no finite binary expansion, rounding may also select the element before
+    it. Either element may then be copied, and the gradient of both is unspecified.
+
+    Source: torch.nn.functional.interpolate with mode "nearest".
     """
 
 
 @prototype(dtypes=floating)
 def diopiUpsampleNearestBackward(ctx: Context, grad_input: Out, grad_output: In, out_size: Extents, in_size: Extents):
-    """Gradient of `diopiUpsampleNearest`: every input element gets the sum of grad_output over its copies.
+    """Compute the gradient of `diopiUpsampleNearest`: add grad_output to each element from which it was copied.
+
+    out_size contains the spatial sizes of grad_output. in_size is the full shape (N, C, d…) of the forward input and of
+    grad_input.
 
     Source: torch.ops.aten.upsample_nearest2d_backward and its 1d and 3d forms.
     """
@@ -46,14 +53,18 @@ def diopiUpsampleLinear(
     align_corners: boolean,
     mode: Literal["linear", "bilinear", "trilinear", "bicubic"],
 ):
-    """Interpolates between neighbouring elements, one spatial axis after the other.
+    """Resize input by interpolation between neighboring elements along each spatial axis.
 
-    mode: "linear" for one spatial axis, "bilinear" or "bicubic" for two, "trilinear" for three; anything else is an
-    error. d is the input's size. With align_corners, index i of the result lies at x = i·(d − 1)/(size − 1), or at 0
-    for size 1. Without align_corners, it lies at x = (i + ½)·d/size − ½; the linear modes replace a negative x by 0.
-    Linear modes weight elements ⌊x⌋ and ⌊x⌋ + 1 by 1 − t and t, where t = x − ⌊x⌋. "bicubic" weights elements ⌊x⌋ − 1 …
-    ⌊x⌋ + 2 by the cubic convolution kernel with a = −0.75. An index outside the input stands for the element at the
-    border.
+    `mode` is "linear" for one spatial axis, "bilinear" or "bicubic" for two, and "trilinear" for three. Any other text
+    is an error. Let d be the size of an axis of input. Index i of the result lies at the coordinate x of input:
+
+    - If align_corners is true, x = i·(d − 1)/(size − 1), or 0 if size is 1.
+    - If it is false, x = (i + ½)·d/size − ½. The linear modes replace a negative x by 0.
+
+    The linear modes weight the elements ⌊x⌋ and ⌊x⌋ + 1 by 1 − t and t, where t = x − ⌊x⌋. The mode "bicubic" weights
+    the elements ⌊x⌋ − 1 to ⌊x⌋ + 2 by the cubic convolution kernel with a = −0.75. An index outside input is replaced
+    by the nearest index inside. The weights of several axes are multiplied.
+
     Source: torch.nn.functional.interpolate; Keys, "Cubic convolution interpolation for digital image processing", 1981.
     """
 
@@ -68,7 +79,11 @@ def diopiUpsampleLinearBackward(
     align_corners: boolean,
     mode: Literal["linear", "bilinear", "trilinear", "bicubic"],
 ):
-    """Gradient of `diopiUpsampleLinear`; align_corners and mode have the same meaning as in the forward function.
+    """Compute the gradient of `diopiUpsampleLinear`: distribute grad_output with the weights of the forward call.
+
+    Each element of grad_output, times its weight, is added to every input element from which the result was
+    interpolated. out_size contains the spatial sizes of grad_output. in_size is the full shape (N, C, d…) of the
+    forward input and of grad_input. align_corners and mode have the values of the forward call.
 
     Source: torch.ops.aten.upsample_bilinear2d_backward and its linear1d, trilinear3d and bicubic2d forms.
     """
@@ -76,12 +91,18 @@ def diopiUpsampleLinearBackward(
 
 @prototype(dtypes=floating)
 def diopiGridSample(ctx: Context, out: Out, input: In, grid: In, mode: Literal["bilinear", "nearest"]):
-    """Samples input at the points of grid: out[n, c, …] is input[n, c] at the point grid[n, …].
+    """Sample input at the points of grid: out[n, c, …] is input[n, c] interpolated at the point grid[n, …].
 
-    input: (N, C, H, W) or (N, C, D, H, W); grid: (N, H', W', 2) or (N, D', H', W', 3), of input's dtype, the last axis
-    x, y[, z] with x along W; out: (N, C, H', W') or (N, C, D', H', W'). −1 and 1 are the outer edges of the first and
-    last element: along an axis of size d coordinate g lies at index ((g + 1)·d − 1)/2.
-    mode: "bilinear" weighs the 4 (with D: 8) neighbours linearly, "nearest" takes the nearest, an index halfway going
-    to the even one; any other text is an error. Elements outside input count as 0. A NaN coordinate gives an
-    unspecified value. Source: torch.nn.functional.grid_sample with padding_mode "zeros", align_corners False.
+    - input: (N, C, H, W) or (N, C, D, H, W).
+    - grid: (N, H', W', 2) or (N, D', H', W', 3), in the dtype of input. The last axis contains x, y and, for five axes,
+      z. x is the coordinate along W, y along H, and z along D.
+    - out: (N, C, H', W') or (N, C, D', H', W').
+
+    The coordinates −1 and 1 are the outer edges of the first and last element: along an axis of size d, the coordinate
+    g is the index ((g + 1)·d − 1)/2. The mode "bilinear" interpolates linearly between the 4 neighbors, or 8 if input
+    has five axes. The mode "nearest" takes the nearest element; an index halfway between two elements is rounded to the
+    even one. Any other text is an error. Elements outside input count as 0. The result for a NaN coordinate is
+    unspecified.
+
+    Source: torch.nn.functional.grid_sample with padding_mode "zeros" and align_corners false.
     """

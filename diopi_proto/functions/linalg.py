@@ -8,8 +8,9 @@ Shapes that do not fit each other are rejected.
 A gradient function takes the gradient of a loss with respect to a forward result. It writes the gradients with respect
 to the forward inputs, each in the shape of the corresponding input unless a docstring says otherwise. Gradients are
 summed over the axes that were broadcast. Gradient results that are NULL are skipped, and the others are computed. A* is
-the conjugate transpose of A, and Aᵀ is the transpose. Complex gradients are conjugated as in PyTorch. Source: the
-PyTorch function of the same name.
+the conjugate transpose of A, and Aᵀ is the transpose. Complex gradients are conjugated as in PyTorch.
+
+Source: the PyTorch function of the same name.
 """
 
 from typing import Annotated, Literal
@@ -32,12 +33,19 @@ IGNORES_INPUT_IF_BETA_IS_0 = Ignored(
 
 @prototype(dtypes=(*numeric, *complexes), multiplies_matrices=True)
 def diopiMm(ctx: Context, out: Out, input: In, mat2: In):
-    """Matrix product: input (m, k), mat2 (k, n), out (m, n). Source: torch.mm."""
+    """Compute the matrix product of input (m, k) and mat2 (k, n).
+
+    out has shape (m, n).
+
+    Source: torch.mm.
+    """
 
 
 @prototype(dtypes=(*numeric, *complexes), multiplies_matrices=True)
 def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
-    """Matrix product of each pair in a batch: input (B, m, k), mat2 (B, k, n), out (B, m, n); B does not broadcast.
+    """Compute the matrix product of each pair of matrices in a batch.
+
+    input is (B, m, k), mat2 is (B, k, n), and out is (B, m, n). The axis B is not broadcast.
 
     Source: torch.bmm.
     """
@@ -50,27 +58,35 @@ def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
     multiplies_matrices=True,
 )
 def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta: f64, alpha: f64):
-    """Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
+    """Compute beta · input + alpha · (batch1 @ batch2) for each pair of matrices in a batch.
 
-    `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
-    torch.baddbmm.
+    batch1 is (B, m, k), batch2 is (B, k, n), and out is (B, m, n). `input` is broadcast to the shape of out; in the
+    in-place form it has that shape. For integer tensors, the fractions of alpha and beta are dropped.
+
+    Source: torch.baddbmm.
     """
 
 
 @prototype(dtypes=(*numeric, *complexes), ignored=[IGNORES_INPUT_IF_BETA_IS_0], multiplies_matrices=True)
 def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scalar, alpha: Scalar):
-    """Beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
+    """Compute beta · input + alpha · (mat1 @ mat2).
 
-    Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
+    mat1 is (m, k), mat2 is (k, n), and out is (m, n). `input` is broadcast to the shape of out. For integer tensors,
+    the fractions of alpha and beta are dropped. NULL for alpha or beta is rejected.
+
+    Source: torch.addmm.
     """
 
 
 @prototype(dtypes=(*numeric, *complexes), backward="diopiMatmulBackward", multiplies_matrices=True)
 def diopiMatmul(ctx: Context, out: Out, input: In, other: In):
-    """Matrix product by rank: input (…, m, k), other (…, k, n), out (…, m, n), batch axes broadcast.
+    """Compute the matrix product of input (…, m, k) and other (…, k, n).
 
-    A 1-d input (k) is treated as a row, and a 1-d other (k) as a column; the added axis is removed from out. Two 1-d
-    inputs give their inner product, which is 0-d. 0-d inputs are rejected. Source: torch.matmul.
+    out is (…, m, n); the batch axes are broadcast. A 1-d input (k) is treated as a row, and a 1-d other (k) as a
+    column; the added axis is removed from out. Two 1-d inputs give their inner product, which is 0-d. 0-d inputs are
+    rejected.
+
+    Source: torch.matmul.
     """
 
 
@@ -78,11 +94,13 @@ def diopiMatmul(ctx: Context, out: Out, input: In, other: In):
 def diopiMatmulBackward(
     ctx: Context, grad_input: Out | None, grad_other: Out | None, grad_out: In, input: In, other: In
 ):
-    """Compute the gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
+    """Compute the gradients of `diopiMatmul`: grad_input = grad_out @ other* and grad_other = input* @ grad_out.
 
-    The star means the conjugate transpose. `grad_out` has the shape of the forward result. As in the forward function,
-    an input with one axis is treated as a row, and an other with one axis as a column. Source: the chain rule, as
-    PyTorch's autograd of torch.matmul.
+    The star means the conjugate transpose of each matrix. `grad_out` has the shape of the forward result. Each gradient
+    has the shape of its argument, and is summed over the axes along which the argument was broadcast. As in the forward
+    function, a 1-d input is treated as a row, and a 1-d other as a column.
+
+    Source: the gradient of torch.matmul.
     """
 
 
@@ -110,12 +128,16 @@ def diopiLinearBackward(
     input: In,
     weight: In,
 ):
-    """Gradients of `diopiLinear`, with g = grad_output (…, out).
+    """Compute the gradients of `diopiLinear` with respect to input, weight and bias.
 
-    grad_input (…, in) = g conj(weight). grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, both summed
-    over all leading axes. If the bias had another shape, grad_bias has that shape and is summed over the axes along
-    which the forward function broadcast the bias. Source: the chain rule, as PyTorch's autograd of
-    torch.nn.functional.linear.
+    With g = grad_output (…, out):
+
+    - grad_input (…, in) = g @ conj(weight).
+    - grad_weight (out, in) = Σ gᵀ @ conj(input), summed over all leading axes.
+    - grad_bias (out) = Σ g, summed over all leading axes. If the bias had another shape, grad_bias has that shape, and
+      is summed over the axes along which the forward function broadcast the bias.
+
+    Source: the gradient of torch.nn.functional.linear.
     """
 
 
@@ -126,23 +148,31 @@ def diopiLinearBackward(
     backward="diopiCholeskyBackward",
 )
 def diopiCholesky(ctx: Context, out: Out, info: Out, mat: In, upper: boolean, checkerror: boolean):
-    """Cholesky factor of positive definite matrices: mat (…, n, n) = L L*, L lower triangular, diagonal real and > 0.
+    """Compute the Cholesky factor L of positive definite matrices: mat = L @ L*.
 
-    If `upper` is false, out = L, computed only from the lower triangle of mat. If `upper` is true, out = L*, computed
-    only from the upper triangle of mat. The other triangle of `out` is 0. `info` (…), int32, is 0 on success. Otherwise
-    it is the order k of the first leading minor that is not positive definite, and the matrix in `out` is unspecified.
-    If `checkerror` is true, the call fails if any info is not 0. Source: torch.linalg.cholesky_ex.
+    - mat: (…, n, n), Hermitian matrices. L is lower triangular, and its diagonal is real and positive.
+    - upper: if false, out = L, computed only from the lower triangle of mat. If true, out = L*, computed only from the
+      upper triangle of mat. The other triangle of out is 0.
+    - info: (…), int32. It is 0 on success. Otherwise it is the order k of the first leading minor that is not positive
+      definite, and the matrix in out is unspecified.
+    - checkerror: if true, the call fails if any element of info is not 0.
+
+    Source: torch.linalg.cholesky_ex.
     """
 
 
 @prototype(dtypes=(*wide, *complexes))
 def diopiCholeskyBackward(ctx: Context, grad_mat: Out, grad_output: In, L: In, upper: boolean):
-    """Gradient of `diopiCholesky` from its result L (…, n, n), the upper factor if `upper`; grad_mat is Hermitian.
+    """Compute the gradient of `diopiCholesky` with respect to mat, which is a Hermitian matrix.
 
-    G is the gradient with respect to the lower factor. Φ takes the lower triangle of a matrix and halves the diagonal.
-    With P = Φ(L* G) and S = L⁻* P L⁻¹, grad_mat = (S + S*) / 2. An upper factor U is used as L = U*, with G*. Only the
-    triangle of G in which the factor is stored is used. Source: I. Murray, "Differentiation of the Cholesky
-    decomposition", arXiv:1602.07527.
+    L (…, n, n) is the result of the forward call: the lower factor, or the upper factor if `upper` is true. grad_output
+    is the gradient of that result; only the triangle in which the factor is stored is used.
+
+    Let G be the gradient with respect to the lower factor. Φ takes the lower triangle of a matrix and halves the
+    diagonal. With P = Φ(L* G) and S = L⁻* P L⁻¹, grad_mat = (S + S*) / 2. For an upper factor U, L = U* and G is the
+    conjugate transpose of grad_output.
+
+    Source: I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527.
     """
 
 
@@ -157,12 +187,18 @@ def diopiTriangularSolve(
     transpose: boolean,
     unitriangular: boolean,
 ):
-    """Solution X of op(mat) X = b: mat (…, n, n), b (…, n, k), out = X (…, n, k), batch axes broadcast.
+    """Solve op(mat) @ X = b for X, where mat is triangular and op is the identity or the transposition.
 
-    Only one triangle of `mat` is read: the upper one if `upper`, otherwise the lower one. If `unitriangular`, the
-    diagonal of `mat` is taken as 1, whatever is stored there. If `transpose`, op transposes without conjugating.
-    `cloned_mat` is a copy of all of `mat`, broadcast to the batch axes of out. A 0 on the diagonal leads to a division
-    by 0 and not to an error. Source: torch.triangular_solve.
+    - mat: (…, n, n). Only one triangle is read: the upper one if `upper` is true, otherwise the lower one.
+    - b: (…, n, k). The batch axes of mat and b are broadcast.
+    - out: the solution X, (…, n, k).
+    - cloned_mat: a copy of all of mat, broadcast to the batch axes of out.
+    - transpose: if true, op transposes mat without conjugating it.
+    - unitriangular: if true, the diagonal of mat is taken as 1, whatever is stored there.
+
+    A 0 on the diagonal leads to a division by 0, and is not an error.
+
+    Source: torch.triangular_solve.
     """
 
 
@@ -180,13 +216,16 @@ def diopiTriangularSolveBackward(
     transpose: boolean,
     unitriangular: boolean,
 ):
-    """Gradients of `diopiTriangularSolve` from its result x.
+    """Compute the gradients of `diopiTriangularSolve` with respect to b and mat.
 
-    grad_x and grad_cloned_mat are the gradients with respect to the two forward results. NULL for either counts as 0.
-    grad_b, in the shape of b, solves op(mat)* grad_b = grad_x. grad_mat, in the shape of mat, starts from −grad_b x*,
-    or from −conj(x) grad_bᵀ if `transpose`. Elements outside the triangle that the forward function read are set to 0,
-    and the diagonal too if `unitriangular`. All of grad_cloned_mat is then added to grad_mat. Source: the chain rule,
-    as PyTorch's autograd of torch.triangular_solve.
+    x is the forward result out. grad_x and grad_cloned_mat are the gradients of out and cloned_mat; NULL counts as 0.
+
+    - grad_b, in the shape of b, solves op(mat)* @ grad_b = grad_x.
+    - grad_mat, in the shape of mat, is computed in three steps. It is −grad_b @ x*, or −conj(x) @ grad_bᵀ if
+      `transpose` is true. Then the elements outside the triangle that the forward function read are set to 0, and also
+      the diagonal if `unitriangular` is true. Finally, grad_cloned_mat is added.
+
+    Source: the gradient of torch.triangular_solve.
     """
 
 
@@ -209,7 +248,9 @@ def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"]
     real, nothing changes.
 
     Q is the product of the reflections, which also defines the columns after the first k. If the rank of A is below k,
-    some columns of Q do not follow from A, and an implementation may choose them. Source: torch.linalg.qr.
+    some columns of Q do not follow from A, and an implementation may choose them.
+
+    Source: torch.linalg.qr.
     """
 
 
@@ -232,7 +273,9 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, c
 
     For p = 2, an implementation may compute √(|x|² + |y|² − 2 x·y) with a matrix product, which is less exact for close
     rows. `compute_mode` states when it may do so: 1 means always, 2 never, and 0 or NULL if P > 25 or R > 25. Other
-    numbers are rejected. Source: torch.cdist.
+    numbers are rejected.
+
+    Source: torch.cdist.
     """
 
 
@@ -243,12 +286,21 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, c
 def diopiCdistBackward(
     ctx: Context, grad_input: Out, grad_output: In, input1: In, input2: In, p: ForwardOrder, cdist: In
 ):
-    """Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
+    """Compute the gradient of `diopiCdist` with respect to input1.
 
-    Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output. Row x gets
-    the sum over y of g · sign(d) · (|d| / D)^(p−1). For p = inf the term is g · sign(d) in every coordinate where |d| =
-    D. For p = 0 the gradient is 0, even if d or g is not finite. The term is 0 if D = 0, and in a coordinate where d =
-    0. For p = inf, the result for a NaN in d is unspecified.
-    `grad_input` has shape (…, P, M) with the broadcast batch axes. The gradient with respect to input2 is the result of
-    the call with the roles of input1 and input2 exchanged. Source: torch.ops.aten._cdist_backward.
+    `cdist` is the forward result. It has the shape (…, P, R), and so does grad_output. grad_input is (…, P, M) with the
+    broadcast batch axes.
+
+    Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output for this
+    pair. The gradient of x is the sum over all y of one term per coordinate:
+
+    - If D = 0, or d = 0 in the coordinate, the term is 0.
+    - For p = inf, the term is g · sign(d) where |d| = D, and 0 elsewhere. For a NaN in d, it is unspecified.
+    - For p = 0, the term is 0, even if d or g is not finite.
+    - Otherwise, it is g · sign(d) · (|d| / D)^(p−1).
+
+    The gradient with respect to input2 is the result of the call with input1 and input2 exchanged, and with grad_output
+    and cdist transposed.
+
+    Source: torch.ops.aten._cdist_backward.
     """

@@ -1,6 +1,6 @@
 """Kernels for serving large language models: token caches, decoding and prefill attention, penalties, fused all-reduce.
 
-Attention means the formula of the module `attention`: the softmax of scaled scores, then the weighted sum of the
+Attention means the formula of the family `attention`: the softmax of scaled scores, then the weighted sum of the
 values. Query head h uses key and value head h // (query heads / key heads). The scale is always 1/√D, where D is the
 head size.
 
@@ -94,12 +94,13 @@ TOKEN_TABLE_DTYPES = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
 """The element types of the tables that locate tokens."""
 
 
-@prototype(dtypes=real, argument_dtypes={"dest_loc": index}, guarantee="exact")
+@prototype(dtypes=real, argument_dtypes={"dest_loc": index}, guarantee="exact", moves_numbers=True)
 def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: Sized, dest_loc: Sized):
     """Copy tokens into their slots: out[dest_loc[t], …] = k[t, …]. The other slots of out keep their contents.
 
     out: [slots, H, D]. k: [T, H, D], of out's dtype. dest_loc: [T]. If entries are equal, the slot receives the token
     of any one of them.
+
     Source: LightLLM, destindex_copy_kv.
     """
 
@@ -122,6 +123,7 @@ def diopiTokenAttentionInference(
 
     q: [B, H, D]. k: a token cache, [slots, H, D]. token_attention_out: [H, L] of q's dtype, where L is at least the sum
     of the lengths. Columns outside all sequences keep their contents.
+
     Source: LightLLM, token attention.
     """
 
@@ -148,6 +150,7 @@ def diopiTokenSoftmaxReduceVInference(
     logics: [H, L], the result of `diopiTokenAttentionInference`. v: a token cache, [slots, H, D]. out: [B, H, D]. All
     floating tensors have one dtype. `other_kv_index` is a slot that an implementation may read where a sequence has no
     token. It does not change the result.
+
     Source: LightLLM, token softmax and reduce.
     """
 
@@ -173,6 +176,7 @@ def diopiContextAttentionInference(
     context_attention_out, q, k, v: [T, H, D]. Sequence b has the rows b_start_loc[b] to b_start_loc[b] + len_b − 1.
     Rows outside all sequences keep their contents. `max_input_len` is the largest length and does not change the
     result.
+
     Source: LightLLM, context attention.
     """
 
@@ -208,6 +212,7 @@ def diopiPagedAttention(
     block of a sequence are not read. NULL means that token t is in slot t. attenMask: bool [1, L] or [B, L], where L is
     the largest length. TRUE means that the query does NOT see the token. NULL hides none. A query that sees no token
     gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
+
     Source: Kwon et al., "PagedAttention" (2023).
     """
 
@@ -239,6 +244,7 @@ def diopiPromptFlashAttention(
     means that every sequence has max_input_len tokens. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L =
     max_input_len, normally the causal triangle. TRUE means that the query does NOT see the key. NULL hides no further
     keys. A query that sees no key gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
+
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
 
@@ -267,6 +273,7 @@ def diopiApplyPenalty(
     The ids of a sequence are distinct; if some are equal, any one of their updates takes effect. p_cumsum_seq_len:
     int32 [B + 1], increasing from 0 to E. `p_max_len_in_batch` is the largest number of ids of a sequence and does not
     change the result.
+
     Source: LightLLM, apply_penalty.
     """
 
@@ -289,6 +296,7 @@ def diopiApplyPenaltyV2(
 
     The five vectors have the same length. The penalties have the dtype of logits; ids and counts are int32 or int64.
     The ids are distinct; if some are equal, any one of their updates takes effect.
+
     Source: LightLLM, apply_penalty; Keskar et al., "CTRL" (2019).
     """
 
@@ -311,5 +319,6 @@ def diopiMatmulAllReduce(
     shape of x1 with N instead of K. All tensors have one dtype. `group` names a communicator. A group of one rank gives
     x1 @ x2 + bias. `reduce_op` must be "sum"; any other text is an error. `comm_turn` (usually 0) and `stream_mode`
     (usually 1) are hints that do not change the result. A library without communication returns diopiNoImplement.
+
     Source: torch.matmul, torch.distributed.all_reduce.
     """

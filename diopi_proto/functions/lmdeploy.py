@@ -24,7 +24,7 @@ Conventions:
 - The call is rejected if shapes do not match. The caller must ensure that ids, positions and offsets are inside their
   tensors; the call does not check them.
 
-Definition of attention in this module, where x stands for the rows of `inoutput`:
+Definition of attention in this family, where x stands for the rows of `inoutput`:
 
     qkv = x @ qkv_weight + qkv_bias      Nq query heads, then Nk key heads, then Nk value heads, of size D each
     s = q · k / √D + mask                q and k are rotated; query head h uses key head h // (Nq / Nk)
@@ -122,6 +122,7 @@ def diopiRootMeanSquareNormInp(ctx: Context, inoutput: InOut, scale: Sized, eps:
     """Normalize each row by its root mean square, in place: x becomes x · scale / √(mean(x²) + eps).
 
     inoutput: [T, H]. scale: [H].
+
     Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
     """
 
@@ -136,6 +137,7 @@ def diopiFusedAddRootMeanSquareNormInp(
     implementation may round r to residual's dtype before the normalization.
 
     inoutput, residual: [T, H]. bias: [H], or NULL for no bias. scale: [H].
+
     Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
     """
 
@@ -162,6 +164,7 @@ def diopiFusedSiluFfnInp(
     weight2 the output projection, like w1, w3 and w2 of LLaMA.
 
     inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
+
     Source: Shazeer, "GLU Variants Improve Transformer" (2020).
     """
 
@@ -216,7 +219,8 @@ def diopiFusedContextAttentionInp(
     lengths, in a layout that is private to the implementation. If `is_prepared` is false, the implementation fills
     `pre_work`. Later calls with the same lengths may pass the same `pre_work` with `is_prepared` true. The result does
     not depend on `is_prepared`.
-    Source: the definition of attention in this module.
+
+    Source: the definition of attention in the family `lmdeploy`.
     """
 
 
@@ -267,7 +271,8 @@ def diopiFusedDecoderAttentionInp(
        the call. A NULL `finished` is false everywhere.
 
     inoutput: [B, Nq · D]. finished, total_padding_tokens, sequence_lengths: [B].
-    Source: the definition of attention in this module.
+
+    Source: the definition of attention in the family `lmdeploy`.
     """
 
 
@@ -295,6 +300,7 @@ def diopiSetupTopkRuntimeArgsInp(
 
     top_ks_size and top_ps_size are 0, 1 or B. LMDeploy's TurboMind passes 1 if one value applies to all sequences.
     top_ks, top_ps, skip_decode: [B].
+
     Source: FasterTransformer, top-k sampling layer.
     """
 
@@ -344,6 +350,7 @@ def diopiSetupToppRuntimeArgsInp(
     Only the caller uses the buffers, for factual-nucleus sampling: after each token, it multiplies p by the decay, down
     to the minimum. After the token with the reset id, it restores the initial p instead; −1 means that no token does
     so. All tensors have shape [B].
+
     Source: FasterTransformer, top-p sampling layer.
     """
 
@@ -404,6 +411,7 @@ def diopiTopKSampling(
     token. All other tensors: [B]. A NULL flag is false everywhere, and a NULL result is not computed. generators: B
     generators. A generator advances when it is used. u depends only on the generator's seed and offset, not on the
     position in the batch.
+
     Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
     """
 
@@ -459,6 +467,7 @@ def diopiTopPSampling(
     The C interface declares runtime_top_p writable, but the call does not change it. The caller passes
     `persistent_workspace` to every step and does not change its contents between the steps. Shapes and NULL arguments
     are as in `diopiTopKSampling`.
+
     Source: FasterTransformer, top-p sampling; Holtzman et al., "Neural Text Degeneration" (2020).
     """
 
@@ -522,6 +531,7 @@ def diopiBatchApplyRepetitionPenaltyInp(
     Any other type is an error.
 
     logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], with ids below vocab_size.
+
     Source: FasterTransformer, sampling penalties; Keskar et al., "CTRL" (2019).
     """
 
@@ -550,6 +560,7 @@ def diopiBanBadWordsInp(
     the tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded
     with −1. The first word starts at offset 0, every other word at the end of its predecessor. For example, the words
     (5, 6) and (7) are the rows [5, 6, 7] and [2, 3, −1]. logits: [B, vocab_size]. output_ids: time-major.
+
     Source: FasterTransformer, ban bad words.
     """
 
@@ -577,6 +588,7 @@ def diopiStopWordsCriterion(
 
     stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
     time-major.
+
     Source: FasterTransformer, stop words criterion.
     """
 
@@ -600,6 +612,7 @@ def diopiLengthCriterion(
     finished[b] becomes true if step ≥ sequence_limit_length[b]; it never becomes false. finished_sum: [1], the number
     of finished sequences afterwards. should_stop: bool [1], whether all B sequences are finished. finished,
     sequence_limit_length: [B].
+
     Source: FasterTransformer, length criterion.
     """
 
@@ -626,6 +639,7 @@ def diopiGatherOutput(
     All other elements of output_ids keep their contents.
 
     output_ids: [B, max_output_len]; all written positions are inside. ids: [times, B]. context_length: [B].
+
     Source: LMDeploy, gather output.
     """
 
@@ -641,6 +655,7 @@ def diopiPlusScalarInp(ctx: Context, inoutput: InOut, val: const_i64, size: Anno
     """Add `val` to the first `size` elements of inoutput, in place. The other elements keep their values.
 
     inoutput: 1-d with at least `size` elements; a negative or larger size is an error. Integers wrap around.
+
     Source: LMDeploy, plus scalar.
     """
 
@@ -656,11 +671,12 @@ def diopiUpdatePaddingCount(
     """Compute the padding of each sequence: total_padding_count[b] becomes max_input_length − input_lengths[b].
 
     Both tensors: [B]. total_padding_count contains zeros on entry, so an implementation may assign or add.
+
     Source: LMDeploy, padding count.
     """
 
 
-@prototype(dtypes=(*narrow, *index), guarantee="exact")
+@prototype(dtypes=(*narrow, *index), guarantee="exact", moves_numbers=True)
 def diopiTransposeAxis01(
     ctx: Context,
     output: Out,
@@ -672,6 +688,7 @@ def diopiTransposeAxis01(
     """Swap the first two axes: output[j, i, k] = input[i, j, k].
 
     input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous.
+
     Source: torch.transpose.
     """
 
@@ -690,6 +707,7 @@ def diopiEmbeddingLookupPosEncoding(
 
     from_tensor: [B, hidden_units]. embedding_table: [V, hidden_units]. all_ids: time-major. Despite its name, the
     function applies neither a position encoding nor a scale.
+
     Source: torch.nn.functional.embedding.
     """
 
@@ -708,5 +726,6 @@ def diopiInputIdsEmbeddingLookupPosEncoding(
     from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Despite
     its plural name, input_lengths is one number: the number of tokens. Despite its name, the function applies neither a
     position encoding nor a scale.
+
     Source: torch.nn.functional.embedding.
     """

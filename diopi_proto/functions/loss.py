@@ -62,9 +62,11 @@ TargetLengths = Annotated[In, SizesFollow(), LengthsWithin("targets", -1)]
 
 @prototype(dtypes=floating, argument_dtypes=TARGET_DTYPES, result=promoted, backward="diopiMSELossBackward")
 def diopiMSELoss(ctx: Context, out: Out, input: In, target: Broadcast, reduction: Reduction):
-    """Squared error (input − target)², element by element; target is broadcast to input's shape.
+    """Compute the squared error (input − target)² of each element, and reduce it.
 
-    target may have any dtype. out has the dtype to which both inputs promote. Source: torch.nn.functional.mse_loss.
+    target is broadcast to the shape of input, and may have any dtype. out has the dtype to which both inputs promote.
+
+    Source: torch.nn.functional.mse_loss.
     """
 
 
@@ -72,7 +74,9 @@ def diopiMSELoss(ctx: Context, out: Out, input: In, target: Broadcast, reduction
 def diopiMSELossBackward(
     ctx: Context, grad_input: Out, grad_output: In, input: Broadcast, target: Broadcast, reduction: Reduction
 ):
-    """Gradient of `diopiMSELoss` with respect to its input: 2·(input − target) · w·grad_output.
+    """Compute the gradient of `diopiMSELoss` with respect to its input: 2·(input − target) · w·grad_output.
+
+    w is 1 for the reductions none and sum, and 1 / (number of elements) for mean.
 
     Source: torch.ops.aten.mse_loss_backward.
     """
@@ -80,11 +84,12 @@ def diopiMSELossBackward(
 
 @prototype(dtypes=floating, argument_dtypes=TARGET_DTYPES, result=promoted, backward="diopiSmoothL1LossBackward")
 def diopiSmoothL1Loss(ctx: Context, out: Out, input: In, target: Broadcast, reduction: Reduction, beta: NonNegative):
-    """Smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
+    """Compute the smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
 
-    target is broadcast to input's shape. target may have any dtype, except bool if beta is 0. out has the dtype to
-    which both inputs promote. beta 0 gives d itself. A negative beta is an error. Source:
-    torch.nn.functional.smooth_l1_loss.
+    target is broadcast to the shape of input. It may have any dtype, except bool if beta is 0. out has the dtype to
+    which both inputs promote. For beta = 0, the loss is d. A negative beta is an error.
+
+    Source: torch.nn.functional.smooth_l1_loss.
     """
 
 
@@ -98,19 +103,24 @@ def diopiSmoothL1LossBackward(
     reduction: Reduction,
     beta: NonNegative,
 ):
-    """Gradient of `diopiSmoothL1Loss`: (d/beta where |d| < beta, else sign d) · w·grad_output, d = input − target.
+    """Compute the gradient of `diopiSmoothL1Loss` with respect to its input.
 
-    The gradient is 0 where d is 0, for every beta. Source: torch.ops.aten.smooth_l1_loss_backward.
+    With d = input − target, the gradient is d/beta · w·grad_output where |d| < beta, else sign(d) · w·grad_output. It
+    is 0 where d is 0, for every beta. w is 1 for the reductions none and sum, and 1 / (number of elements) for mean.
+
+    Source: torch.ops.aten.smooth_l1_loss_backward.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=WEIGHT_DTYPES, backward="diopiBCELossBackward")
 def diopiBCELoss(ctx: Context, out: Out, input: In, target: Sized, weight: Broadcast | None, reduction: Reduction):
-    """Binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)), both logarithms at least −100.
+    """Compute the binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)).
 
-    input and target are probabilities in [0, 1] and have the same shape. weight may have any dtype and is broadcast to
-    that shape; NULL means 1. mean divides by the number of elements, not by the weights. Source:
-    torch.nn.functional.binary_cross_entropy.
+    Logarithms below −100 are replaced by −100, so that the loss is finite. input and target are probabilities in [0, 1]
+    and have the same shape. weight may have any dtype and is broadcast to that shape; NULL means 1. The reduction mean
+    divides by the number of elements, not by the sum of the weights.
+
+    Source: torch.nn.functional.binary_cross_entropy.
     """
 
 
@@ -124,7 +134,10 @@ def diopiBCELossBackward(
     weight: Broadcast | None,
     reduction: Reduction,
 ):
-    """Gradient of `diopiBCELoss`: weight · (input − target) / max(input·(1 − input), 1e−12) · w·grad_output.
+    """Compute the gradient of `diopiBCELoss` with respect to its input.
+
+    The gradient is weight · (input − target) / max(input·(1 − input), 1e−12) · w·grad_output. w is 1 for the reductions
+    none and sum, and 1 / (number of elements) for mean.
 
     Source: torch.ops.aten.binary_cross_entropy_backward.
     """
@@ -140,13 +153,20 @@ def diopiBCEWithLogits(
     pos_weight: Broadcast | None,
     reduction: Reduction,
 ):
-    """Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
+    """Compute the binary cross entropy between the sigmoid of the logits x = input, and target.
 
-    σ(x) = 1/(1 + e⁻ˣ). The logarithms are computed without overflow: ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input and
-    target have the same shape. weight and pos_weight are broadcast to that shape; NULL means 1. weight may have any
-    dtype, and pos_weight any dtype except bool. For pos_weight 0 in uint8 the result is unspecified, because PyTorch
-    wraps 0 − 1 around. mean divides by the number of elements. The loss of x = −∞, and of x = ∞ with target 1, is
-    unspecified, because PyTorch computes ∞ − ∞. Source: torch.nn.functional.binary_cross_entropy_with_logits.
+    The loss of an element is −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))) with σ(x) = 1/(1 + e⁻ˣ).
+    The logarithms are computed without overflow: ln σ(x) = min(x, 0) − ln(1 + e^−|x|), and ln(1 − σ(x)) = ln σ(−x).
+
+    - input, target: the same shape.
+    - weight, pos_weight: broadcast to that shape; NULL means 1. weight may have any dtype, and pos_weight any dtype
+      except bool.
+
+    The reduction mean divides by the number of elements. The loss of x = −∞, and of x = ∞ with target 1, is
+    unspecified, because PyTorch computes ∞ − ∞. For a pos_weight 0 of dtype uint8 the result is unspecified, because
+    PyTorch wraps 0 − 1 around.
+
+    Source: torch.nn.functional.binary_cross_entropy_with_logits.
     """
 
 
@@ -161,10 +181,13 @@ def diopiBCEWithLogitsBackward(
     pos_weight: Broadcast | None,
     reduction: Reduction,
 ):
-    """Gradient of `diopiBCEWithLogits`: weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output.
+    """Compute the gradient of `diopiBCEWithLogits` with respect to its input.
 
-    t is target and p is pos_weight; NULL means 1. Source: the gradient of
-    torch.nn.functional.binary_cross_entropy_with_logits.
+    The gradient is weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output, where x is input, t is target, p is pos_weight,
+    and σ(x) = 1/(1 + e⁻ˣ). NULL for weight or pos_weight means 1. w is 1 for the reductions none and sum, and 1 /
+    (number of elements) for mean.
+
+    Source: the gradient of torch.nn.functional.binary_cross_entropy_with_logits.
     """
 
 
@@ -172,11 +195,16 @@ def diopiBCEWithLogitsBackward(
 def diopiSigmoidFocalLoss(
     ctx: Context, out: Out, inputs: In, targets: Sized, alpha: f32, gamma: Focus, reduction: Reduction
 ):
-    """Focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the target t in {0, 1}.
+    """Compute the focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the label t = targets.
 
-    p = σ(x) and p_t = p·t + (1 − p)·(1 − t). α_t = alpha·t + (1 − alpha)·(1 − t), or 1 if alpha is negative. BCE is
-    `diopiBCEWithLogits` without weights; where that loss is unspecified, the focal loss is unspecified too. inputs and
-    targets are floating tensors of the same shape. mean divides by the number of elements.
+    - p_t = p·t + (1 − p)·(1 − t), where p = σ(x) = 1/(1 + e⁻ˣ) is the predicted probability of the label 1.
+    - α_t = alpha·t + (1 − alpha)·(1 − t), or 1 if alpha is negative.
+    - BCE is the loss of `diopiBCEWithLogits` without weights. Where that loss is unspecified, the focal loss is
+      unspecified too.
+
+    inputs and targets are floating tensors of the same shape. The labels are normally 0 or 1. The reduction mean
+    divides by the number of elements.
+
     Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; torchvision.ops.sigmoid_focal_loss.
     """
 
@@ -192,11 +220,16 @@ def diopiSigmoidFocalLossBackward(
     alpha: f32,
     reduction: Reduction,
 ):
-    """Gradient of `diopiSigmoidFocalLoss`; grad_output comes first, the result fourth, gamma before alpha.
+    """Compute the gradient of `diopiSigmoidFocalLoss` with respect to its inputs.
 
-    For t in {0, 1} it is α_t · (1 − p_t)^gamma · ((2t − 1)·(gamma·p_t·ln p_t − (1 − p_t))) · w·grad_output. In general
-    it is the derivative of the formula of `diopiSigmoidFocalLoss`. Source: the gradient of
-    torchvision.ops.sigmoid_focal_loss.
+    The order of the arguments differs from that of other gradient functions: grad_output comes first, the result
+    grad_input fourth, and gamma before alpha.
+
+    The gradient is the derivative of the forward formula with respect to x, times w·grad_output. With the notation of
+    `diopiSigmoidFocalLoss`, the derivative for t = 0 or t = 1 is α_t · (1 − p_t)^gamma · (2t − 1) · (gamma·p_t·ln p_t −
+    (1 − p_t)). w is 1 for the reductions none and sum, and 1 / (number of elements) for mean.
+
+    Source: the gradient of torchvision.ops.sigmoid_focal_loss.
     """
 
 
@@ -234,7 +267,9 @@ def diopiCrossEntropyLoss(
     their number.
 
     A negative ε counts as 0. For reduction none, out has the shape of input without the class axis. Errors:
-    label_smoothing above 1, shapes that do not fit. Source: torch.nn.functional.cross_entropy.
+    label_smoothing above 1, shapes that do not fit.
+
+    Source: torch.nn.functional.cross_entropy.
     """
 
 
@@ -261,6 +296,7 @@ def diopiCrossEntropyLossBackward(
     of the class, and 0 for an ignored class. The loss of the element is then −Σ_c a_c·l_c with a_c = weight_c·q_c. Its
     gradient is grad_input_c = (softmax(input)_c·Σ_k a_k − a_c)·w·grad_output. For reduction mean, w is 1 divided by the
     divisor that `diopiCrossEntropyLoss` uses. For none and sum, w is 1.
+
     Source: the gradient of torch.nn.functional.cross_entropy.
     """
 
@@ -269,12 +305,17 @@ def diopiCrossEntropyLossBackward(
 def diopiNLLLoss(
     ctx: Context, out: Out, input: In, target: Sized, weight: Sized | None, reduction: Reduction, ignore_index: i64
 ):
-    """Negative log likelihood −weight_y·input_y of the target class y, 0 where y = ignore_index.
+    """Compute the negative log likelihood −weight_y · input_y of the target class y.
 
-    input holds log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with a 0-d target. weight has
-    shape (C); NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if
-    there are none. For reduction none, out has the shape of target. Errors: shapes that do not fit. Source:
-    torch.nn.functional.nll_loss.
+    - input: log-probabilities, (N, C, d…) of rank 2 or more, or (C).
+    - target: the classes, (N, d…); 0-d if input is (C).
+    - weight: (C), the weights of the classes; NULL means 1 for all of them.
+
+    The loss is 0 where y = ignore_index, which need not be a class. The reduction mean divides the sum of the losses by
+    Σ weight_y over the elements that are not ignored. If all elements are ignored, the mean is NaN. For the reduction
+    none, out has the shape of target. Shapes that do not fit are an error.
+
+    Source: torch.nn.functional.nll_loss.
     """
 
 
@@ -291,10 +332,13 @@ def diopiNLLLossBackward(
     reduction: Reduction,
     ignore_index: i64,
 ):
-    """Gradient of `diopiNLLLoss`: −weight_y · w·grad_output at the target class y, 0 elsewhere and where it is ignored.
+    """Compute the gradient of `diopiNLLLoss` with respect to its input.
 
-    For mean, w is 1 / Σ weight_y over the elements that are not ignored; this function computes the sum again. Source:
-    torch.ops.aten.nll_loss_backward.
+    The gradient is −weight_y · w·grad_output at the target class y, and 0 at all other classes. It is 0 at all classes
+    where y = ignore_index. For the reduction mean, w is 1 / Σ weight_y over the elements that are not ignored; this
+    function computes the sum again. For none and sum, w is 1.
+
+    Source: torch.ops.aten.nll_loss_backward.
     """
 
 
@@ -311,11 +355,12 @@ def diopiNLLLossV2(
     reduction: Reduction,
     ignore_index: i64,
 ):
-    """`diopiNLLLoss` that also returns the total weight.
+    """Compute `diopiNLLLoss`, and also the total weight of the elements that are not ignored.
 
-    totalWeight has one element, of shape 0-d or (1), and input's dtype. It is Σ weight_y over the elements that are not
-    ignored, or their number if weight is NULL. For reduction none it is 0, unless input has shape (C). Source:
-    torch.ops.aten.nll_loss_forward.
+    totalWeight has one element, of shape () or (1), in the dtype of input. It is Σ weight_y over the elements that are
+    not ignored, or their number if weight is NULL. For the reduction none it is 0, unless input has shape (C).
+
+    Source: torch.ops.aten.nll_loss_forward.
     """
 
 
@@ -339,7 +384,9 @@ def diopiNLLLossV2Backward(
     reduction: Reduction,
     ignore_index: i64,
 ):
-    """Gradient of `diopiNLLLossV2`: the formula of `diopiNLLLossBackward`, where w for mean is 1 / totalWeight.
+    """Compute the gradient of `diopiNLLLossV2` with respect to its input.
+
+    The formula is that of `diopiNLLLossBackward`, but for the reduction mean, w is 1 / totalWeight.
 
     Source: torch.ops.aten.nll_loss_backward.
     """
@@ -392,6 +439,7 @@ def diopiCTCLoss(
 
     Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for `targets` with one
     axis, target lengths whose sum differs from its size; a number of input lengths or target lengths other than N.
+
     Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
     """
 
@@ -422,5 +470,7 @@ def diopiCTCLossBackward(
     - w is 1 for none and sum, and 1 / (N · max(U, 1)) for mean.
 
     For a sample with infinite loss, the gradient is 0 if zero_infinity is true, and NaN otherwise. Errors: the same as
-    in `diopiCTCLoss`. Source: equation 16 of the paper named in `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
+    in `diopiCTCLoss`.
+
+    Source: equation 16 of the paper named in `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
     """

@@ -49,18 +49,21 @@ def diopiBboxOverlapsMmcv(
 
 @prototype(dtypes=wide)
 def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: OverlapMode, aligned: boolean):
-    """Compute the intersection over union (mode 0) or over the first box's area (mode 1) of rotated boxes.
+    """Compute the overlap of rotated boxes: intersection over union (mode 0) or over the area of the first (mode 1).
 
-    bboxes1: [N, 5]. bboxes2: [M, 5]. ious: [N, M] for all pairs, or [N] for pairs of equal rows if `aligned`, where N =
-    M. ious = I / (A + A' − I) in mode 0 and I / A in mode 1. It is 0 if A or A' is below 1e−14.
+    - bboxes1: [N, 5]. bboxes2: [M, 5].
+    - ious: [N, M], for all pairs of boxes. If `aligned` is true, N = M and ious is [N], for the pairs of rows with the
+      same index.
+
+    The result is I / (A + A' − I) in mode 0, and I / A in mode 1. It is 0 if A or A' is below 1e−14.
     """
 
 
 @prototype(dtypes=wide)
 def diopiBoxIouQuadriMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: OverlapMode, aligned: boolean):
-    """Compute the intersection over union (mode 0) or over the first area (mode 1) of convex quadrilaterals.
+    """Compute the overlap of convex quadrilaterals: intersection over union (mode 0) or over the first area (mode 1).
 
-    bboxes1: [N, 8]. bboxes2: [M, 8]. The rest is as in `diopiBoxIouRotatedMmcv`.
+    bboxes1: [N, 8]. bboxes2: [M, 8]. ious, `aligned` and the formulas are as in `diopiBoxIouRotatedMmcv`.
     """
 
 
@@ -69,8 +72,8 @@ def diopiNmsMmcv(ctx: Context, out: NewOut, dets: In, scores: Sized, iou_thresho
     """Suppress non-maximum boxes and return the indices of the retained boxes, in descending order of score.
 
     dets: [N, 4]. scores: [N]. out: int64 [K], empty for N = 0. The boxes are visited in descending order of score. A
-    box is dropped if a retained box before it has I > iou_threshold·(A + A' − I). The offset 0 or 1 enters the areas as
-    in `diopiBboxOverlapsMmcv`. Boxes with equal scores may be visited in any order.
+    box is dropped if I > iou_threshold·(A + A' − I) for a retained box before it. `offset`, 0 or 1, is added to the
+    sides of the boxes as in `diopiBboxOverlapsMmcv`. Boxes with equal scores may be visited in any order.
     """
 
 
@@ -157,7 +160,7 @@ def diopiDiffIouRotatedSortVerticesMmcv(
 ):
     """Sort the corners of intersection polygons counter-clockwise, so that the shoelace formula gives their areas.
 
-    vertices: float32 [B, N, 24, 2], relative to the centre of the polygon. Entries 0 to 7 are the corners of two boxes,
+    vertices: float32 [B, N, 24, 2], relative to the center of the polygon. Entries 0 to 7 are the corners of two boxes,
     and entries 8 to 23 are the intersections of their edges. mask: bool [B, N, 24], which entries are corners of the
     polygon. num_valid: int32 [B, N], the number v of these corners. out: int32 [B, N, 9], indices of entries.
 

@@ -63,7 +63,8 @@ def diopiIou3dNms3dMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_o
 def diopiIou3dNms3dNormalMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_overlap_thresh: f32):
     """Suppress non-maximum boxes as in `diopiIou3dNms3dMmcv`, but without rotation.
 
-    The box is the rectangle x ± dx/2, y ± dy/2; rz is ignored.
+    Each box is replaced by the rectangle from x − dx/2 to x + dx/2 and from y − dy/2 to y + dy/2. rz is ignored. keep
+    and keep_num are as in `diopiIou3dNms3dMmcv`.
     """
 
 

@@ -5,23 +5,35 @@ y ≤ −1, y ≥ H, x ≤ −1 or x ≥ W. Otherwise, with y0 = ⌊y⌋, x0 = �
 plane, it is
 (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x0+1] + ly·(1−lx)·F[y0+1,x0] + ly·lx·F[y0+1,x0+1].
 Z†(g, y, x), its adjoint, adds g times these weights to the same cells. ∂Z/∂y and ∂Z/∂x are the derivatives of this
-formula with y0 and x0 fixed. They are 0 where (y, x) is outside as described.
+formula with y0 and x0 fixed. They are 0 wherever Z is 0 because of its position.
 
 All floating tensors of a call have one dtype; half precision accumulates in float32. The caller fills in-out
 tensors with zeros, so an implementation may add to them or overwrite them. Additions may happen in any order.
 Workspaces (`columns`, `ones`) may have any size, including 0. The backward functions receive them as inputs and must
 not use their contents.
 
-The convolutions: input [B, Ci, H, W]; weight [Co, Ci/groups, kH, kW]; output [B, Co, Ho, Wo] with Ho = ⌊(H + 2·padH −
-dilationH·(kH − 1) − 1) / strideH⌋ + 1, Wo likewise. K = kH·kW kernel positions, G deformable groups; input channel c is
-in deformable group g = ⌊c / (Ci/G)⌋. offset [B, 2·G·K, Ho, Wo]: channel 2·(g·K + i·kW + j) is the shift Δy of kernel
-position (i, j), the next one its Δx. The sample of channel c at kernel position (i, j) and output position (h, w) is S
-= Z(input[b, c], h·strideH − padH + i·dilationH + Δy, w·strideW − padW + j·dilationW + Δx).
+The convolutions have K = kH·kW kernel positions and G deformable groups. Input channel c is in deformable group
+g = ⌊c / (Ci/G)⌋. The shapes are:
 
-Rejected: shapes that contradict these, Ci or Co not divisible by groups, Ci not divisible by the deformable groups,
-kernel, stride or dilation below 1, an empty output. Source: J. Dai et al., "Deformable Convolutional Networks", ICCV
-2017; X. Zhu et al., "Deformable ConvNets v2", CVPR 2019; X. Zhu et al., "Deformable DETR", ICLR 2021; the MMCV 1.x
-operators.
+- input: [B, Ci, H, W]
+- weight: [Co, Ci/groups, kH, kW]
+- output: [B, Co, Ho, Wo], where Ho = ⌊(H + 2·padH − dilationH·(kH − 1) − 1) / strideH⌋ + 1. Wo follows from W in the
+  same way.
+- offset: [B, 2·G·K, Ho, Wo]. Channel 2·(g·K + i·kW + j) is the shift Δy of kernel position (i, j), and the next channel
+  is the shift Δx of this position.
+
+The sample of channel c at kernel position (i, j) and output position (h, w) is
+S = Z(input[b, c], h·strideH − padH + i·dilationH + Δy, w·strideW − padW + j·dilationW + Δx).
+
+A call is an error in each of these cases:
+
+- The shapes differ from the shapes above.
+- Ci or Co is not divisible by groups, or Ci is not divisible by G.
+- A kernel size, a stride or a dilation is below 1.
+- The output is empty.
+
+Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; X. Zhu et al., "Deformable ConvNets v2", CVPR
+2019; X. Zhu et al., "Deformable DETR", ICLR 2021; the MMCV 1.x operators.
 """
 
 from typing import Annotated
@@ -126,12 +138,15 @@ def diopiDeformConvBackwardInputMmcv(
     deform_groups: PositiveExtent,
     im2col_step: PositiveExtent,
 ):
-    """Gradients of `diopiDeformConvMmcv` with respect to input and offset.
+    """Compute the gradients of `diopiDeformConvMmcv` with respect to input and offset.
 
-    gradInput, gradOffset: of input's and offset's shape, zeros on entry. gradOutput: [B, Co, Ho, Wo]. For every sample
-    S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. Then Z†(v) is added to
-    gradInput[b, c] at the position of S. The Δy channel of gradOffset receives Σ v·∂Z/∂y over the channels c of
-    deformable group g, and the Δx channel receives Σ v·∂Z/∂x.
+    gradInput and gradOffset have the shapes of input and offset, and contain zeros on entry. gradOutput: [B, Co, Ho,
+    Wo]. For every sample S, let v = Σ weight[o, c, i, j]·gradOutput[b, o, h, w], where the sum is over the output
+    channels o of the group of c.
+
+    - gradInput[b, c]: the call adds Z†(v) at the position of S.
+    - gradOffset: the Δy channel receives Σ v·∂Z/∂y, and the Δx channel receives Σ v·∂Z/∂x, where the sums are over the
+      channels c of deformable group g.
     """
 
 
@@ -157,10 +172,11 @@ def diopiDeformConvBackwardParametersMmcv(
     im2col_step: PositiveExtent,
     scale: f32,
 ):
-    """Gradient of `diopiDeformConvMmcv` with respect to weight, times `scale`.
+    """Compute the gradient of `diopiDeformConvMmcv` with respect to weight, multiplied by `scale`.
 
-    gradWeight has weight's shape and contains zeros on entry. Its element [o, c, i, j] receives scale·Σ over b, h, w of
-    gradOutput[b, o, h, w]·S. gradOutput: [B, Co, Ho, Wo]; the call does not write to it.
+    gradWeight has the shape of weight and contains zeros on entry. gradWeight[o, c, i, j] receives scale·Σ
+    gradOutput[b, o, h, w]·S, where the sum is over b, h and w. gradOutput: [B, Co, Ho, Wo]; the call does not write to
+    it.
     """
 
 
@@ -192,11 +208,14 @@ def diopiModulatedDeformConvMmcv(
     deformable_group: ConstPositive,
     with_bias: const_boolean,
 ):
-    """Modulated deformable convolution: every sample is multiplied by a mask of its own.
+    """Compute a deformable convolution in which each sample is also multiplied by an element of `mask`.
 
-    output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias`. mask: [B, G·K, Ho, Wo],
-    where m is channel g·K + i·kW + j at (h, w). bias: [Co]. Note that heights come before widths, unlike in
-    `diopiDeformConvMmcv`.
+    output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias` is true. c runs over the
+    input channels of the group of o.
+
+    - mask: [B, G·K, Ho, Wo]. m is the element of channel g·K + i·kW + j at output position (h, w).
+    - bias: [Co]. It may have no elements if `with_bias` is false.
+    - In the parameters, heights come before widths. In `diopiDeformConvMmcv`, widths come first.
     """
 
 
@@ -228,16 +247,19 @@ def diopiModulatedDeformConvBackwardMmcv(
     deformable_group: PositiveExtent,
     with_bias: const_boolean,
 ):
-    """Gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
+    """Compute the gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
 
     Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Co, Ho, Wo]. For every
-    sample S with mask m let v = Σ over the o of its group of weight[o, c, i, j]·grad_output[b, o, h, w].
-    - grad_input[b, c] receives Z†(v·m) at the position of S.
-    - grad_offset receives Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, sums over the channels c of deformable group g.
+    sample S with mask element m, let v = Σ weight[o, c, i, j]·grad_output[b, o, h, w], where the sum is over the output
+    channels o of the group of c.
+
+    - grad_input[b, c]: the call adds Z†(v·m) at the position of S.
+    - grad_offset: the Δy channel receives Σ v·m·∂Z/∂y, and the Δx channel receives Σ v·m·∂Z/∂x, where the sums are over
+      the channels c of deformable group g.
     - grad_mask receives Σ v·S over the same channels.
-    - grad_weight[o, c, i, j] receives Σ over b, h, w of grad_output·m·S.
-    - grad_bias[o] receives the sum of grad_output over b, h, w. Without `with_bias` it is not written; bias and
-      grad_bias may then have no elements.
+    - grad_weight[o, c, i, j] receives Σ grad_output[b, o, h, w]·m·S over b, h and w.
+    - grad_bias[o] receives the sum of grad_output over b, h and w. If `with_bias` is false, grad_bias is not written,
+      and bias and grad_bias may have no elements.
     """
 
 
@@ -257,15 +279,21 @@ def diopiMsDeformAttnMmcv(
     attn_weight: Annotated[In, HasShape(("B", "Q", "M", "L", "P"))],
     im2col_step: PositiveExtent,
 ):
-    """Multi-scale deformable attention: weighted samples from feature maps of several levels.
+    """Compute multi-scale deformable attention: weighted sums of samples from feature maps of several levels.
 
-    There are B samples, M heads of size D, Q queries, L levels and P points per level. value: [B, S, M, D]; the maps of
-    the levels are flattened one after the other along S. spatial_shapes: int64 [L, 2], the height h and width w of each
-    level. level_start_index: int64 [L], where each level starts in S. sampling_loc: [B, Q, M, L, P, 2] as (x, y), where
-    (0, 0) and (1, 1) are the outer corners of the map. attn_weight: [B, Q, M, L, P]; the call does not normalize it.
-    out: [B, Q, M·D]; out[b, q, m·D + d] = Σ over l, p of attn_weight·Z(F, y·h − ½, x·w − ½) with h, w of level l, where
-    F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. The call is rejected if B is not a multiple of
-    min(B, im2col_step); otherwise the step does not change the result.
+    There are B samples, M heads of size D, Q queries, L levels and P points per level.
+
+    - value: [B, S, M, D]. The maps of the levels are flattened one after the other along S.
+    - spatial_shapes: int64 [L, 2], the height h and width w of each level.
+    - level_start_index: int64 [L], the position in S at which each level starts.
+    - sampling_loc: [B, Q, M, L, P, 2] as (x, y), where (0, 0) and (1, 1) are the outer corners of the map.
+    - attn_weight: [B, Q, M, L, P]. The call does not normalize the weights.
+    - out: [B, Q, M·D].
+
+    out[b, q, m·D + d] = Σ over l and p of attn_weight[b, q, m, l, p]·Z(F, y·h − ½, x·w − ½), where h and w are the
+    sizes of level l, and F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. im2col_step is the number of samples
+    of the batch that an implementation may process at a time. The call is rejected if B is not a multiple of min(B,
+    im2col_step). The step does not change the result.
     """
 
 
@@ -287,9 +315,12 @@ def diopiMsDeformAttnBackwardMmcv(
     grad_output: Annotated[In, HasShape(("B", "Q", "M·D"))],
     im2col_step: PositiveExtent,
 ):
-    """Gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
+    """Compute the gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
 
-    Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. Let a be the
-    attention weight of a sample and g the element of grad_output for d. grad_value receives Z†(g·a); grad_attn_weight =
-    Σ over d of g·Z; grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y), 0 for samples outside.
+    Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. For each sample,
+    let a be its element of attn_weight, g the element of grad_output for d, and h and w the sizes of its level.
+
+    - grad_value: the call adds Z†(g·a) at the position of the sample.
+    - grad_attn_weight = Σ over d of g·Z.
+    - grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y). It is 0 for samples outside the map.
     """

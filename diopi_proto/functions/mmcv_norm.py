@@ -4,6 +4,7 @@ The normalization consists of several calls, so that a caller can combine the st
 them. `input` and all tensors of its shape are [N, C, S], where S stands for the flattened spatial axes. N·S ≥ 1. All
 statistics, scales and shifts are float32 [C], and `norm` is float32 [N, C, S]. Sums are computed in float32, so `input`
 has at most the precision of float32. A call is rejected if a rank is wrong or the numbers of channels differ.
+
 Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
 """
 
@@ -147,5 +148,6 @@ def diopiFusedBiasLeakyreluMmcv(
 
     For `grad` 0, refer is not read and may have no elements. All tensors have one dtype. Other values of act or grad
     are rejected.
+
     Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x fused_bias_leakyrelu.
     """

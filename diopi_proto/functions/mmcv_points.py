@@ -1,4 +1,4 @@
-"""MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores.
+"""MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores.
 
 Points [B, N, 3] are rows (x, y, z). In features [B, C, N], the points are the last axis. d² is the squared Euclidean
 distance. A stacked tensor concatenates B sets of different sizes, [ΣN, …]; an int32 tensor [B] contains the sizes.
@@ -10,6 +10,7 @@ the caller fills in-out tensors with zeros. The call adds to them or writes to a
 with the same values. Gradients may be summed in any order. A call without points succeeds and writes nothing.
 
 A call is rejected if ranks, shapes and size attributes contradict each other.
+
 Source: the MMCV 1.x operator of the same name; C. Qi et al., "PointNet++", NeurIPS 2017, unless a docstring names
 another one.
 """
@@ -39,7 +40,7 @@ def diopiBallQueryMmcv(
     min_radius: f32,
     max_radius: f32,
 ):
-    """Find the first sample_num points in the shell around each centre.
+    """Find the first sample_num points in the shell around each center.
 
     center_xyz: [B, npoint, 3]. xyz: [B, N, 3]. idx: int32 [B, npoint, sample_num], zeros on entry. Point k is in the
     shell if d² = 0 or min_radius² ≤ d² < max_radius². A row of idx contains the first such points in ascending order of
@@ -62,11 +63,11 @@ def diopiStackBallQueryMmcv(
     max_radius: f32,
     sample_num: i64,
 ):
-    """Find the first sample_num points in the ball around each centre, in stacked sets.
+    """Find the first sample_num points in the ball around each center, in stacked sets.
 
     center_xyz: [ΣM, 3] with the sizes center_xyz_batch_cnt. xyz: [ΣN, 3] with the sizes xyz_batch_cnt. idx: int32
     [ΣM, sample_num], zeros on entry. Point k is in the ball if d² < max_radius². Indices count from the first point of
-    the set to which the centre belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
+    the set to which the center belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
     write the other slots. The rest is as in `diopiBallQueryMmcv`.
     """
 
@@ -119,11 +120,12 @@ def diopiKnnMmcv(
     m: i64,
     nsample: PositiveExtent,
 ):
-    """Find the nsample nearest points of each centre, nearest first.
+    """Find the nsample nearest points of each center, nearest first.
 
-    xyz_tensor: [b, n, 3], the points. new_xyz_tensor: [b, m, 3], the centres. idx_tensor (int32) and dist2_tensor
+    xyz_tensor: [b, n, 3], the points. new_xyz_tensor: [b, m, 3], the centers. idx_tensor (int32) and dist2_tensor
     (float32, d²): [b, m, nsample]. Points with equal distances may be in any order. If n < nsample, the remaining slots
     have index 0 and d² = 1e10. A call with nsample outside 1 … 100 is rejected.
+
     Source: MMCV 1.x knn.
     """
 
@@ -189,7 +191,11 @@ def diopiThreeInterpolateBackwardMmcv(
 
 
 @prototype(
-    dtypes=floating, argument_dtypes={"idx": index32}, guarantee="exact", backward="diopiGatherPointsBackwardMmcv"
+    dtypes=floating,
+    argument_dtypes={"idx": index32},
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiGatherPointsBackwardMmcv",
 )
 def diopiGatherPointsMmcv(
     ctx: Context,
@@ -226,7 +232,11 @@ def diopiGatherPointsBackwardMmcv(
 
 
 @prototype(
-    dtypes=floating, argument_dtypes={"idx": index32}, guarantee="exact", backward="diopiGroupPointsBackwardMmcv"
+    dtypes=floating,
+    argument_dtypes={"idx": index32},
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiGroupPointsBackwardMmcv",
 )
 def diopiGroupPointsMmcv(
     ctx: Context,
@@ -268,6 +278,7 @@ def diopiGroupPointsBackwardMmcv(
     dtypes=floating,
     argument_dtypes=dict.fromkeys(("features_batch_cnt_tensor", "idx_tensor", "idx_batch_cnt_tensor"), index32),
     guarantee="exact",
+    moves_numbers=True,
     backward="diopiStackGroupPointsBackwardMmcv",
 )
 def diopiStackGroupPointsMmcv(
@@ -337,11 +348,11 @@ def diopiAssignScoreWithkMmcv(
     out_dim: i64,
     aggregate: i64,
 ):
-    """Combine the features of neighbours relative to their centre with M weight matrices, weighted by scores (PAConv).
+    """Combine the features of neighbors relative to their center with M weight matrices, weighted by scores (PAConv).
 
     points, centers: [B, N, M, O] with O = out_dim. scores: [B, n, K, M] with n = npoint. knn_idx: int64 [B, n, K].
-    output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbour and c' = knn_idx[b, i, 0] the
-    centre. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
+    output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbor and c' = knn_idx[b, i, 0] the
+    center. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
     must be inside 0 … N − 1. Nothing is written where k' is outside. `aggregate` is ignored: the result is always this
     sum.
 
@@ -373,5 +384,5 @@ def diopiAssignScoreWithkBackwardMmcv(
     Each gradient has the shape of its argument and contains zeros on entry. grad_out: [B, O, n, K]. With g =
     grad_out[b, o, i, k], the call adds scores[b, i, k, m]·g to grad_points[b, k', m, o] and subtracts it from
     grad_centers[b, c', m, o]. grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g.
-    Neighbours k' outside 0 … N − 1 are skipped.
+    Neighbors k' outside 0 … N − 1 are skipped.
     """

@@ -16,6 +16,7 @@ nothing if the position is outside.
 
 A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
 or if the shape of a result does not match the inputs.
+
 Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
@@ -118,6 +119,7 @@ def diopiRoiPoolMmcv(
     i·rh/ph⌋ (inclusive) to ⌈y1·s + (i + 1)·rh/ph⌉ (exclusive), clipped to [0, H]; likewise for columns. argmax is the
     position y·W + x of the first maximum in row-major order. A bin without cells gives 0 and argmax −1. A RoI with rh ≤
     0 or rw ≤ 0 is not written, so its zeros remain.
+
     Source: R. Girshick, "Fast R-CNN", ICCV 2015; MMCV 1.x roi_pool.
     """
 
@@ -163,6 +165,7 @@ def diopiDeformRoiPoolMmcv(
     o = 0.5, and the size rw × rh of a RoI has no lower limit. offset: [R, 2, ph, pw]. The samples of bin (i, j) are
     shifted by gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. If offset is NULL or has no
     elements, there is no shift.
+
     Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; MMCV 1.x deform_roi_pool.
     """
 
@@ -208,6 +211,7 @@ def diopiPrroiPoolMmcv(
     with zeros beyond the border cells. The bins begin at (x1·s, y1·s). Their width is max(x2 − x1, 0)·s/pw and their
     height max(y2 − y1, 0)·s/ph. For the bin [ya, yb] × [xa, xb], output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya,
     yb)·G(j; xa, xb) / area with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt. It is 0 if the area is 0.
+
     Source: B. Jiang et al., "Acquisition of Localization Confidence for Accurate Object Detection", ECCV 2018.
     """
 
@@ -269,6 +273,7 @@ def diopiBorderAlignMmcv(
     at (x1 + k·w/P, y1) on the top, (x1, y1 + k·h/P) on the left, (x2 − k·w/P, y2) on the bottom and (x2, y2 − k·h/P) on
     the right border. output[n, c, b, e] is the largest B(input[n, e·C + c]) among them, and argmax_idx is the first k
     with this value. A call with pool_size < 1 is rejected.
+
     Source: H. Qiu et al., "BorderDet: Border Feature for Dense Object Detection", ECCV 2020; MMCV 1.x border_align.
     """
 

@@ -2,7 +2,7 @@
 
 Feature maps are [N, C, H, W]. Each row of the rotated RoIs [R, 6] is (batch index, cx, cy, w, h, θ) in image
 coordinates and in the features' dtype, with θ in radians. s = spatial_scale converts image coordinates to feature-map
-coordinates. B(F, y, x) is the bilinear sampling that the module `mmcv_roi` defines, and B† is its adjoint. All floating
+coordinates. B(F, y, x) is the bilinear sampling that the family `mmcv_roi` defines, and B† is its adjoint. All floating
 tensors of a call have one dtype; half precision accumulates in float32. A call without RoIs succeeds and writes
 nothing.
 
@@ -16,6 +16,7 @@ it is at y = v·cos θ − u·sin θ + cy and x = v·sin θ + u·cos θ + cx.
 
 A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
 or if the shape of a result does not match the inputs.
+
 Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
@@ -42,10 +43,11 @@ def diopiRoiAlignRotatedMmcv(
 ):
     """Compute the mean of bilinear samples in each bin of each rotated RoI.
 
-    output: [R, C, aligned_height, aligned_width]. The RoI has the centre (cx·s − o, cy·s − o), where o = 0.5 if
+    output: [R, C, aligned_height, aligned_width]. The RoI has the center (cx·s − o, cy·s − o), where o = 0.5 if
     `aligned`, else 0. Its size is w·s × h·s; unless `aligned`, both are raised to at least 1. Its angle is −θ if
     `clockwise`, else θ. A bin is the sum of B(input[n, c]) over its samples, divided by max(gh·gw, 1). The number of
     samples is n = sampling_ratio.
+
     Source: J. Ma et al., "Arbitrary-Oriented Scene Text Detection via Rotation Proposals", IEEE Trans. Multimedia 2018;
     MMCV 1.x roi_align_rotated.
     """
@@ -87,11 +89,12 @@ def diopiRiroiAlignRotatedMmcv(
     """Pool rotated RoIs, with orientation channels shifted by the angle of the RoI (rotation-invariant RoI align).
 
     features: [N, C, H, W] with C = C'·O, where O = num_orientations. Channel c·O + o is orientation o of feature c.
-    output: [R, C, pooled_height, pooled_width]. The RoI has the centre (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
+    output: [R, C, pooled_height, pooled_width]. The RoI has the center (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
     1). It is sampled as in `diopiRoiAlignRotatedMmcv`, at the angle −θ if `clockwise`, else θ, with n = num_samples.
     Let t = θ·O/2π for the original θ, k = ⌊t⌋ and l = t − k. Orientation o combines a = (o − k) mod O and b = (a + 1)
     mod O: output[r, c·O + o] is the sum over the samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by
     max(gh·gw, 1). |θ| must be below 2π. A call is rejected if C is not divisible by O.
+
     Source: J. Han et al., "ReDet: A Rotation-equivariant Detector for Aerial Object Detection", CVPR 2021; MMCV 1.x
     riroi_align_rotated.
     """
@@ -126,14 +129,15 @@ def diopiRotatedFeatureAlignMmcv(
     spatial_scale: f32,
     points: i64,
 ):
-    """Add to the features of each position the samples at the centre, and optionally at the corners, of its best box.
+    """Add to the features of each position the samples at the center, and optionally at the corners, of its best box.
 
     output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], one box per position, read as (y, x, w, h, a). The
-    lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the centre. If points
+    lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the center. If points
     is 5, the corners (x ± wx ± hx, y ± wy ± hy) are sampled too, with the four combinations of the two signs, which are
     the same for x and y. Here (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a). output[n, c, i, j] =
     features[n, c, i, j] + Σ B(features[n, c]) over the points, a sum and not a mean. Other values of points are
     rejected.
+
     Source: X. Yang et al., "R3Det: Refined Single-Stage Detector with Feature Refinement for Rotating Object", AAAI
     2021; MMCV 1.x rotated_feature_align.
     """
@@ -159,6 +163,7 @@ def diopiRotatedFeatureAlignBackwardMmcv(
     dtypes=floating,
     argument_dtypes={"indices": index32},
     guarantee="exact",
+    moves_numbers=True,
     backward="diopiActiveRotatedFilterBackwardMmcv",
 )
 def diopiActiveRotatedFilterMmcv(
@@ -173,6 +178,7 @@ def diopiActiveRotatedFilterMmcv(
     output: [P·R, Q·O, kH, kW]. Let E = O·kH·kW, let l number the E entries of one filter, and view output as
     [P, R, Q, E]. Then output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation
     of 1 … E.
+
     Source: Y. Zhou et al., "Oriented Response Networks", CVPR 2017; MMCV 1.x active_rotated_filter.
     """
 

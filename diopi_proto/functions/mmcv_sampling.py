@@ -7,6 +7,7 @@ Workspaces may have any size, including 0. A call with empty inputs succeeds and
 
 A call is rejected if a tensor has another rank than stated, if shapes contradict each other or the attributes, or if a
 size, stride or dilation is below 1.
+
 Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
@@ -34,12 +35,16 @@ def diopiCarafeMmcv(
 ):
     """Upsample features, with a separate reassembly kernel for every output position (CARAFE).
 
-    features: [N, C, H, W]. masks: [N, g·k², s·H, s·W] with k = kernel_size (odd), g = group_size and s = scale_factor.
-    output: [N, C, s·H, s·W]. Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside
-    the map be 0. output[n, c, y, x] is the sum over i, j < k of
-    features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. rfeatures: [N, H, W, C], the features
-    with channels last, an input of `diopiCarafeBackwardMmcv`. A call is rejected if k is even or C is not divisible by
-    g.
+    - features: [N, C, H, W].
+    - masks: [N, g·k², s·H, s·W], the kernels, with k = kernel_size, g = group_size and s = scale_factor. k is odd.
+    - output: [N, C, s·H, s·W].
+    - rfeatures: [N, H, W, C], a second result: the features with channels last, which is an input of
+      `diopiCarafeBackwardMmcv`.
+
+    Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside the map be 0. output[n,
+    c, y, x] is the sum over i, j < k of features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. A
+    call is rejected if k is even or C is not divisible by g.
+
     Source: J. Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", ICCV 2019; MMCV 1.x carafe.
     """
 
@@ -120,13 +125,17 @@ def diopiCorrelationMmcv(
     dH: PositiveExtent,
     dW: PositiveExtent,
 ):
-    """Correlate two feature maps over a patch of displacements; the products are summed, not averaged.
+    """Correlate two feature maps over a patch of displacements: sum the products of their elements.
 
-    input1, input2: [N, C, H, W]. output: [N, patchH, patchW, oH, oW], where oH = ⌊(H + 2·padH − dilationH·(kH − 1) −
-    1) / dH⌋ + 1, and oW likewise. output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of
-    input1[n, c, y1, x1]·input2[n, c, y2, x2]. Here y1 = h·dH − padH + i·dilationH and y2 = y1 + p·dilation_patchH −
-    ⌊dilation_patchH·(patchH − 1) / 2⌋; likewise for x1 and x2. Terms with a coordinate outside the map are omitted. A
-    call with even patch sizes is rejected.
+    - input1, input2: [N, C, H, W].
+    - output: [N, patchH, patchW, oH, oW], where oH = ⌊(H + 2·padH − dilationH·(kH − 1) − 1) / dH⌋ + 1. oW is computed
+      likewise.
+
+    output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of input1[n, c, y1, x1]·input2[n, c, y2, x2]. Here y1 = h·dH
+    − padH + i·dilationH and y2 = y1 + p·dilation_patchH − ⌊dilation_patchH·(patchH − 1) / 2⌋; likewise for x1 and x2.
+    Terms with a coordinate outside the map are omitted. The sum is not divided by the number of terms. A call with an
+    even patch size is rejected.
+
     Source: A. Dosovitskiy et al., "FlowNet", ICCV 2015; MMCV 1.x correlation.
     """
 
@@ -192,14 +201,15 @@ def diopiUpfirdn2dOpMmcv(
     - Add pad_x0 columns of zeros before the first column, and pad_x1 after the last one. Add pad_y0 rows of zeros
       before the first row, and pad_y1 after the last one. Negative numbers remove columns and rows instead.
     - Multiply each window of kh × kw elements by the kernel, flipped along both axes, and add the products.
-    - Keep every down_x-th column and every down_y-th row of these sums, starting with the first ones.
+    - Keep every down_x-th column and every down_y-th row of these sums, starting with the first.
 
     A call with an empty result is rejected.
+
     Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
     """
 
 
-@prototype(dtypes=floating, guarantee="exact", backward="diopiPsamaskBackwardMmcv")
+@prototype(dtypes=floating, guarantee="exact", moves_numbers=True, backward="diopiPsamaskBackwardMmcv")
 def diopiPsamaskMmcv(
     ctx: Context,
     output: Annotated[InOut, HoldsZeros(), HasShape(("num_", "H·W", "h_feature", "w_feature"))],
@@ -213,19 +223,20 @@ def diopiPsamaskMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ):
-    """Convert attention masks centred at each position to masks over the whole map (point-wise spatial attention).
+    """Convert attention masks centered at each position to masks over the whole map (point-wise spatial attention).
 
     input: [N, h_mask·w_mask, H, W]. output: [N, H·W, H, W], zeros on entry. N = num_, H = h_feature, W = w_feature.
     Entry (i, j) of the mask at (h, w) refers to y = h + i − half_h_mask and x = w + j − half_w_mask. If that position
     is in the map, the call copies input[n, i·w_mask + j, h, w] to output[n, y·W + x, h, w] for psa_type 0 (collect), or
     to output[n, h·W + w, y, x] for psa_type 1 (distribute). All other elements remain 0. Other values of psa_type are
     rejected.
+
     Source: H. Zhao et al., "PSANet: Point-wise Spatial Attention Network for Scene Parsing", ECCV 2018; MMCV 1.x
     psa_mask.
     """
 
 
-@prototype(dtypes=floating, guarantee="exact")
+@prototype(dtypes=floating, guarantee="exact", moves_numbers=True)
 def diopiPsamaskBackwardMmcv(
     ctx: Context,
     grad_input: Annotated[InOut, HoldsZeros(), HasShape(("num_", "h_mask·w_mask", "h_feature", "w_feature"))],
@@ -247,7 +258,12 @@ def diopiPsamaskBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, guarantee="exact")
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64},
+    guarantee="exact",
+    moves_numbers=True,
+)
 def diopiMaskedIm2colMmcv(
     ctx: Context,
     col: Out,
@@ -264,11 +280,17 @@ def diopiMaskedIm2colMmcv(
     im: [1, C, H, W]. mask_h_idx, mask_w_idx: int64 [M], the row and column of each position. col:
     [C·kernel_h·kernel_w, M]. col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i,
     mask_w_idx[m] − pad_w + j], or 0 outside the image. A call with a batch size other than 1 is rejected.
+
     Source: MMCV 1.x masked_conv2d.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, guarantee="exact")
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64},
+    guarantee="exact",
+    moves_numbers=True,
+)
 def diopiMaskedCol2imMmcv(
     ctx: Context,
     im: Annotated[InOut, HoldsZeros(), HasShape((1, "channels", "height", "width"))],
@@ -284,11 +306,18 @@ def diopiMaskedCol2imMmcv(
     im: [1, channels, height, width], zeros on entry. col: [channels, M]. mask_h_idx, mask_w_idx: int64 [M], inside the
     image. im[0, c, mask_h_idx[m], mask_w_idx[m]] = col[c, m]. The other elements are not written. If a position occurs
     twice, it receives either value.
+
     Source: MMCV 1.x masked_conv2d.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"shift": index32}, guarantee="exact", backward="diopiTinShiftBackwardMmcv")
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"shift": index32},
+    guarantee="exact",
+    moves_numbers=True,
+    backward="diopiTinShiftBackwardMmcv",
+)
 def diopiTinShiftMmcv(
     ctx: Context,
     output: Annotated[InOut, HoldsZeros(), HasShape(("N", "T", "C", "S"))],
@@ -300,6 +329,7 @@ def diopiTinShiftMmcv(
     input, output: [N, T, C, S], where output contains zeros on entry. shift: int32 [N, G], where C is divisible by G.
     q = ⌊c / (C/G)⌋ is the group of channel c. output[n, t + shift[n, q], c, s] = input[n, t, c, s] if 0 ≤ t +
     shift[n, q] < T. All other elements remain 0.
+
     Source: H. Shao et al., "Temporal Interlacing Network", AAAI 2020; MMCV 1.x tin_shift.
     """
 

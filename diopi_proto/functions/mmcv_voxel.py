@@ -10,7 +10,7 @@ The call reads and writes host memory before it returns, even if its stream stil
 Sparse convolution: a layer has K kernel positions. For position k, indicePairs, int32 [K, 2, n], lists input rows in
 [k, 0] and the output rows that they contribute to in [k, 1]. Only the first indiceNum[k] (int32 [K]) pairs count.
 filters [kernel sizes …, Ci, Co] are viewed as [K, Ci, Co]. _inverse ≠ 0 exchanges the two rows of indicePairs. _subM ≠
-0 means a submanifold convolution: the output rows are the input rows. The centre of the kernel is the position with the
+0 means a submanifold convolution: the output rows are the input rows. The center of the kernel is the position with the
 largest indiceNum, the first one among equals; it joins each row to itself, whatever its pairs contain.
 
 Unless a docstring says otherwise, all floating tensors of a call have one dtype; half precision accumulates in float32.
@@ -100,6 +100,7 @@ def diopiHardVoxelizeMmcv(
     points. Points beyond max_points of a voxel and points outside the grid are dropped too. If `deterministic` is
     false, voxels and points may be in any order, and it is unspecified which of them are dropped; only their numbers
     are specified.
+
     Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, which has a faster kernel for `deterministic` false.
     """
 
@@ -117,6 +118,7 @@ def diopiDynamicVoxelizeMmcv(
 
     coors: int32 [N, 3], zeros on entry, rows (z, y, x). For a point outside the grid, column 0 is −1 and the other
     columns are unspecified.
+
     Source: Y. Zhou et al., "End-to-End Multi-View Fusion for 3D Object Detection in LiDAR Point Clouds", CoRL 2019;
     MMCV 1.x dynamic_voxelize.
     """
@@ -145,6 +147,7 @@ def diopiDynamicPointToVoxelMmcv(
     - reduce_count: int32 [M], the number of points of each row.
 
     N = 0 gives copies of feats and coors, and two empty int32 tensors.
+
     Source: MMCV 1.x DynamicScatter.
     """
 
@@ -171,6 +174,7 @@ def diopiDynamicPointToVoxelBackwardMmcv(
     grad_reduced_feats[v]. For the mean, it is that divided by reduce_count[v]. For the maximum, the first point of the
     row whose feature equals reduced_feats receives grad_reduced_feats[v], for each channel. All other gradients are 0,
     including those of skipped points, whose coors_idx is −1.
+
     Source: MMCV 1.x DynamicScatter.
     """
 

@@ -108,7 +108,9 @@ def diopiBatchNorm(
     - save_mean and save_invstd may be NULL or have no elements. Their contents after the call are unspecified.
 
     Errors: rank below 2; a parameter whose size is not C; training without any element; no running statistics if
-    training is false. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
+    training is false.
+
+    Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
     """
 
 
@@ -135,14 +137,17 @@ def diopiBatchNormBackward(
     training: boolean,
     eps: f64,
 ):
-    """Compute the gradients of `diopiBatchNorm`. n is the number of elements of a channel, and Σ is the sum over them.
+    """Compute the gradients of `diopiBatchNorm` with respect to input, weight and bias.
 
-    If training is true, mean and invstd are the saved statistics;
-    grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
-    If training is false, mean = running_mean and invstd = 1/√(running_var + eps);
-    grad_input = weight·invstd·dy.
-    In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source:
-    torch.ops.aten.native_batch_norm_backward.
+    Let n be the number of elements of a channel, and Σ the sum over them.
+
+    - If training is true, mean and invstd are save_mean and save_invstd, and grad_input = weight·invstd · (dy − Σdy/n −
+      x̂·Σ(dy·x̂)/n).
+    - If training is false, mean = running_mean, invstd = 1/√(running_var + eps), and grad_input = weight·invstd·dy.
+
+    In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C).
+
+    Source: torch.ops.aten.native_batch_norm_backward.
     """
 
 
@@ -151,7 +156,9 @@ def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f6
     """Compute mean and 1/√(var + eps) of every channel of one worker's batch.
 
     This is the first step of synchronized batch normalization. input: (N, C, …), rank 2 or more. mean, invstd: (C),
-    float32 for half-precision input. There are no running statistics. Source: torch.batch_norm_stats.
+    float32 for half-precision input. There are no running statistics.
+
+    Source: torch.batch_norm_stats.
     """
 
 
@@ -184,6 +191,7 @@ def diopiBatchNormGatherStatsWithCounts(
     var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
     If the caller passes running statistics, they become (1 − momentum)·old + momentum·new, where the new variance is
     var·n/(n − 1).
+
     Source: torch.batch_norm_gather_stats_with_counts.
     """
 
@@ -212,11 +220,17 @@ def diopiBatchNormBackwardReduce(
     weight_g: boolean,
     bias_g: boolean,
 ):
-    """Compute one worker's sums for the gradient of synchronized batch normalization; Σ is over all axes except 1.
+    """Compute the sums of one worker for the gradient of synchronized batch normalization.
 
-    sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), requested by input_g; grad_weight = sum_dy_xmu·invstd, requested by
-    weight_g; grad_bias = Σ dy, requested by bias_g. A result is written if it is requested and its handle is not NULL.
-    dy, x: (N, C, …); all other tensors: (C). The four results are float32 for half-precision input.
+    dy is grad_out and x is input, both (N, C, …). Σ is the sum over all axes except axis 1. The four results are (C),
+    and float32 for half-precision input:
+
+    - sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), if input_g is true.
+    - grad_weight = sum_dy_xmu·invstd, if weight_g is true.
+    - grad_bias = Σ dy, if bias_g is true.
+
+    A result is not written if its flag is false or its handle is NULL. mean, invstd and weight are (C).
+
     Source: torch.batch_norm_backward_reduce.
     """
 
@@ -238,7 +252,9 @@ def diopiBatchNormBackwardElemt(
 
     grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, where n is the sum of count.
     dy, x, grad_input: (N, C, …); count: (W), int32, the number of elements per channel of each worker; all other
-    tensors: (C), float32 if dy and x are half precision. Source: torch.batch_norm_backward_elemt.
+    tensors: (C), float32 if dy and x are half precision.
+
+    Source: torch.batch_norm_backward_elemt.
     """
 
 
@@ -256,7 +272,9 @@ def diopiBatchNormElemt(
     """Normalize with the statistics that the caller passes: (input − mean)·invstd·weight + bias.
 
     input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half
-    precision. Source: torch.batch_norm_elemt.
+    precision.
+
+    Source: torch.batch_norm_elemt.
     """
 
 
@@ -276,14 +294,19 @@ def diopiLayerNorm(
     normalized_shape: Extents,
     eps: f64,
 ):
-    """Normalize over the trailing axes, separately for every index of the leading axes.
+    """Normalize over the last axes: (x − mean) / √(var + eps) · weight + bias, with one mean and var per leading index.
 
-    out = (x − mean) / √(var + eps) · weight + bias. normalized_shape: the sizes of the trailing axes to normalize, at
-    least one; weight, bias: tensors of that shape. save_mean, save_invstd: mean and 1/√(var + eps), with the shape of
-    the leading axes, followed or not by a 1 for every normalized axis. They are float32 for half-precision input, or
-    have any other floating-point dtype that the caller chooses. An infinite mean is unspecified, because algorithms
-    that update the mean element by element return NaN. If there are no elements to normalize, the mean is 0 and 1/√(var
-    + eps) is NaN. Errors: input's shape does not end in normalized_shape; weight or bias has another shape.
+    - normalized_shape: the sizes of the last axes, over which the call normalizes; at least one.
+    - weight, bias: tensors of the shape normalized_shape.
+    - save_mean, save_invstd: mean and 1/√(var + eps), in the shape of the leading axes, which may be followed by a 1
+      for every normalized axis. They are float32 for half-precision input, or have any other floating-point dtype that
+      the caller chooses.
+
+    An infinite mean is unspecified, because algorithms that update the mean element by element return NaN. If there are
+    no elements to normalize, the mean is 0 and 1/√(var + eps) is NaN.
+
+    Errors: the shape of input does not end in normalized_shape; weight or bias has another shape.
+
     Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
     """
 
@@ -306,7 +329,9 @@ def diopiLayerNormBackward(
 
     With g = dy·weight and E the mean over the normalized axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
     grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
-    are converted to a wider type first. Source: torch.ops.aten.native_layer_norm_backward.
+    are converted to a wider type first.
+
+    Source: torch.ops.aten.native_layer_norm_backward.
     """
 
 
@@ -334,6 +359,7 @@ def diopiLayerNormGB(
     elements.
     weight, bias: tensors with the shape of the normalized axes. begin_norm_axis may be negative and must name an axis
     of input.
+
     Source: as `diopiLayerNorm`.
     """
 
@@ -354,7 +380,9 @@ def diopiLayerNormGBBackward(
 ):
     """Compute the gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` over the axes from begin_norm_axis on.
 
-    running_mean is the saved mean, and running_std is the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
+    running_mean is the saved mean, and running_std is the saved 1/√(var + eps).
+
+    Source: as `diopiLayerNormBackward`.
     """
 
 
@@ -382,6 +410,7 @@ def diopiGroupNorm(
     other floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of
     no elements.
     Errors: num_groups < 1 or not a divisor of C; weight or bias of another size.
+
     Source: torch.nn.functional.group_norm, torch.native_group_norm.
     """
 
@@ -404,6 +433,7 @@ def diopiGroupNormBackward(
     mean, rstd: (N, num_groups). With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g −
     x̂·E(g·x̂)).
     grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes except 1.
+
     Source: torch.ops.aten.native_group_norm_backward.
     """
 
@@ -420,11 +450,17 @@ def diopiInstanceNorm(
 ):
     """Normalize over the axes from `axis` on, separately for every index of the axes before it.
 
-    out = (x − mean) / √(var + eps) · scale + bias. axis: 1 … rank − 1, usually 2. scale, bias: as many elements as the
-    axes 1 … axis − 1 have together (C if axis is 2), shared by all indices of axis 0. A NULL scale means 1 and a NULL
-    bias means 0. The statistics are always computed from input; there are no running statistics. eps may be zero or
-    negative: if var + eps < 0 the result is NaN; if it is 0 the result is unspecified.
-    Errors: axis out of range; scale or bias of another size. Source: torch.nn.functional.instance_norm.
+    output = (x − mean) / √(var + eps) · scale + bias.
+
+    - axis: from 1 to rank − 1, usually 2.
+    - scale, bias: as many elements as the axes from 1 to axis − 1 have together, which is C if axis is 2. They are
+      shared by all indices of axis 0. A NULL scale means 1 and a NULL bias means 0.
+    - eps: may be zero or negative. If var + eps is negative, the result is NaN. If it is 0, the result is unspecified.
+
+    mean and var are always computed from input; there are no running statistics. Errors: axis out of range; scale or
+    bias of another size.
+
+    Source: torch.nn.functional.instance_norm.
     """
 
 
@@ -449,6 +485,7 @@ def diopiInstanceNormBackward(
 
     With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
     grad_scale = Σ dy·x̂ and grad_bias = Σ dy, with scale's shape, summed over axis 0 and the axes from `axis` on.
+
     Source: the gradient of torch.nn.functional.instance_norm.
     """
 
@@ -462,9 +499,10 @@ def diopiNormalize(
     axis: ConstAxis,
     eps: const_f64,
 ):
-    """Scale to unit norm: input / max(‖input‖ₚ, eps), with the p-norm computed along `axis` (see `diopiNorm`).
+    """Scale vectors to unit norm: input / max(‖input‖ₚ, eps), where the p-norm (`diopiNorm`) is computed along `axis`.
 
-    axis may be negative; 0-d input takes 0 and −1. eps may be zero or negative; vectors of norm 0 then give NaN.
+    axis may be negative; for a 0-d input it is 0 or −1. eps may be zero or negative; a vector of norm 0 then gives NaN.
+
     Source: torch.nn.functional.normalize.
     """
 
@@ -482,8 +520,9 @@ def diopiNormalizeBackward(
     """Compute the gradient of `diopiNormalize`; the norm is recomputed from input.
 
     With r = ‖x‖ₚ along axis, the gradient is dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, and dy/eps where r < eps. Σ is
-    the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape. Source: the gradient of
-    torch.nn.functional.normalize.
+    the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape.
+
+    Source: the gradient of torch.nn.functional.normalize.
     """
 
 
@@ -502,6 +541,7 @@ def diopiNorm(ctx: Context, out: Out, input: In, p: Annotated[Scalar, NormOrder(
 
     out has the shape of input without the axes of dim, or with size 1 in their place; the rank of out determines which.
     For a 0-d input, dim may contain the axes 0 and −1. If out has a wider dtype than input, input is converted first.
+
     Source: torch.norm, torch.linalg.vector_norm.
     """
 
@@ -510,11 +550,13 @@ def diopiNorm(ctx: Context, out: Out, input: In, p: Annotated[Scalar, NormOrder(
 def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: Sized, norm: Sized, dim: Axes, p: Scalar):
     """Compute the gradient of `diopiNorm` with respect to its input self; `norm` is the result of `diopiNorm`.
 
-    The gradient is grad_output · sign(self)·|self|^(p−1) / norm^(p−1), with grad_output and norm broadcast along dim.
-    It is 0 where self is 0 or norm is 0, and everywhere for p = 0. For p = ±∞ all elements whose modulus equals norm
-    share the gradient equally.
-    grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place if they
-    have self's rank. Source: the gradient of torch.norm.
+    The gradient is grad_output · sign(self)·|self|^(p−1) / norm^(p−1), where grad_output and norm are broadcast along
+    dim. It is 0 where self is 0 or norm is 0, and everywhere for p = 0. For p = ±∞, all elements whose absolute value
+    equals norm share the gradient equally.
+
+    grad_output and norm have the same shape: that of self without the axes of dim, or with size 1 in their place.
+
+    Source: the gradient of torch.norm.
     """
 
 
@@ -536,5 +578,6 @@ def diopiForeachnormScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Cou
 
     The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i]: 0-d, in
     inputs[i]'s dtype or a wider one. A tensor without elements has norm 0; for ord < 0 or ord = ∞ it is an error.
+
     Source: torch._foreach_norm.
     """

@@ -61,11 +61,16 @@ def diopiSgd(
     weight_decay: NotNegative64,
     nesterov: boolean,
 ):
-    """Perform a step of gradient descent with momentum: p ← p − lr·d, where d starts as g + weight_decay·p.
+    """Perform a step of gradient descent with momentum: p ← p − lr·d.
 
-    If momentum ≠ 0, buf ← momentum·buf + (1 − dampening)·d; then d ← d + momentum·buf if nesterov is true, otherwise d
-    ← buf. A NULL buf means the first step: d itself is used in place of buf, without dampening, and is not stored. If
-    momentum is 0, buf is not used.
+    The direction d starts as g + weight_decay·p. If momentum is not 0, the call updates buf and d:
+
+    - buf ← momentum·buf + (1 − dampening)·d.
+    - d ← d + momentum·buf if nesterov is true, otherwise d ← buf.
+
+    A NULL buf means the first step: the initial d is used in place of the new buf, without dampening, and is not
+    stored. If momentum is 0, buf is not used.
+
     Source: torch.optim.SGD.
     """
 
@@ -86,11 +91,18 @@ def diopiAdam(
     step: i64,
     amsgrad: boolean,
 ):
-    """Adam: g ← g + weight_decay·p, m ← beta1·m + (1 − beta1)·g, v ← beta2·v + (1 − beta2)·g², p ← p − lr·m̂/(√v̂ + eps).
+    """Perform a step of Adam: p ← p − lr·m̂ / (√v̂ + eps).
 
-    m is exp_avg, v exp_avg_sq; m̂ = m/(1 − beta1^step), √v̂ = √v / √(1 − beta2^step). step is the number of this
-    update, the first being 1. amsgrad: max_exp_avg_sq ← max(max_exp_avg_sq, v) takes v's place in √v̂; otherwise it is
-    not used.
+    The call first computes, with m = exp_avg and v = exp_avg_sq:
+
+    - g ← g + weight_decay·p, without a change of the tensor grad.
+    - m ← beta1·m + (1 − beta1)·g, and v ← beta2·v + (1 − beta2)·g².
+    - m̂ = m / (1 − beta1^step), and √v̂ = √v / √(1 − beta2^step).
+
+    step is the number of this update; the first update has step 1. If amsgrad is true, max_exp_avg_sq ←
+    max(max_exp_avg_sq, v), and √v̂ is computed from max_exp_avg_sq instead of v. Otherwise, max_exp_avg_sq is not used
+    and may be NULL.
+
     Source: Kingma and Ba, "Adam", 2015; torch.optim.Adam.
     """
 
@@ -137,11 +149,13 @@ def diopiFusedAdamW(
     amsgrad: boolean,
     maximize: boolean,
 ):
-    """Perform the step of `diopiAdamW` for nums parameters in one call; each has its own gradient and state.
+    """Perform the step of `diopiAdamW` for nums parameters in one call.
 
-    state_steps: one element each, float32 or int64, which is only read: the number of this update, counted from 1.
-    max_exp_avg_sqs is used only with amsgrad. If maximize is true, g is replaced with −g. Shapes may differ from
-    parameter to parameter.
+    Each parameter params[i] has its own gradient grads[i] and its own state. The shapes may differ from parameter to
+    parameter. state_steps[i] has one element, float32 or int64: the number of this update, counted from 1. The call
+    only reads it. max_exp_avg_sqs is used only if amsgrad is true. If maximize is true, g is replaced by −g, which
+    maximizes the objective.
+
     Source: torch.optim.AdamW(fused=True).
     """
 
@@ -158,10 +172,16 @@ def diopiAdadelta(
     eps: NotNegative32,
     weight_decay: NotNegative32,
 ):
-    """Adadelta: p ← p − lr·Δ with Δ = √(acc_delta + eps) / √(square_avg + eps) · g, after g ← g + weight_decay·p.
+    """Perform a step of Adadelta: p ← p − lr·Δ.
 
-    First square_avg ← rho·square_avg + (1 − rho)·g²; last acc_delta ← rho·acc_delta + (1 − rho)·Δ², so that Δ uses the
-    former one. Source: Zeiler, "ADADELTA", 2012; torch.optim.Adadelta.
+    The call computes in this order:
+
+    1. g ← g + weight_decay·p, without a change of the tensor grad.
+    2. square_avg ← rho·square_avg + (1 − rho)·g².
+    3. Δ = √(acc_delta + eps) / √(square_avg + eps) · g, with the old acc_delta.
+    4. acc_delta ← rho·acc_delta + (1 − rho)·Δ².
+
+    Source: Zeiler, "ADADELTA", 2012; torch.optim.Adadelta.
     """
 
 
@@ -180,11 +200,20 @@ def diopiRmsprop(
     momentum: NotNegative32,
     centered: boolean,
 ):
-    """RMSprop: p ← p − lr·g/s with s = √square_avg + eps, after g ← g + weight_decay·p.
+    """Perform a step of RMSprop: p ← p − lr·g/s.
 
-    square_avg ← alpha·square_avg + (1 − alpha)·g². centered: grad_avg ← alpha·grad_avg + (1 − alpha)·g and
-    s = √(square_avg − grad_avg²) + eps. momentum > 0: momentum_buf ← momentum·momentum_buf + g/s and p ← p −
-    lr·momentum_buf. Source: Hinton, "Neural Networks for Machine Learning", lecture 6, 2012; torch.optim.RMSprop.
+    The call computes in this order:
+
+    1. g ← g + weight_decay·p, without a change of the tensor grad.
+    2. square_avg ← alpha·square_avg + (1 − alpha)·g².
+    3. s = √square_avg + eps. If centered is true, grad_avg ← alpha·grad_avg + (1 − alpha)·g and s = √(square_avg −
+       grad_avg²) + eps instead.
+    4. If momentum > 0, momentum_buf ← momentum·momentum_buf + g/s, and p ← p − lr·momentum_buf replaces the update in
+       the first line.
+
+    grad_avg may be NULL if centered is false, and momentum_buf if momentum is 0.
+
+    Source: Hinton, "Neural Networks for Machine Learning", lecture 6, 2012; torch.optim.RMSprop.
     """
 
 
@@ -207,5 +236,7 @@ def diopiClipGradNorm(
     the same order. It is written to *out before the call returns. The order ∞ gives the largest |g|, and the order 0
     gives the number of gradients that have a nonzero element. If there is no gradient, total is 0. Dtypes and shapes
     may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is an error and does not change the
-    gradients. Source: torch.nn.utils.clip_grad_norm_.
+    gradients.
+
+    Source: torch.nn.utils.clip_grad_norm_.
     """

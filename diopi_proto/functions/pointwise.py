@@ -2,7 +2,9 @@
 
 Unless a docstring says otherwise, `input` may have any shape, including 0-d and empty shapes, and any strides. `out`
 has the shape of `input`. NaN gives NaN. Floating input gives a result of the same dtype; functions that compute a real
-number from integer or bool input give float32. Source: the PyTorch function of the same name.
+number from integer or bool input give float32.
+
+Source: the PyTorch function of the same name.
 """
 
 from diopi_proto.declaration import elementwise
@@ -26,7 +28,10 @@ def diopiAbs(ctx: Context, out: Out, input: In):
     """Compute the absolute value |input|.
 
     For complex numbers, the result is the modulus, which is real and is rounded. All other results are exact. The
-    smallest integer and bool values do not change. Source: torch.abs.
+    smallest signed integer stays as it is, because its dtype cannot represent the absolute value. bool values do not
+    change.
+
+    Source: torch.abs.
     """
 
 
@@ -35,44 +40,69 @@ def diopiNeg(ctx: Context, out: Out, input: In):
     """Compute −input.
 
     A floating-point zero changes its sign. Integers wrap around: the negative of the smallest integer is the smallest
-    integer. Source: torch.neg.
+    integer.
+
+    Source: torch.neg.
     """
 
 
 @elementwise(dtypes=real, guarantee="exact")
 def diopiSign(ctx: Context, out: Out, input: In):
-    """Sign of input: −1, 0 or 1 in input's dtype, 0 for zeros of either sign and for NaN. Source: torch.sign."""
+    """Return the sign of each element: −1, 0 or 1 in the dtype of input.
+
+    The result is 0 for zeros of either sign and for NaN.
+
+    Source: torch.sign.
+    """
 
 
 @elementwise(dtypes=all_dtypes, guarantee="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
     """Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
 
-    For a complex input, the quotient is rounded, and it is 0 if input is 0.
+    For a complex input, the quotient is rounded, and it is 0 if input is 0. bool values do not change.
+
     Source: torch.sgn.
     """
 
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiFloorInp")
 def diopiFloor(ctx: Context, out: Out, input: In):
-    """The largest integer ≤ input; −0.0 and integers are unchanged. Source: torch.floor."""
+    """Return the largest integer ≤ input, in the dtype of input.
+
+    −0.0, infinities and integers are unchanged.
+
+    Source: torch.floor.
+    """
 
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiCeilInp")
 def diopiCeil(ctx: Context, out: Out, input: In):
-    """The smallest integer ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil."""
+    """Return the smallest integer ≥ input, in the dtype of input.
+
+    Numbers between −1 and 0 give −0.0. −0.0, infinities and integers are unchanged.
+
+    Source: torch.ceil.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSqrtInp")
 def diopiSqrt(ctx: Context, out: Out, input: In):
-    """Square root; NaN below zero, √−0.0 = −0.0. Source: torch.sqrt."""
+    """Compute the square root √input.
+
+    The result is NaN for negative numbers, and −0 for −0.
+
+    Source: torch.sqrt.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiRsqrtInp")
 def diopiRsqrt(ctx: Context, out: Out, input: In):
     """Compute the reciprocal square root 1/√input.
 
-    The result is ∞ for 0, −∞ for −0, and NaN for negative numbers. Source: torch.rsqrt.
+    The result is ∞ for 0, −∞ for −0, and NaN for negative numbers.
+
+    Source: torch.rsqrt.
     """
 
 
@@ -80,112 +110,190 @@ def diopiRsqrt(ctx: Context, out: Out, input: In):
 def diopiReciprocal(ctx: Context, out: Out, input: In):
     """Compute the reciprocal 1/input.
 
-    The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞. Source: torch.reciprocal.
+    The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞.
+
+    Source: torch.reciprocal.
     """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSinInp")
 def diopiSin(ctx: Context, out: Out, input: In):
-    """Sine of an angle in radians; NaN at ±inf. Source: torch.sin."""
+    """Compute the sine of input, an angle in radians.
+
+    The result is NaN for ±∞.
+
+    Source: torch.sin.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiCosInp")
 def diopiCos(ctx: Context, out: Out, input: In):
-    """Cosine of an angle in radians; NaN at ±inf. Source: torch.cos."""
+    """Compute the cosine of input, an angle in radians.
+
+    The result is NaN for ±∞.
+
+    Source: torch.cos.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiTanInp")
 def diopiTan(ctx: Context, out: Out, input: In):
-    """Tangent of an angle in radians; NaN at ±inf. Source: torch.tan."""
+    """Compute the tangent of input, an angle in radians.
+
+    The result is NaN for ±∞.
+
+    Source: torch.tan.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAsinInp")
 def diopiAsin(ctx: Context, out: Out, input: In):
     """Compute the arc sine in radians, in the range [−π/2, π/2].
 
-    The result is NaN outside [−1, 1]. Source: torch.asin.
+    The result is NaN outside [−1, 1].
+
+    Source: torch.asin.
     """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcosInp")
 def diopiAcos(ctx: Context, out: Out, input: In):
-    """Arc cosine in radians, in [0, π]; NaN outside [−1, 1]. Source: torch.acos."""
+    """Compute the arc cosine in radians, in the range [0, π].
+
+    The result is NaN outside [−1, 1].
+
+    Source: torch.acos.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAtanInp")
 def diopiAtan(ctx: Context, out: Out, input: In):
-    """Arc tangent in radians, in [−π/2, π/2]. Source: torch.atan."""
+    """Compute the arc tangent in radians, in the range [−π/2, π/2].
+
+    Source: torch.atan.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSinhInp")
 def diopiSinh(ctx: Context, out: Out, input: In):
-    """Hyperbolic sine. Source: torch.sinh."""
+    """Compute the hyperbolic sine (exp(input) − exp(−input)) / 2.
+
+    Source: torch.sinh.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiCoshInp")
 def diopiCosh(ctx: Context, out: Out, input: In):
-    """Hyperbolic cosine. Source: torch.cosh."""
+    """Compute the hyperbolic cosine (exp(input) + exp(−input)) / 2.
+
+    Source: torch.cosh.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiTanhInp", backward="diopiTanhBackward")
 def diopiTanh(ctx: Context, out: Out, input: In):
-    """Hyperbolic tangent. Source: torch.tanh."""
+    """Compute the hyperbolic tangent sinh(input) / cosh(input).
+
+    Source: torch.tanh.
+    """
 
 
 @elementwise(dtypes=floating)
 def diopiTanhBackward(ctx: Context, grad_input: Out, grad_output: In, output: In):
-    """Gradient of `diopiTanh` from its result: grad_output · (1 − output²).
+    """Compute the gradient of `diopiTanh` from its result: grad_input = grad_output · (1 − output²).
 
-    All three tensors have one shape and dtype. Source: torch.ops.aten.tanh_backward.
+    The three tensors have the same shape and dtype.
+
+    Source: torch.ops.aten.tanh_backward.
     """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAsinhInp")
 def diopiAsinh(ctx: Context, out: Out, input: In):
-    """Inverse hyperbolic sine. Source: torch.asinh."""
+    """Compute the inverse hyperbolic sine.
+
+    Source: torch.asinh.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcoshInp")
 def diopiAcosh(ctx: Context, out: Out, input: In):
     """Compute the inverse hyperbolic cosine.
 
-    The result is NaN below 1. Source: torch.acosh.
+    The result is NaN below 1.
+
+    Source: torch.acosh.
     """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAtanhInp")
 def diopiAtanh(ctx: Context, out: Out, input: In):
-    """Inverse hyperbolic tangent; ±inf at ±1, NaN outside [−1, 1]. Source: torch.atanh."""
+    """Compute the inverse hyperbolic tangent.
+
+    The result is ±∞ for ±1, and NaN outside [−1, 1].
+
+    Source: torch.atanh.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiExpInp")
 def diopiExp(ctx: Context, out: Out, input: In):
-    """Exponential eˣ; 0 at −inf. Source: torch.exp."""
+    """Compute the exponential function e^input.
+
+    The result is 0 for −∞, and ∞ where it overflows.
+
+    Source: torch.exp.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiExpm1Inp")
 def diopiExpm1(ctx: Context, out: Out, input: In):
-    """eˣ − 1, accurate near zero; −1 at −inf. Source: torch.expm1."""
+    """Compute e^input − 1 without loss of accuracy near 0.
+
+    The result is −1 for −∞, and ∞ where it overflows.
+
+    Source: torch.expm1.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLogInp")
 def diopiLog(ctx: Context, out: Out, input: In):
-    """Natural logarithm; −inf at ±0, NaN below zero. Source: torch.log."""
+    """Compute the natural logarithm.
+
+    The result is −∞ for ±0, and NaN for negative numbers.
+
+    Source: torch.log.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLog2Inp")
 def diopiLog2(ctx: Context, out: Out, input: In):
-    """Logarithm to base 2; −inf at ±0, NaN below zero. Source: torch.log2."""
+    """Compute the logarithm to base 2.
+
+    The result is −∞ for ±0, and NaN for negative numbers.
+
+    Source: torch.log2.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLog10Inp")
 def diopiLog10(ctx: Context, out: Out, input: In):
-    """Logarithm to base 10; −inf at ±0, NaN below zero. Source: torch.log10."""
+    """Compute the logarithm to base 10.
+
+    The result is −∞ for ±0, and NaN for negative numbers.
+
+    Source: torch.log10.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLog1pInp")
 def diopiLog1p(ctx: Context, out: Out, input: In):
-    """ln(1 + input), accurate near zero; −inf at −1, NaN below −1. Source: torch.log1p."""
+    """Compute ln(1 + input) without loss of accuracy near 0.
+
+    The result is −∞ for −1, and NaN below −1.
+
+    Source: torch.log1p.
+    """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfInp")
@@ -198,7 +306,12 @@ def diopiErf(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfinvInp")
 def diopiErfinv(ctx: Context, out: Out, input: In):
-    """Inverse of the error function; ±inf at ±1, NaN outside [−1, 1]. Source: torch.erfinv."""
+    """Compute the inverse of the error function.
+
+    The result is ±∞ for ±1, and NaN outside [−1, 1].
+
+    Source: torch.erfinv.
+    """
 
 
 @elementwise(dtypes=all_dtypes, result=truth)
@@ -213,7 +326,10 @@ def diopiIsNan(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=integral, inplace="diopiBitwiseNotInp")
 def diopiBitwiseNot(ctx: Context, out: Out, input: In):
-    """Bitwise NOT of input; for bool the logical negation. Source: torch.bitwise_not."""
+    """Invert every bit of an integer, or negate a bool element logically.
+
+    Source: torch.bitwise_not.
+    """
 
 
 @elementwise(dtypes=all_dtypes, result=truth, inplace="diopiLogicalNotInp")

@@ -63,7 +63,10 @@ def diopiMaxPool(
     dilation: PositiveExtents,
     ceil_mode: boolean,
 ):
-    """Maximum over sliding windows of input (N, C, {axes}). Source: torch.nn.functional.max_pool{rank}d."""
+    """Compute the maximum over each sliding window of input (N, C, {axes}).
+
+    Source: torch.nn.functional.max_pool{rank}d.
+    """
 
 
 @prototype_per_rank(
@@ -92,6 +95,7 @@ def diopiMaxPoolWithIndices(
     are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
     last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
     because PyTorch's position depends on the memory format.
+
     Source: torch.nn.functional.max_pool{rank}d with return_indices.
     """
 
@@ -117,10 +121,12 @@ def diopiMaxPoolBackward(
     ceil_mode: boolean,
     indices: In,
 ):
-    """Compute the gradient of `diopiMaxPool{rank}d`: grad_output is added to zeros at `indices`.
+    """Compute the gradient of `diopiMaxPool{rank}d`: add grad_output to zeros at the positions `indices`.
 
-    `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
-    autograd of torch.nn.functional.max_pool{rank}d.
+    `indices` is the result of `diopiMaxPool{rank}dWithIndices`, in the shape of grad_output. The other attributes have
+    no effect, because the indices determine the positions.
+
+    Source: the gradient of torch.nn.functional.max_pool{rank}d.
     """
 
 
@@ -135,7 +141,10 @@ def diopiAvgPool1d(
     ceil_mode: boolean,
     count_include_pad: boolean,
 ):
-    """Mean over sliding windows (dilation 1) of input (N, C, L). Source: torch.nn.functional.avg_pool1d."""
+    """Compute the mean over each sliding window of input (N, C, L). The dilation is 1.
+
+    Source: torch.nn.functional.avg_pool1d.
+    """
 
 
 @prototype(dtypes=floating, ignored=[IGNORES_INPUT_ELEMENTS])
@@ -170,7 +179,12 @@ def diopiAvgPool(
     count_include_pad: boolean,
     divisor_override: i64 | None,
 ):
-    """Mean over sliding windows (dilation 1) of input (N, C, {axes}). Source: torch.nn.functional.avg_pool{rank}d."""
+    """Compute the mean over each sliding window of input (N, C, {axes}). The dilation is 1.
+
+    If divisor_override is not NULL, it replaces the number of positions as the divisor of the sum.
+
+    Source: torch.nn.functional.avg_pool{rank}d.
+    """
 
 
 @prototype_per_rank(
@@ -204,7 +218,12 @@ def diopiAvgPoolBackward(
     backward="diopiAdaptiveAvgPool{rank}dBackward",
 )
 def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Extents):
-    """Mean over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_avg_pool{rank}d."""
+    """Compute the mean over each adaptive window of input (N, C, {axes}).
+
+    output_size contains the number of windows of each spatial axis.
+
+    Source: torch.nn.functional.adaptive_avg_pool{rank}d.
+    """
 
 
 @prototype_per_rank(
@@ -218,8 +237,9 @@ def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
     """Compute the gradient of `diopiAdaptiveAvgPool{rank}d`.
 
     Every element of grad_output is divided by the size of its window and added to each position of the window.
-    grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
-    autograd of torch.nn.functional.adaptive_avg_pool{rank}d.
+    grad_output's spatial sizes are the output_size of the forward function.
+
+    Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool{rank}d.
     """
 
 
@@ -227,7 +247,12 @@ def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
     "diopiAdaptiveMaxPool1d", "diopiAdaptiveMaxPool2d", "diopiAdaptiveMaxPool3d", dtypes=floating, guarantee="exact"
 )
 def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents):
-    """Maximum over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_max_pool{rank}d."""
+    """Compute the maximum over each adaptive window of input (N, C, {axes}).
+
+    output_size contains the number of windows of each spatial axis.
+
+    Source: torch.nn.functional.adaptive_max_pool{rank}d.
+    """
 
 
 @prototype_per_rank(
@@ -243,6 +268,7 @@ def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input:
     """Compute `diopiAdaptiveMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
     Among several equal maxima the position is that of the first, among several NaNs that of the last.
+
     Source: torch.nn.functional.adaptive_max_pool{rank}d with return_indices.
     """
 
@@ -257,10 +283,11 @@ def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input:
     ignored=[IGNORES_INPUT_ELEMENTS],
 )
 def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, indices: In):
-    """Compute the gradient of `diopiAdaptiveMaxPool{rank}d`: grad_output is added to zeros at `indices`.
+    """Compute the gradient of `diopiAdaptiveMaxPool{rank}d`: add grad_output to zeros at the positions `indices`.
 
-    `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
-    autograd of torch.nn.functional.adaptive_max_pool{rank}d.
+    `indices` is the result of `diopiAdaptiveMaxPool{rank}dWithIndices`, in the shape of grad_output.
+
+    Source: the gradient of torch.nn.functional.adaptive_max_pool{rank}d.
     """
 
 
@@ -295,6 +322,7 @@ def diopiPool(
     If `adaptive` is false, the function is `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize;
     `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
     `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d` with `output_size`. Any other mode is an error.
+
     Source: the PyTorch functions of these names.
     """
 
@@ -331,6 +359,7 @@ def diopiPoolBackward(
     """Compute the gradient of `diopiPool{rank}d`, with the same attributes.
 
     The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
-    the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
-    functions.
+    the mode "max" requires it. Any other mode is an error.
+
+    Source: the chain rule, as PyTorch's autograd of the pooling functions.
     """

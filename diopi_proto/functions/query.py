@@ -1,7 +1,7 @@
 """Functions that return information about a vendor's library.
 
 The text is NUL-terminated UTF-8 and never NULL. It belongs to the library: the caller does not free it. The caller may
-call these functions before it initialises the library, and from any thread.
+call these functions before it initializes the library, and from any thread.
 """
 
 from diopi_proto.declaration import prototype

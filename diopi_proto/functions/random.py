@@ -29,13 +29,16 @@ BYTE_MASK_DTYPES = {"mask": (Dtype.uint8,)}
 def diopiDropout(
     ctx: Context, out: Out, mask: Out | None, input: In, p: Probability, train: boolean, generator: Generator | None
 ):
-    """Set elements to zero with probability p and scale the others: input · mask / (1 − p).
+    """Set elements to zero with probability p and scale the others: out = input · mask / (1 − p).
 
-    mask: bool or uint8; an element is 1 if the input element is kept, and 0 with probability p. It has input's shape,
-    or a smaller shape that is broadcast to input's. Each mask element is then drawn once (for whole channels with (N,
-    C, 1, …)). p = 1 gives zeros.
-    If train is false, out is a copy of input; the generator is not used, and mask is not written and may be NULL.
-    Errors: p outside [0, 1]. Source: torch.nn.functional.dropout, torch.native_dropout.
+    mask: bool or uint8. An element of mask is 0 with probability p, else 1. mask has the shape of input, or a smaller
+    shape that is broadcast to the shape of input. One element of mask then applies to several elements of input, for
+    example (N, C, 1, …) to whole channels. For p = 1, out is 0.
+
+    If train is false, out is a copy of input. The generator is then not used, and mask is not written and may be NULL.
+    A p outside [0, 1] is an error.
+
+    Source: torch.nn.functional.dropout, torch.native_dropout.
     """
 
 
@@ -43,17 +46,23 @@ def diopiDropout(
 def diopiDropoutInp(
     ctx: Context, input: InOut, mask: Out | None, p: Probability, train: boolean, generator: Generator | None
 ):
-    """Apply `diopiDropout` in place to `input`; if train is false, nothing is changed. Source: as `diopiDropout`."""
+    """Apply `diopiDropout` in place to `input`. If train is false, nothing is changed.
+
+    mask, p, train and generator are as in `diopiDropout`.
+
+    Source: torch.nn.functional.dropout, torch.native_dropout.
+    """
 
 
 @prototype(dtypes=real, result=caller_chosen, guarantee="random")
 def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generator: Generator | None):
-    """Fill `inout` with integers, uniformly distributed in [from, to).
+    """Fill `inout` with integers that are uniformly distributed in [from, to).
 
-    If to is NULL, the numbers go up to and including the largest number of the dtype (bool: 1); for floating dtypes, up
-    to and including 2^(number of significant bits): 2^8 for bfloat16, 2^11 for float16, 2^24 for float32, 2^53 for
-    float64.
-    Errors: from ≥ to; bounds that the dtype cannot represent. Source: torch.Tensor.random_.
+    If to is NULL, the upper end is included, and depends on the dtype: the largest number for integers, 1 for bool, and
+    2^(number of significant bits) for floating types. That is 2^8 for bfloat16, 2^11 for float16, 2^24 for float32 and
+    2^53 for float64. Errors: from ≥ to; bounds that the dtype cannot represent.
+
+    Source: torch.Tensor.random_.
     """
 
 
@@ -61,23 +70,27 @@ def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generat
 def diopiUniformInp(ctx: Context, inout: Out, from_: f64, to: f64, generator: Generator | None):
     """Fill `inout` with numbers uniformly distributed in [from, to); if both are equal, fill it with from.
 
-    Errors: from > to; a bound or a difference of the bounds that the dtype cannot represent. Source:
-    torch.Tensor.uniform_.
+    Errors: from > to; a bound or a difference of the bounds that the dtype cannot represent.
+
+    Source: torch.Tensor.uniform_.
     """
 
 
 @prototype(dtypes=floating, guarantee="random")
 def diopiBernoulli(ctx: Context, out: Out, input: In, generator: Generator | None):
-    """Draw 1 with the probability that input's element gives, otherwise 0, in the dtype of `out`.
+    """Draw 1 with the probability in the element of input, otherwise 0, in the dtype of `out`.
 
-    Both tensors have the same shape. Errors: a probability outside [0, 1], which the implementation need not detect.
+    Both tensors have the same shape. A probability outside [0, 1] is an error, which an implementation need not detect.
+
     Source: torch.bernoulli.
     """
 
 
 @prototype(dtypes=floating, guarantee="random")
 def diopiBernoulliInp(ctx: Context, inout: InOut, generator: Generator | None):
-    """Apply `diopiBernoulli` in place: every element is the probability that it is replaced with 1.
+    """Replace each element of `inout`, which is a probability, by 1 with this probability, otherwise by 0.
+
+    A probability outside [0, 1] is an error, which an implementation need not detect.
 
     Source: torch.bernoulli.
     """
@@ -85,7 +98,10 @@ def diopiBernoulliInp(ctx: Context, inout: InOut, generator: Generator | None):
 
 @prototype(dtypes=real, result=caller_chosen, guarantee="random")
 def diopiBernoulliScalar(ctx: Context, out: Out, p: Probability, generator: Generator | None):
-    """Fill `out` with 1 with probability p, otherwise 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_."""
+    """Fill `out` with 1 with probability p, otherwise 0. Errors: p outside [0, 1].
+
+    Source: torch.Tensor.bernoulli_.
+    """
 
 
 @prototype(dtypes=floating, result=caller_chosen, guarantee="random")
@@ -93,20 +109,27 @@ def diopiNormal(ctx: Context, out: Out, mean: f64, std: Deviation, generator: Ge
     """Fill `out` with numbers from the normal distribution N(mean, std²).
 
     If std is 0 or mean is not finite, every element is mean. If std is infinite, the results are unspecified. Errors:
-    std < 0. Source: torch.normal.
+    std < 0.
+
+    Source: torch.normal.
     """
 
 
 @prototype(dtypes=floating, result=caller_chosen, guarantee="random")
 def diopiNormalInp(ctx: Context, inout: Out, mean: f64, std: Deviation, generator: Generator | None):
-    """Fill `inout` as `diopiNormal` does. Source: torch.Tensor.normal_."""
+    """Fill `inout` with numbers from the normal distribution N(mean, std²), as `diopiNormal` does.
+
+    Source: torch.Tensor.normal_.
+    """
 
 
 @prototype(dtypes=floating, guarantee="random")
 def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: Deviation, generator: Generator | None):
     """Draw each element from N(mean, std²) with a separate mean; out has mean's shape.
 
-    Errors: std < 0. Source: torch.normal.
+    Errors: std < 0.
+
+    Source: torch.normal.
     """
 
 
@@ -114,7 +137,9 @@ def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: Deviation, ge
 def diopiNormalScalarTensor(ctx: Context, out: Out, mean: f64, std: In, generator: Generator | None):
     """Draw each element from N(mean, std²) with a separate std; out has std's shape.
 
-    Errors: a negative std, which the implementation need not detect. Source: torch.normal.
+    Errors: a negative std, which the implementation need not detect.
+
+    Source: torch.normal.
     """
 
 
@@ -122,7 +147,9 @@ def diopiNormalScalarTensor(ctx: Context, out: Out, mean: f64, std: In, generato
 def diopiNormalTensor(ctx: Context, out: Out, mean: In, std: In, generator: Generator | None):
     """Draw each element from N(mean, std²) with a separate mean and std, which broadcast to the shape of `out`.
 
-    out has mean's dtype. Errors: a negative std, which the implementation need not detect. Source: torch.normal.
+    out has mean's dtype. Errors: a negative std, which the implementation need not detect.
+
+    Source: torch.normal.
     """
 
 
@@ -130,7 +157,9 @@ def diopiNormalTensor(ctx: Context, out: Out, mean: In, std: In, generator: Gene
 def diopiRandperm(ctx: Context, out: Out, n: i64, generator: Generator | None):
     """Return the numbers 0 … n − 1 in random order; every order has the same probability.
 
-    out: (n), usually int64; another dtype must represent n − 1 exactly. Errors: n < 0. Source: torch.randperm.
+    out: (n), usually int64; another dtype must represent n − 1 exactly. Errors: n < 0.
+
+    Source: torch.randperm.
     """
 
 
@@ -145,5 +174,7 @@ def diopiMultinomial(
 
     If `replacement` is false, no index is drawn twice. An index of weight 0 is then drawn only if no other index
     remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not finite or all
-    0. An implementation need not detect invalid weights. Source: torch.multinomial.
+    0. An implementation need not detect invalid weights.
+
+    Source: torch.multinomial.
     """

@@ -13,8 +13,9 @@ in a slice gives NaN. If several elements are the minimum or maximum, the positi
 precedence over every number. Positions are int64, or int32 if the caller passes an int32 tensor.
 
 If a docstring says that `out` determines the dtype, `out` has the role of `dtype` in PyTorch: the input is first
-converted to the dtype of `out` as by `diopiCastDtype`, and the function is computed from the converted input. Source:
-the PyTorch function of the same name.
+converted to the dtype of `out` as by `diopiCastDtype`, and the function is computed from the converted input.
+
+Source: the PyTorch function of the same name.
 """
 
 from diopi_proto.declaration import prototype
@@ -29,9 +30,11 @@ IGNORES_KEEPDIM = Ignored(("keepdim",), "the shape of the result determines it",
 
 @prototype(dtypes=(*floating, *complexes), selectable_dtypes=(*floating, *complexes))
 def diopiMean(ctx: Context, out: Out, input: In, dim: Axes):
-    """Return the mean along the axes `dim`; the mean of no elements is NaN.
+    """Return the mean along the axes `dim`. The mean of no elements is NaN.
 
-    `out` is floating or complex, and determines the dtype. Source: torch.mean.
+    `out` is floating or complex, and determines the dtype.
+
+    Source: torch.mean.
     """
 
 
@@ -40,7 +43,9 @@ def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
     """Compute the sum along the axes `dim`.
 
     The sum of no elements is 0. `out` determines the dtype of the sum. If the caller follows PyTorch, out is int64 for
-    integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0. Source: torch.sum.
+    integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0.
+
+    Source: torch.sum.
     """
 
 
@@ -48,9 +53,11 @@ def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
 def diopiStd(ctx: Context, out: Out, input: In, dim: Axes, correction: Scalar | None):
     """Return the standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`.
 
-    n is the number of elements per slice. `correction` NULL means 1 (sample standard deviation), 0 gives the population
-    standard deviation; it need not be an integer. If the divisor is 0, the result is NaN for 0/0 and inf otherwise.
-    Complex input has a real result. Source: torch.std.
+    n is the number of elements of a slice. `correction` 1, or NULL, gives the sample standard deviation, and 0 the
+    population standard deviation. It need not be an integer. If the divisor is 0, the result is NaN for 0/0 and ∞
+    otherwise. Complex input has a real result.
+
+    Source: torch.std.
     """
 
 
@@ -58,39 +65,53 @@ def diopiStd(ctx: Context, out: Out, input: In, dim: Axes, correction: Scalar | 
 def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: Axis):
     """Return the smallest element along axis `dim` and its position on that axis; both results have the same shape.
 
-    An axis of size 0 is an error. Source: torch.min.
+    An axis of size 0 is an error.
+
+    Source: torch.min.
     """
 
 
 @prototype(dtypes=real, guarantee="exact")
 def diopiMinAll(ctx: Context, min: Out, input: In):
-    """Return the smallest of all elements as a 0-d tensor; empty input is an error. Source: torch.min."""
+    """Return the smallest of all elements as a 0-d tensor. An empty input is an error.
+
+    Source: torch.min.
+    """
 
 
 @prototype(dtypes=real, result={"max": same, "max_indices": position}, guarantee="exact")
 def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: Axis):
     """Return the largest element along axis `dim` and its position on that axis; both results have the same shape.
 
-    An axis of size 0 is an error. Source: torch.max.
+    An axis of size 0 is an error.
+
+    Source: torch.max.
     """
 
 
 @prototype(dtypes=real, guarantee="exact")
 def diopiMaxAll(ctx: Context, max: Out, input: In):
-    """Return the largest of all elements as a 0-d tensor; empty input is an error. Source: torch.max."""
+    """Return the largest of all elements as a 0-d tensor. An empty input is an error.
+
+    Source: torch.max.
+    """
 
 
 @prototype(dtypes=real, guarantee="exact")
 def diopiAmax(ctx: Context, out: Out, self: In, dim: Axes, keepdim: boolean):
-    """Return the largest element along the axes `dim`, without its position. Source: torch.amax."""
+    """Return the largest element along the axes `dim`, without its position.
+
+    Source: torch.amax.
+    """
 
 
 @prototype(dtypes=all_dtypes, result=truth)
 def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Return whether any element is nonzero, along axis `dim` or in the whole input.
 
-    NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype. Source:
-    torch.any.
+    NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype.
+
+    Source: torch.any.
     """
 
 
@@ -98,44 +119,54 @@ def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
 def diopiAll(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Return whether every element is nonzero, along axis `dim` or in the whole input.
 
-    NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype. Source:
-    torch.all.
+    NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype.
+
+    Source: torch.all.
     """
 
 
 @prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=all_dtypes)
 def diopiProd(ctx: Context, out: Out, input: In, dim: Axis | None):
-    """Return the product along axis `dim` or of all elements; the product of no elements is 1.
+    """Return the product along axis `dim`, or of all elements if dim is NULL. The product of no elements is 1.
 
-    Integers and bool give int64 and wrap around. `out` determines the dtype. A bool product is true if every element is
-    nonzero. Source: torch.prod.
+    `out` determines the dtype of the product. If the caller follows PyTorch, out is int64 for integers and bool.
+    Integer products wrap around. A bool product is true if every element is nonzero.
+
+    Source: torch.prod.
     """
 
 
 @prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[IGNORES_KEEPDIM])
 def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
-    """Return the position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
+    """Return the position of the largest element along axis `dim`.
 
-    If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
-    sizes 1. Source: torch.argmax.
+    If `dim` is NULL, it is the position in the input flattened in row-major order, and `out` has one element: its shape
+    is (), (1), or, if `keepdim` is true, 1 along every axis of input.
+
+    Source: torch.argmax.
     """
 
 
 @prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[IGNORES_KEEPDIM])
 def diopiArgmin(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
-    """Return the position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
+    """Return the position of the smallest element along axis `dim`.
 
-    If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
-    sizes 1. Source: torch.argmin.
+    If `dim` is NULL, it is the position in the input flattened in row-major order, and `out` has one element: its shape
+    is (), (1), or, if `keepdim` is true, 1 along every axis of input.
+
+    Source: torch.argmin.
     """
 
 
 @prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=(*numeric, *complexes), backward="diopiCumsumBackward")
 def diopiCumsum(ctx: Context, out: Out, input: In, dim: Axis):
-    """Return the cumulative sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
+    """Return the cumulative sum along axis `dim`: element i is the sum of the elements 0 to i.
 
-    Integers and bool give int64 and wrap around. 0-d input is copied. A NaN makes all following sums NaN. `out` may
-    have any dtype except bool, and determines the dtype. Source: torch.cumsum.
+    `out` has the shape of input. It may have any dtype except bool, and determines the dtype. If the caller follows
+    PyTorch, out is int64 for integers and bool. Integer sums wrap around. A 0-d input is copied. A NaN makes all
+    following sums NaN.
+
+    Source: torch.cumsum.
     """
 
 
@@ -143,6 +174,7 @@ def diopiCumsum(ctx: Context, out: Out, input: In, dim: Axis):
 def diopiCumsumBackward(ctx: Context, grad_input: Out, grad_output: In, dim: Axis):
     """Compute the gradient of `diopiCumsum`: the cumulative sum of grad_output from the end of axis `dim`.
 
-    Element i is the sum of the elements i … last; both tensors have the same shape and dtype. Source: the chain rule,
-    as PyTorch's autograd of torch.cumsum.
+    Element i is the sum of the elements i … last; both tensors have the same shape and dtype.
+
+    Source: the chain rule, as PyTorch's autograd of torch.cumsum.
     """

@@ -44,40 +44,48 @@ Step = Annotated[Scalar, StepBetween("start", "end"), ExcludesNumbers(("zero",),
 """The step of a range from `start` to `end`, not 0."""
 
 
-@prototype(dtypes=all_dtypes, result=promoted, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=promoted, guarantee="exact", moves_numbers=True)
 def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: PositiveCount, dim: Axis):
     """Concatenate num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all inputs.
 
     All inputs have the same rank ≥ 1, and the same sizes except along dim. 1-d tensors without elements are skipped,
-    whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another axis. Source:
-    torch.cat.
+    whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another axis.
+
+    Source: torch.cat.
     """
 
 
-@prototype(dtypes=all_dtypes, result=promoted, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=promoted, guarantee="exact", moves_numbers=True)
 def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: PositiveCount, dim: Axis):
-    """Stack numTensors ≥ 1 tensors of the same shape along a new axis `dim`, which is an axis of the result.
+    """Stack numTensors ≥ 1 tensors of the same shape along a new axis `dim` of the result.
 
-    out: the common shape with the size numTensors inserted as axis dim; −1 inserts it as the last axis. Its dtype is
-    the common type of all inputs. Source: torch.stack.
+    out has the common shape, with the size numTensors inserted as axis dim; dim −1 means that the new axis is the last
+    one. The dtype of out is the common type of all inputs.
+
+    Source: torch.stack.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, splitSizes: ConstExtents, dim: Axis):
     """Split input along axis `dim` into num_outs chunks: outs[i] takes the next splitSizes[i] indices, in order.
 
     splitSizes holds num_outs sizes, which may be 0 and whose sum is the size of the axis. Errors: another sum; a
-    negative size; a 0-d input. Source: torch.split_with_sizes.
+    negative size; a 0-d input.
+
+    Source: torch.split_with_sizes.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiTranspose(ctx: Context, out: Out, input: In, dim0: Axis, dim1: Axis):
-    """Return input with axes dim0 and dim1 exchanged; a 0-d tensor is copied. Source: torch.transpose."""
+    """Return input with the axes dim0 and dim1 exchanged. A 0-d tensor is copied.
+
+    Source: torch.transpose.
+    """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiPermute(ctx: Context, out: Out, input: In, dims: Axes):
     """Return input with its axes reordered: axis i of out is axis dims[i] of input; dims names every axis once.
 
@@ -85,44 +93,54 @@ def diopiPermute(ctx: Context, out: Out, input: In, dims: Axes):
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiExpand(ctx: Context, out: ChosenOut, input: In):
-    """Expand input to the shape of `out`: axes of size 1 are repeated, and new axes are added in front.
+    """Expand input to the shape of `out`: repeat axes of size 1, and add new axes in front.
 
-    Only out determines the shape. A size that is neither 1 nor out's size is an error. Source: torch.Tensor.expand.
+    Only the shape of out determines the shape of the result. A size of input that is neither 1 nor the size of out is
+    an error.
+
+    Source: torch.Tensor.expand.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiFlip(ctx: Context, out: Out, input: In, dims: Axes):
-    """Return input with the order along every axis of `dims` reversed; a dims of len 0 reverses no axis.
+    """Return input with the order of elements reversed along every axis of `dims`.
 
-    0-d input takes the axes 0 and −1. Source: torch.flip.
+    An empty dims reverses no axis. For 0-d input, dims may contain the axes 0 and −1.
+
+    Source: torch.flip.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiRoll(ctx: Context, out: Out, input: In, shifts: Size, dims: Axes):
     """Shift input by shifts[i] along axis dims[i]; elements that leave the end re-enter at the start.
 
     A negative shift moves elements towards the start. If dims has len 0, the single shift moves the flattened elements
     and the shape is kept. An axis may occur several times; its shifts then add up. Errors: lists of different length;
-    any axis of a 0-d input. Source: torch.roll.
+    any axis of a 0-d input.
+
+    Source: torch.roll.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Extents):
     """Repeat input repeats_size[i] times along axis i; 0 gives an empty result.
 
     repeats_size has at least as many entries as input has axes. If it has more, input gets axes of size 1 in front.
-    Errors: fewer entries; a negative entry. Source: torch.Tensor.repeat.
+    Errors: fewer entries; a negative entry.
+
+    Source: torch.Tensor.repeat.
     """
 
 
 @prototype(
     dtypes=all_dtypes,
     guarantee="exact",
+    moves_numbers=True,
     ignored=[Ignored(("value",), "only constant padding uses it", {"mode": ("reflect", "replicate", "circular")})],
 )
 def diopiPad(
@@ -150,11 +168,12 @@ def diopiPad(
     Errors: an odd number of entries in `pad`, or more than two per axis; another mode; an input whose rank the mode
     does not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
     padding that is larger than the axis; a value outside the range of the dtype of input (bool accepts every value).
+
     Source: torch.nn.functional.pad.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact", backward="diopiUnfoldBackward")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True, backward="diopiUnfoldBackward")
 def diopiUnfold(
     ctx: Context,
     out: Out,
@@ -165,9 +184,11 @@ def diopiUnfold(
 ):
     """Return sliding windows of `size` elements along axis `dim`, one every `step` elements.
 
-    out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis; out[…, i,
-    …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1) and gives the shape (size). Errors: size
-    < 0 or > n, step < 1. Source: torch.Tensor.unfold.
+    out has the shape of input, but axis dim of size n is reduced to (n − size) // step + 1, and an axis of the given
+    size is appended. out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1) and gives the
+    shape (size). Errors: size < 0 or size > n, step < 1.
+
+    Source: torch.Tensor.unfold.
     """
 
 
@@ -177,32 +198,39 @@ def diopiUnfoldBackward(
 ):
     """Compute the gradient of `diopiUnfold`: add every window back to its position; uncovered positions are 0.
 
-    grad_input: the shape input_sizes, which is the shape of the forward input. Source: torch.ops.aten.unfold_backward.
+    grad_input: the shape input_sizes, which is the shape of the forward input.
+
+    Source: torch.ops.aten.unfold_backward.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiTril(ctx: Context, out: Out, input: In, diagonal: i64):
     """Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, and 0 elsewhere.
 
-    The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2. Source: torch.tril.
+    The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2.
+
+    Source: torch.tril.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact", inplace="diopiTriuInp")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True, inplace="diopiTriuInp")
 def diopiTriu(ctx: Context, out: Out, input: In, diagonal: i64):
     """Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
 
-    Leading axes are batch axes. Errors: rank below 2. Source: torch.triu.
+    Leading axes are batch axes. Errors: rank below 2.
+
+    Source: torch.triu.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
     """Create coordinate grids: outs[k][i₀, …, i_{n−1}] = inputs[k][i_k] for n = inputsNum tensors of one dtype.
 
     inputs: 1-d tensors; a 0-d tensor counts as one element. outs: n tensors whose shape lists the lengths of all
     inputs, in order. Errors: an input of higher rank or another dtype.
+
     Source: torch.meshgrid with indexing "ij".
     """
 
@@ -218,6 +246,7 @@ def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Step):
     out: 1-d, of length ⌈(end − start)/step⌉. If out is an integer tensor, the fractions of start, end and step are
     dropped first, and the result has as many elements as the tensor that the caller allocated. Errors: a step that is
     0, also after its fraction is dropped; a step whose sign leads away from end; numbers that are not finite.
+
     Source: torch.arange.
     """
 
@@ -230,59 +259,83 @@ def diopiLinspace(ctx: Context, out: Out, start: Scalar, end: Scalar, steps: Ext
     and every element is computed in float64 from the nearer end and then rounded towards zero. With step = (end −
     start)/(steps − 1), the first steps // 2 elements are start + i·step and the others end − (steps − 1 − i)·step. It
     is unspecified whether the product and the sum are rounded together (as PyTorch's kernels do on processors with
-    fused multiply-add) or separately. Errors: steps < 0; for an integer out, start or end beyond its range. Source:
-    torch.linspace.
+    fused multiply-add) or separately. Errors: steps < 0; for an integer out, start or end beyond its range.
+
+    Source: torch.linspace.
     """
 
 
 @prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiFill(ctx: Context, input: Out, value: StoredScalar):
-    """Write `value`, converted to the tensor's dtype, into every element of `input`; the old elements are not read.
+    """Write `value`, converted to the dtype of `input`, into every element of `input`.
 
-    An integer tensor drops the fraction of value; a bool tensor stores whether value is not 0. A value outside the
-    dtype's range is an error. ∞ and NaN are outside the range only of integers, and half precision stores any larger
-    value as ∞. Source: torch.Tensor.fill_.
+    The old elements are not read. The conversion depends on the dtype:
+
+    - Integers: the fraction of value is dropped. A number outside the range of the dtype, ∞ and NaN are errors; but in
+      uint8, negative integers wrap around.
+    - bool: the elements become whether value is not 0.
+    - float16 and bfloat16: a finite number beyond the range becomes ∞.
+    - float32, float64 and complex: a finite number beyond the range is an error.
+
+    Source: torch.Tensor.fill_.
     """
 
 
 @prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiOnes(ctx: Context, out: Out, size: Extents):
-    """Fill `out` with ones of its dtype; `size` repeats out's shape. Source: torch.ones."""
+    """Fill `out` with ones of its dtype.
 
+    `size` contains the shape of out.
 
-@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
-def diopiZeros(ctx: Context, out: Out, size: Extents):
-    """Fill `out` with zeros of its dtype; `size` repeats out's shape. Source: torch.zeros."""
-
-
-@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
-def diopiZeroInp(ctx: Context, self: Out):
-    """Write zero into every element of `self`; the old elements are not read. Source: torch.Tensor.zero_."""
-
-
-@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
-def diopiCopyInp(ctx: Context, src: In, dest: Out):
-    """Copy src into dest, broadcast to dest's shape and converted to its dtype as `diopiCastDtype` does.
-
-    The source is the first argument. Each tensor may be in host memory; the copy is asynchronous.
-    Source: torch.Tensor.copy_.
+    Source: torch.ones.
     """
 
 
 @prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
+def diopiZeros(ctx: Context, out: Out, size: Extents):
+    """Fill `out` with zeros of its dtype.
+
+    `size` contains the shape of out.
+
+    Source: torch.zeros.
+    """
+
+
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
+def diopiZeroInp(ctx: Context, self: Out):
+    """Write zero into every element of `self`. The old elements are not read.
+
+    Source: torch.Tensor.zero_.
+    """
+
+
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact", moves_numbers=True)
+def diopiCopyInp(ctx: Context, src: In, dest: Out):
+    """Copy src into dest, broadcast to the shape of dest and converted to its dtype as by `diopiCastDtype`.
+
+    src is the first argument, and dest the second. Each tensor may be in host memory. The copy is asynchronous.
+
+    Source: torch.Tensor.copy_.
+    """
+
+
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact", moves_numbers=True)
 def diopiCastDtype(ctx: Context, out: Out, input: In):
     """Convert input to the dtype of `out`; both have the same shape.
 
     Conversion to a floating type gives the nearest value with ties to even, and ∞ beyond the range. Conversion from a
     floating type to an integer type drops the fraction; NaN and values out of range give an unspecified result.
     Conversion between integers is modulo 2^bits. Conversion to bool gives whether the element is not 0; NaN is true.
-    Conversion from complex to real drops the imaginary part. Source: torch.Tensor.to.
+    Conversion from complex to real drops the imaginary part.
+
+    Source: torch.Tensor.to.
     """
 
 
 @prototype(
     dtypes=all_dtypes,
     guarantee="exact",
+    moves_numbers=True,
     ignored=[Ignored(("memoryFormat",), "only the order in memory depends on it", read=Read.value)],
 )
 def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFormat):
@@ -291,18 +344,21 @@ def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFo
     *out is a new tensor of input's shape and dtype, or input's own handle if its memory is already in that order.
     Contiguous: the last axis varies fastest. ChannelsLast1d, ChannelsLast and ChannelsLast3d, for an input of rank 3, 4
     and 5: axis 1 varies fastest, then the other axes from the last to the first. Preserve: input's own order if its
-    memory is dense, otherwise contiguous. Errors: a channels-last order for another rank. Source:
-    torch.Tensor.contiguous.
+    memory is dense, otherwise contiguous. Errors: a channels-last order for another rank.
+
+    Source: torch.Tensor.contiguous.
     """
 
 
-@prototype(dtypes=all_dtypes, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True)
 def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, format: i64):
     """Convert `in` to one of the device's own memory layouts; `format` is the device's code for the layout.
 
     *out has the shape, dtype and elements of `in`. It is `in` itself if nothing changes, which is the case on every
     device without its own layouts. On a device with its own layouts an unknown code is an error. Every device knows the
-    code 0. Source: this interface.
+    code 0.
+
+    Source: this interface.
     """
 
 
@@ -310,8 +366,9 @@ def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, forma
 def diopiGetNativeMemoryFormat(ctx: Context, input: In, format: OutI64):
     """Return the device's code for input's memory layout, as `diopiNativeMemoryFormatCast` accepts it.
 
-    The code is written before the call returns. Casting a tensor to the code reported for it changes nothing. Source:
-    this interface.
+    The code is written before the call returns. Casting a tensor to the code reported for it changes nothing.
+
+    Source: this interface.
     """
 
 
@@ -320,5 +377,7 @@ def diopiTensorDestructionHook(ctx: Context, ptr: Pointer):
     """Notify the implementation that the tensor memory at `ptr` is about to be released.
 
     The implementation discards everything that it has recorded about this memory. An address about which it has
-    recorded nothing is not an error. Source: this interface.
+    recorded nothing is not an error.
+
+    Source: this interface.
     """

@@ -2,7 +2,9 @@
 
 An axis `dim` is in [−rank, rank), where negative axes count from the last; other values are rejected. 0-d input counts
 as one element, and its dim is 0 or −1. NaN is larger than every number, including +inf; zeros of either sign are equal.
-Index results are int64, or int32 if the caller passes an int32 tensor. Source: the PyTorch function of the same name.
+Index results are int64, or int32 if the caller passes an int32 tensor.
+
+Source: the PyTorch function of the same name.
 """
 
 from diopi_proto.declaration import prototype
@@ -24,23 +26,28 @@ ANY_ORDER_IS_ACCEPTED = "any order of equal elements is accepted"
 def diopiSort(
     ctx: Context, values: Out, indices: Out, input: In, dim: Axis, descending: boolean, pStable: boolean | None
 ):
-    """Input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
+    """Sort input along axis `dim`, in descending order if `descending` is true, otherwise in ascending order.
 
-    values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is true, equal elements keep their order in the input,
-    even in descending order. If it is false or NULL, their order is unspecified. Source: torch.sort.
+    values and indices have the shape of input, and values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is
+    true, equal elements keep their order in input, even in descending order. If it is false or NULL, the order of equal
+    elements is unspecified.
+
+    Source: torch.sort.
     """
 
 
-@prototype(dtypes=(*floating, *complexes), argument_dtypes={"indices": index}, guarantee="exact")
+@prototype(dtypes=(*floating, *complexes), argument_dtypes={"indices": index}, guarantee="exact", moves_numbers=True)
 def diopiSortBackward(
     ctx: Context, grad_input: Out, grad_output: In, dim: Axis, indices: In, sizes: Extents, keepdim: boolean
 ):
-    """Gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
+    """Compute the gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
 
-    `grad_input` has the shape `sizes` of the forward input. It is 0 except for grad_input[…, indices[…, i, …], …] =
-    grad_output[…, i, …]. grad_output and indices have the same shape, and indices are distinct along the axis. If
-    `keepdim` is false, both lack axis `dim`, which is first inserted with size 1; sort and topk require true. Source:
-    torch.ops.aten.value_selecting_reduction_backward.
+    `grad_input` has the shape `sizes` of the forward input. It is 0, except that grad_input[…, indices[…, i, …], …] =
+    grad_output[…, i, …]. grad_output and indices have the same shape, and the indices along the axis are distinct. If
+    `keepdim` is false, grad_output and indices lack axis `dim`, and the call treats them as if they had it with size 1.
+    The gradients of `diopiSort` and `diopiTopk` require `keepdim` true.
+
+    Source: torch.ops.aten.value_selecting_reduction_backward.
     """
 
 
@@ -53,11 +60,14 @@ def diopiSortBackward(
 def diopiTopk(
     ctx: Context, values: Out, indices: Out, input: In, k: Extent, dim: Axis, largest: boolean, sorted: boolean
 ):
-    """The k largest, or smallest if not `largest`, elements along axis `dim`, and their positions there.
+    """Return the k largest elements along axis `dim`, or the k smallest if `largest` is false, and their positions.
 
-    Both results have input's shape, but size k at `dim`; for 0-d input they are 0-d. If `sorted` is true, the most
-    extreme element comes first; if false, the order is unspecified. The choice among equal elements and their order are
-    unspecified. k outside [0, size] is rejected. Source: torch.topk.
+    values and indices have the shape of input, but size k at axis `dim`. For 0-d input they are 0-d. If `sorted` is
+    true, the largest element comes first, or the smallest if `largest` is false. If `sorted` is false, the order is
+    unspecified. If elements are equal, it is unspecified which of them are selected, and in which order. A k outside
+    [0, size of the axis] is rejected.
+
+    Source: torch.topk.
     """
 
 
@@ -68,10 +78,12 @@ def diopiTopk(
     ignored=[Ignored(("stable",), ANY_ORDER_IS_ACCEPTED, read=Read.value)],
 )
 def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: Axis | None, descending: boolean):
-    """The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
+    """Return the positions that sort input along axis `dim`: the result `indices` of `diopiSort`.
 
-    If `stable` is true, equal elements keep their order in the input; if false, their order is unspecified. Source:
-    torch.argsort.
+    A NULL dim selects the last axis. If `stable` is true, equal elements keep their order in input. If it is false,
+    their order is unspecified.
+
+    Source: torch.argsort.
     """
 
 
@@ -106,5 +118,7 @@ def diopiUnique(
 
     In both cases, counts (u), int64, contains the number of occurrences of each value. The callee allocates it if
     `return_counts` is true. Otherwise, it is not written and may be NULL. If `indices` is NULL, it is not computed.
-    Empty input gives empty results. If input contains several NaNs, the results are unspecified. Source: torch.unique.
+    Empty input gives empty results. If input contains several NaNs, the results are unspecified.
+
+    Source: torch.unique.
     """

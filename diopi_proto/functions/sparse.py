@@ -15,5 +15,7 @@ def diopiSpMM(ctx: Context, out: Out, input: SparseIn, mat2: Sized):
     p < crow[r + 1]. crow [M + 1] is `diopiGetTensorCrowIndices` and col [nnz] is `diopiGetTensorColIndices`; both are
     int32 or int64. values [nnz] is `diopiGetTensorValues`; without values, every value is 1. Columns need not be
     sorted; entries of repeated columns are added. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2
-    returns diopiNoImplement; mismatched sizes are an error. Source: torch.sparse.mm.
+    returns diopiNoImplement; mismatched sizes are an error.
+
+    Source: torch.sparse.mm.
     """

@@ -14,6 +14,7 @@ from diopi_proto.description import (
     python_name,
     python_signature,
 )
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.interface import lookup, prototypes
 
 
@@ -34,6 +35,25 @@ def test_a_fact_without_fields_is_described_by_the_summary_of_its_class() -> Non
     assert facts.AtMostOne().sentence == "The number is at most 1."
     assert facts.SizeOf("key_cache", 2).sentence == "The number is the size of axis 2 of `key_cache`."
     assert facts.HasShape(("B", 3)).sentence.startswith("The shape is (B, 3);")
+
+
+@pytest.mark.parametrize(
+    ("fact", "sentence"),
+    [
+        (ExcludesNumbers(("zero", "negative"), "why"), "Valid calls do not pass 0 or negative numbers. Reason: why."),
+        (
+            ExcludesNumbers(("float",), "why", (0, 1)),
+            "Valid calls do not pass numbers of floating-point type if the tensors have type bool or an integer type. "
+            "Reason: why.",
+        ),
+        (
+            ExcludesNumbers(("bool",), "why", (1, 2, 3)),
+            "Valid calls do not pass numbers of type bool unless the tensors have type bool. Reason: why.",
+        ),
+    ],
+)
+def test_excluded_numbers_are_stated_with_the_element_types(fact: ExcludesNumbers, sentence: str) -> None:
+    assert fact.sentence == sentence
 
 
 def test_parameters_have_the_rule_of_a_result_and_the_types_of_an_input() -> None:

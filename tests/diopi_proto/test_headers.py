@@ -11,6 +11,9 @@ import pytest
 
 from diopi_proto import headers
 from diopi_proto.call_table import CALL_TABLE, call_table
+from diopi_proto.collectives.headers import render_headers as render_collectives
+from diopi_proto.device_runtime.headers import render_headers
+from diopi_proto.families import family_conventions
 from diopi_proto.interface import header_order, prototypes, runtime_prototypes
 from diopi_proto.types import VERSION_NUMBER
 
@@ -53,7 +56,8 @@ def test_committed_table_of_calls_is_the_generated_one() -> None:
 
 def test_the_include_folder_contains_only_generated_headers() -> None:
     found = {path.relative_to(headers.INCLUDE_DIR).as_posix() for path in headers.INCLUDE_DIR.glob("*/*")}
-    assert found == {*(f"diopi/{header}" for header in headers.names()), headers.SERVICE_TABLE, CALL_TABLE}
+    operators = {*(f"diopi/{header}" for header in headers.names()), headers.SERVICE_TABLE, CALL_TABLE}
+    assert found == operators | set(render_headers()) | set(render_collectives())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -85,6 +89,16 @@ def symbols(language: str, source: str, tmp_path: Path) -> dict[str, str]:
     compile_with(language, source, *options)
     lines = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout.splitlines()
     return {line.split()[-1]: line.split()[-2] for line in lines}
+
+
+def test_headers_state_the_conventions_of_the_family_that_each_function_names() -> None:
+    for header, functions in header_order().items():
+        text = headers.render(header)
+        families_of_header = {prototypes()[name].family for name in functions if name in prototypes()}
+        for family in families_of_header:
+            first_sentence = family_conventions(family).splitlines()[0]
+            assert f" * Family {family}\n *\n * {first_sentence}" in text, f"{header} lacks the family {family}"
+            assert f" * Family: {family}." in text, f"no function in {header} names the family {family}"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

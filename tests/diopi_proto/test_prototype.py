@@ -142,7 +142,7 @@ def test_the_inplace_scalar_form_overwrites_and_takes_a_number() -> None:
     ("name", "form", "first_words"),
     [
         ("diopiCombineInp", "inplace", "In-place form of `diopiCombine`:\n`input` is overwritten"),
-        ("diopiCombineScalar", "scalar", "Scalar form of `diopiCombine`:\n`low` and `high` are given"),
+        ("diopiCombineScalar", "scalar", "Scalar form of `diopiCombine`:\n`low` and `high` are passed"),
         ("diopiCombineInpScalar", "inplace_scalar", "In-place scalar form of `diopiCombine`:\n`input` is overwritten"),
     ],
 )
@@ -163,7 +163,7 @@ def test_only_scalar_arguments_become_numbers() -> None:
 
     scalar = registered_prototypes()["diopiPickScalar"]
     assert signature(scalar) == {"ctx": Context, "out": Out, "condition": In, "input": Scalar, "second": In}
-    assert scalar.doc.startswith("Scalar form of `diopiPick`:\n`input` is given")
+    assert scalar.doc.startswith("Scalar form of `diopiPick`:\n`input` is passed")
 
 
 def test_the_inplace_form_of_arrays_overwrites_every_entry() -> None:

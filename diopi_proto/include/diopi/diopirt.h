@@ -130,7 +130,7 @@ DIOPI_EXPORT diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, c
 DIOPI_EXPORT diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopiSize_t* size);
 
 /**
- * Get the distance in elements between neighbours along each axis; it is 0 along an expanded axis.
+ * Get the distance in elements between neighbors along each axis; it is 0 along an expanded axis.
  *
  * Errors: a sparse tensor, which has no strides.
  */

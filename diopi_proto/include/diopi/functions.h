@@ -9,27 +9,341 @@
 extern "C" {
 #endif
 
-/** Return the name of the vendor or device that the library supports; it is always the same text. */
+/*
+ * The comment of each function names its family. The following conventions hold for all functions of a family, unless
+ * the comment of a function, its docstring in Python, says otherwise.
+ */
+
+/*
+ * Family activation
+ *
+ * Activation functions and their gradients.
+ *
+ * The following holds unless a docstring says otherwise:
+ *
+ * - `input` may have any shape, including 0-d and empty shapes, and any strides. `out` has the shape and dtype of `input`.
+ * - A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result, and writes
+ *   `grad_input`, the gradient with respect to the forward input. All its tensors have the same shape and dtype.
+ * - NaN gives NaN.
+ * - A `diopiScalar_t` may contain an integer or a floating-point number for any dtype of the tensor; NULL is rejected.
+ *
+ * Source: the PyTorch function of the same name; gradient functions name the ATen function.
+ */
+
+/*
+ * Family amp
+ *
+ * Automatic mixed precision: gradients are divided by the loss scale, and the scale is adjusted after each step.
+ *
+ * The loss is multiplied by a scale before the gradients are computed in half precision, so that small gradients do not
+ * underflow. Tensors of one element (0-d or of size 1) contain the state. It stays on the device, and no function here
+ * waits for it.
+ *
+ * Source: P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
+ */
+
+/*
+ * Family arithmetic
+ *
+ * Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms.
+ *
+ * The following holds unless a docstring says otherwise:
+ *
+ * - Tensor inputs may have any shape, including 0-d and empty shapes. They broadcast against each other: axes are aligned
+ *   at the last one, and an axis of size 1 repeats. `out` has the broadcast shape; in in-place forms `input` must have it.
+ * - Inputs may differ in dtype. The call first converts them to their common type, which is the type of the result.
+ *   Integers wrap around.
+ * - A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors also determines the common type:
+ *   int64 for an integer, and float32 for a floating-point number. Otherwise, only the tensors determine the common type.
+ *   complex64 tensors stay complex64.
+ * - If the common type is an integer type, the number is converted to it and wraps around; −1 becomes 255 in uint8.
+ *   There are two exceptions: an exponent, and a number in a division with RoundModeNone, keep their values.
+ * - If the common type is floating, the number keeps its precision. Only comparisons convert it to the common type.
+ * - The result is unspecified for bounds, exponents and factors that an integer type can't represent (PyTorch rejects
+ *   them).
+ * - Factors (`alpha`, `value`) do not affect the types.
+ * - Half precision is computed in float32. NaN in any operand gives NaN.
+ * - A NULL scalar and shapes that do not broadcast are rejected.
+ *
+ * Source: the PyTorch function of the same name.
+ */
+
+/*
+ * Family complex
+ *
+ * Complex numbers: composition from real numbers, conjugate, real and imaginary part.
+ *
+ * `out` has the shape of the input; if there are two inputs, it has their broadcast shape. The functions
+ * except `diopiPolar` preserve NaN, infinities and the sign of zeros in the real and the imaginary part.
+ */
+
+/*
+ * Family conv
+ *
+ * Convolutions and transposed convolutions over two and three spatial axes, their gradients, and their unrolled form.
+ *
+ * N is the batch size, Cin and Cout are channel counts, and k… stands for the spatial sizes of the kernel. Every list has
+ * one entry per spatial axis, in the order of the axes. `stride` and `dilation` are ≥ 1. `padding` ≥ 0 surrounds the input
+ * with that many zeros on both sides of an axis. `groups` ≥ 1 splits the channels into groups that do not mix, and it
+ * divides Cin and Cout. A batch may be empty. If the input has no batch axis, the result has none either.
+ * All tensors have the same dtype. Half precision is accumulated in float32 and rounded once. Sizes that do not fit are
+ * rejected. A result that would have a spatial size below 1 is rejected too.
+ *
+ * A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result. It writes the
+ * gradients with respect to the forward inputs, each in the shape of the corresponding input. Gradient results that are
+ * NULL are skipped, and the others are computed.
+ */
+
+/*
+ * Family detection
+ *
+ * Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes.
+ *
+ * Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2. Coordinates, weights
+ * and areas are computed in the precision of the boxes, but at least in float32.
+ */
+
+/*
+ * Family index
+ *
+ * Functions that read, write or select elements by position, index or mask, and their gradients.
+ *
+ * The following holds unless a docstring says otherwise. Results have input's dtype. Elements that are only moved are bit
+ * for bit the same; only sums of several elements round. A negative axis counts from the end; an axis out of range is an
+ * error. Index tensors are int64 or int32. An index out of range is an error. If only the device sees the index, the error
+ * may be left undetected, and the result is then unspecified. If negative indices count from the end, the docstring says
+ * so. Masks are bool. A number written into a tensor is converted to the dtype of the tensor. A number outside the range
+ * of that dtype is an error, with these exceptions: bool accepts every number, floating types accept ±∞, and unsigned
+ * types wrap negative integers around.
+ */
+
+/*
+ * Family interpolate
+ *
+ * Resampling of regular grids: resizing, and sampling at given points, with gradients.
+ *
+ * input has shape (N, C, d…) with one to three spatial axes d. The sizes of the result's spatial axes are a parameter, and
+ * also part of the shape of the tensor that the caller allocated. Results have the N, C and dtype of input. Coordinates
+ * and weights are computed in the precision of that dtype, or in float32 if that dtype has a lower precision.
+ * The following are errors: a size list whose length is not the number of spatial axes; a size below 1; an input without
+ * any spatial element; and a rank that the mode does not allow.
+ * In the gradient functions, in_size is the full shape (N, C, d…) of the forward input. out_size holds the spatial sizes
+ * of the forward result. Every element of grad_output is distributed to the input elements from which the forward function
+ * computed the result element. The weights are the weights of the forward function, and the contributions to an input
+ * element are summed.
+ */
+
+/*
+ * Family linalg
+ *
+ * Matrix products, decompositions, triangular systems and distances, with their gradients.
+ *
+ * `…` stands for any number of leading batch axes. The batch axes of two tensors broadcast, unless a docstring says
+ * otherwise. All tensor inputs of a call have the same dtype, and the result has it too. Sums of products in half
+ * precision are accumulated in float32 and rounded once. Integers wrap around. A sum of no products is 0. Sizes may be 0.
+ * Shapes that do not fit each other are rejected.
+ *
+ * A gradient function takes the gradient of a loss with respect to a forward result. It writes the gradients with respect
+ * to the forward inputs, each in the shape of the corresponding input unless a docstring says otherwise. Gradients are
+ * summed over the axes that were broadcast. Gradient results that are NULL are skipped, and the others are computed. A* is
+ * the conjugate transpose of A, and Aᵀ is the transpose. Complex gradients are conjugated as in PyTorch.
+ *
+ * Source: the PyTorch function of the same name.
+ */
+
+/*
+ * Family loss
+ *
+ * Loss functions and their gradients.
+ *
+ * The reduction determines what happens to the element losses: none returns them, mean averages them, sum adds them up.
+ * Any other value is an error. mean and sum write a 0-d `out`. If there are no elements, the mean is NaN and the sum is 0.
+ * In the gradients, grad_output has the shape of the forward result, and grad_input has the shape and dtype of input. w is
+ * the factor by which the reduction multiplies every element loss. It is 1 for none and sum. For mean it is 1 / (number of
+ * elements) unless a docstring says otherwise.
+ * All floating tensors of a call have the same dtype unless a docstring says otherwise. Classes are int64, int32 or uint8
+ * indices in [0, C). Tensors of a shape or size that does not fit are an error. Some errors are in values that only the
+ * device sees: a class out of range, or a probability outside [0, 1]. Such errors may be reported or left undetected; in
+ * the latter case the result is unspecified.
+ */
+
+/*
+ * Family norm
+ *
+ * Normalization layers and vector norms, with their gradients.
+ *
+ * The following holds unless a docstring says otherwise. var is the biased variance (divided by the number of elements).
+ * Statistics are computed in float32 or wider. A NULL weight means 1 and a NULL bias means 0. weight, bias and running
+ * statistics have input's dtype; if input is half precision, they may also be float32. `out` and `grad_input` have the
+ * shape and dtype of `input`; grad_weight and grad_bias have the shape and dtype of weight. Gradients whose handle is NULL
+ * are skipped; the other gradients are still computed. A parameter, statistic or gradient of another size is an error:
+ * nothing is broadcast. In gradients dy is grad_output, x is input, and x̂ is (x − mean) · invstd.
+ * For a norm over a list `dim`: len 0 means all axes; negative axes count from the end; an axis out of range or named
+ * twice is an error.
+ */
+
+/*
+ * Family optim
+ *
+ * Optimizer steps and gradient clipping; each call performs one update in place.
+ *
+ * The parameters, gradients and state of a call have the same shape and the same dtype. Half precision is computed in
+ * float32 and rounded when it is stored. g is the gradient and p the parameter. Only gradient clipping changes a gradient.
+ * State that a call does not use may be NULL and is not changed.
+ */
+
+/*
+ * Family pointwise
+ *
+ * Unary element-wise functions, and the gradient of tanh.
+ *
+ * Unless a docstring says otherwise, `input` may have any shape, including 0-d and empty shapes, and any strides. `out`
+ * has the shape of `input`. NaN gives NaN. Floating input gives a result of the same dtype; functions that compute a real
+ * number from integer or bool input give float32.
+ *
+ * Source: the PyTorch function of the same name.
+ */
+
+/*
+ * Family pool
+ *
+ * Pooling over one, two and three spatial axes, and its gradients.
+ *
+ * The input is (N, C, spatial…) or, without the batch axis, (C, spatial…). The result has the same leading axes; gradient
+ * results have input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
+ *
+ * Sliding windows: window o of an axis covers the positions o · stride + i · dilation − padding, 0 ≤ i < kernel_size.
+ * kernel_size, stride and dilation are at least 1. An empty `stride` list means kernel_size. 0 ≤ padding ≤ kernel_size /
+ * 2. With the extent dilation · (kernel_size − 1) + 1, an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows.
+ * With `ceil_mode` the quotient is rounded up, but a last window that would start in or beyond the padding at the end is
+ * omitted. A result with a spatial size below 1 is an error.
+ *
+ * Maximum pooling: padding is never the maximum; a NaN is. If several elements are equal, the first one of the window in
+ * row-major order is the maximum. Positions are offsets into the row-major spatial axes of one channel, without padding.
+ * They are int64, or int32 if the caller passes an int32 tensor. Among several NaNs the position is that of the last one.
+ *
+ * Average pooling: the result is the sum over the window divided by the number of its positions; positions outside the
+ * input count as 0 in the sum. With `count_include_pad` the number counts the positions inside the padded input, otherwise
+ * the positions inside the input. Positions that only `ceil_mode` adds never count. If a function has a `divisor_override`
+ * and it is not NULL, it is the divisor instead; 0 is an error.
+ *
+ * Adaptive windows: window o of n on an axis of `size` covers ⌊o · size / n⌋ … ⌈(o + 1) · size / n⌉ − 1; `output_size`
+ * gives n per axis, n ≥ 0.
+ *
+ * Gradients: `grad_output` has the shape of the forward result. Only the shape of `input` is read. The gradient of maximum
+ * pooling adds each element of grad_output at the position of the maximum. The gradient of average pooling adds an equal
+ * share to every input position of the window. Contributions of overlapping windows are added.
+ *
+ * Half precision is accumulated in float32 and rounded once.
+ */
+
+/*
+ * Family query
+ *
+ * Functions that return information about a vendor's library.
+ *
+ * The text is NUL-terminated UTF-8 and never NULL. It belongs to the library: the caller does not free it. The caller may
+ * call these functions before it initializes the library, and from any thread.
+ */
+
+/*
+ * Family random
+ *
+ * Functions that generate random numbers.
+ *
+ * Each call reads the seed and the offset of the generator and stores an advanced offset in it: the same state gives the
+ * same numbers, and successive calls give different numbers. A NULL generator means a generator that the implementation
+ * manages itself. The implementation decides which numbers a state gives. The standard specifies their distribution and
+ * that the elements are independent of each other. Tensors that are only filled are not read; the caller chooses their
+ * dtype.
+ */
+
+/*
+ * Family reduction
+ *
+ * Reductions along axes, and the cumulative sum.
+ *
+ * Axes: `Size dim` lists the axes to reduce in any order, without repetition; an empty list means all axes. `i64 dim`
+ * names one axis; if it may be NULL, NULL means all axes. Negative axes count from the last axis. An axis outside [−rank,
+ * rank) or named twice is an error; 0-d input takes the axes 0 and −1. If a function has no parameter `keepdim`, the shape
+ * of `out` determines it: the reduced axes are kept with size 1 if `out` has the rank of the input, and are removed
+ * otherwise. A reduction over all axes that keeps none is 0-d. If a function has the parameter `keepdim`, true keeps the
+ * reduced axes.
+ *
+ * A reduction over no elements gives the identity element if the docstring names one. Minima, maxima and their positions
+ * have none, so an axis of size 0 is an error. Half precision is accumulated in float32 and rounded once. A NaN anywhere
+ * in a slice gives NaN. If several elements are the minimum or maximum, the position is that of the first one; a NaN takes
+ * precedence over every number. Positions are int64, or int32 if the caller passes an int32 tensor.
+ *
+ * If a docstring says that `out` determines the dtype, `out` has the role of `dtype` in PyTorch: the input is first
+ * converted to the dtype of `out` as by `diopiCastDtype`, and the function is computed from the converted input.
+ *
+ * Source: the PyTorch function of the same name.
+ */
+
+/*
+ * Family shape
+ *
+ * Functions that create, rearrange and copy tensors: joining, splitting, layout, padding, construction and conversion.
+ *
+ * The following holds unless a docstring says otherwise. Results are copies, never views. They have input's dtype, and
+ * their elements are bitwise equal to the input elements that they are copied from. Tensors may be 0-d, empty or strided.
+ * A negative axis counts from the end. An axis that is out of range is an error, an axis that occurs twice in a list of
+ * axes is an error, and so is a result of the wrong shape. Functions without a tensor input, and functions that convert,
+ * take the dtype of their result from the tensor that the caller allocates.
+ */
+
+/*
+ * Family sort
+ *
+ * Sorting, selection of the largest or smallest, and distinct values.
+ *
+ * An axis `dim` is in [−rank, rank), where negative axes count from the last; other values are rejected. 0-d input counts
+ * as one element, and its dim is 0 or −1. NaN is larger than every number, including +inf; zeros of either sign are equal.
+ * Index results are int64, or int32 if the caller passes an int32 tensor.
+ *
+ * Source: the PyTorch function of the same name.
+ */
+
+/**
+ * Return the name of the vendor or device that the library supports; it is always the same text.
+ *
+ * Family: query.
+ */
 DIOPI_WEAK const char* diopiGetVendorName(void);
 
-/** Return the version of the library in the vendor's own numbering; it is always the same text. */
+/**
+ * Return the version of the library in the vendor's own numbering; it is always the same text.
+ *
+ * Family: query.
+ */
 DIOPI_WEAK const char* diopiGetImplVersion(void);
 
 /**
  * Return the reason why the latest failing call of the library failed, or an empty text if no call has failed.
  *
  * A later failure may overwrite the text.
+ *
+ * Family: query.
  */
 DIOPI_WEAK const char* diopiGetLastErrorString(void);
 
 /**
- * Cross-correlation of input (N, Cin, H, W) with weight (Cout, Cin/groups, k…), over 2 spatial axes.
+ * Compute the cross-correlation of input with a kernel over 2 spatial axes.
+ *
+ * - input: (N, Cin, H, W).
+ * - weight: (Cout, Cin/groups, k…).
+ * - bias: (Cout), or NULL for no bias.
  *
  * out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding]. The sum runs over
  * the kernel positions i and the channels j of the group to which c belongs. j' is the index of channel j of that
- * group among all channels of input. Positions outside the bounds of input count as 0. A spatial axis of out has
- * ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` has shape (Cout); NULL means no bias.
+ * group among all channels of input. Positions outside the bounds of input count as 0.
+ *
+ * A spatial axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements.
+ *
  * Source: torch.nn.functional.conv2d.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -37,14 +351,20 @@ DIOPI_WEAK diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensor
                                            diopiSize_t dilation, int64_t groups);
 
 /**
- * Gradients of `diopiConvolution2d` with respect to input, weight and bias.
+ * Compute the gradients of `diopiConvolution2d` with respect to input, weight and bias.
  *
- * grad_input is `diopiConvTranspose2d` of grad_output with the same weight and attributes, in the shape of input.
- * grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n and
- * o.
- * grad_bias (Cout) is the sum of grad_output over all axes except the channel axis. `bias_sizes` is the shape of the
- * bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are NULL. Source:
- * torch.ops.aten.convolution_backward.
+ * - grad_input is `diopiConvTranspose2d` of grad_output with the same weight and attributes, in the shape of
+ *   input.
+ * - grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n
+ *   and o. j' is as in the forward function.
+ * - grad_bias (Cout) is the sum of grad_output over all axes except the channel axis.
+ *
+ * `bias_sizes` is the shape of the bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are
+ * NULL.
+ *
+ * Source: torch.ops.aten.convolution_backward.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -72,7 +392,11 @@ DIOPI_WEAK diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, dio
  * - save_mean and save_invstd may be NULL or have no elements. Their contents after the call are unspecified.
  *
  * Errors: rank below 2; a parameter whose size is not C; training without any element; no running statistics if
- * training is false. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
+ * training is false.
+ *
+ * Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                                        diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
@@ -84,7 +408,11 @@ DIOPI_WEAK diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHand
  * Compute mean and 1/√(var + eps) of every channel of one worker's batch.
  *
  * This is the first step of synchronized batch normalization. input: (N, C, …), rank 2 or more. mean, invstd: (C),
- * float32 for half-precision input. There are no running statistics. Source: torch.batch_norm_stats.
+ * float32 for half-precision input. There are no running statistics.
+ *
+ * Source: torch.batch_norm_stats.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                             diopiTensorHandle_t invstd, diopiConstTensorHandle_t input, double eps);
@@ -98,9 +426,12 @@ DIOPI_WEAK diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTenso
  * var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
  * If the caller passes running statistics, they become (1 − momentum)·old + momentum·new, where the new variance is
  * var·n/(n − 1).
+ *
  * Source: torch.batch_norm_gather_stats_with_counts.
  *
  * The elements of `input` are not read, only shape and dtype: the statistics contain all that is needed.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                                             diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
@@ -111,17 +442,25 @@ DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t
                                                             diopiConstTensorHandle_t counts);
 
 /**
- * Compute one worker's sums for the gradient of synchronized batch normalization; Σ is over all axes except 1.
+ * Compute the sums of one worker for the gradient of synchronized batch normalization.
  *
- * sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), requested by input_g; grad_weight = sum_dy_xmu·invstd, requested by
- * weight_g; grad_bias = Σ dy, requested by bias_g. A result is written if it is requested and its handle is not NULL.
- * dy, x: (N, C, …); all other tensors: (C). The four results are float32 for half-precision input.
+ * dy is grad_out and x is input, both (N, C, …). Σ is the sum over all axes except axis 1. The four results are (C),
+ * and float32 for half-precision input:
+ *
+ * - sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), if input_g is true.
+ * - grad_weight = sum_dy_xmu·invstd, if weight_g is true.
+ * - grad_bias = Σ dy, if bias_g is true.
+ *
+ * A result is not written if its flag is false or its handle is NULL. mean, invstd and weight are (C).
+ *
  * Source: torch.batch_norm_backward_reduce.
  *
  * `weight` is not read and may be anything, including NULL: the sums do not depend on it. Where `weight_g` is false,
  * the elements of `invstd` are not read, only shape and dtype: only grad_weight depends on it. Where `input_g` is
  * false and `weight_g` is false, the elements of `input` and `mean` are not read, only shape and dtype: grad_bias
  * depends on neither.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
                                                      diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
@@ -135,7 +474,11 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, d
  *
  * grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, where n is the sum of count.
  * dy, x, grad_input: (N, C, …); count: (W), int32, the number of elements per channel of each worker; all other
- * tensors: (C), float32 if dy and x are half precision. Source: torch.batch_norm_backward_elemt.
+ * tensors: (C), float32 if dy and x are half precision.
+ *
+ * Source: torch.batch_norm_backward_elemt.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                     diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
@@ -148,9 +491,13 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, di
  * Normalize with the statistics that the caller passes: (input − mean)·invstd·weight + bias.
  *
  * input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half
- * precision. Source: torch.batch_norm_elemt.
+ * precision.
+ *
+ * Source: torch.batch_norm_elemt.
  *
  * `eps` is not read and may be anything: invstd already includes it.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -158,18 +505,23 @@ DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t invstd, float eps);
 
 /**
- * Compute the gradients of `diopiBatchNorm`. n is the number of elements of a channel, and Σ is the sum over them.
+ * Compute the gradients of `diopiBatchNorm` with respect to input, weight and bias.
  *
- * If training is true, mean and invstd are the saved statistics;
- * grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
- * If training is false, mean = running_mean and invstd = 1/√(running_var + eps);
- * grad_input = weight·invstd·dy.
- * In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source:
- * torch.ops.aten.native_batch_norm_backward.
+ * Let n be the number of elements of a channel, and Σ the sum over them.
+ *
+ * - If training is true, mean and invstd are save_mean and save_invstd, and grad_input = weight·invstd · (dy − Σdy/n −
+ *   x̂·Σ(dy·x̂)/n).
+ * - If training is false, mean = running_mean, invstd = 1/√(running_var + eps), and grad_input = weight·invstd·dy.
+ *
+ * In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C).
+ *
+ * Source: torch.ops.aten.native_batch_norm_backward.
  *
  * Where `training` is true, `running_mean`, `running_var` and `eps` are not read and may be anything, including NULL:
  * the saved statistics are used. Where `training` is false, `save_mean` and `save_invstd` are not read and may be
  * anything, including NULL: the running statistics are used.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -178,14 +530,28 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
                                                diopiConstTensorHandle_t save_invstd, bool training, double eps);
 
-/** Rectifier max(input, 0): +0 for negative input, while −0 stays −0. Source: torch.relu. */
+/**
+ * Compute the rectifier max(input, 0).
+ *
+ * A negative element gives +0. An element −0 stays −0.
+ *
+ * Source: torch.relu.
+ *
+ * Family: activation.
+ */
 DIOPI_WEAK diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiRelu`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Rectifier max(input, 0): +0 for negative input, while −0 stays −0. Source: torch.relu.
+ * Compute the rectifier max(input, 0).
+ *
+ * A negative element gives +0. An element −0 stays −0.
+ *
+ * Source: torch.relu.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -194,63 +560,93 @@ DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle
  *
  * min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
  * is 0, zeros in input keep their sign.
+ *
  * Source: torch.nn.functional.hardtanh.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
  * In-place form of `diopiHardtanh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Clamp input to the range from min_val to max_val.
  *
  * min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
  * is 0, zeros in input keep their sign.
+ *
  * Source: torch.nn.functional.hardtanh.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
+ * Compute the gradient of `diopiHardtanh`: grad_output where min_val < input < max_val, else 0.
  *
- * Input equal to a bound gives 0; the result for NaN input is unspecified. Source: torch.ops.aten.hardtanh_backward.
+ * `input` is the input of the forward call. An element equal to a bound gives 0. The result for a NaN in input is
+ * unspecified.
+ *
+ * Source: torch.ops.aten.hardtanh_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                               const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * Input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
+ * Compute input · min(max(input + 3, 0), 6) / 6.
+ *
+ * The result is 0 for input ≤ −3, and input for input ≥ 3. The result for −∞ is unspecified, because PyTorch computes
+ * −∞ · 0.
  *
  * Source: torch.nn.functional.hardswish.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiHardswish(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiHardswish`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
+ * Compute input · min(max(input + 3, 0), 6) / 6.
+ *
+ * The result is 0 for input ≤ −3, and input for input ≥ 3. The result for −∞ is unspecified, because PyTorch computes
+ * −∞ · 0.
  *
  * Source: torch.nn.functional.hardswish.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiHardswishInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
+ * Compute the gradient of `diopiHardswish`: grad_output · (input / 3 + 1/2) for −3 < input < 3.
  *
- * 0 for input ≤ −3, grad_output for input ≥ 3; unspecified for NaN. Source: torch.ops.aten.hardswish_backward.
+ * The gradient is 0 for input ≤ −3, and grad_output for input ≥ 3. `input` is the input of the forward call. The
+ * result for a NaN in input is unspecified.
+ *
+ * Source: torch.ops.aten.hardswish_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiHardswishBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
 
 /**
- * `value` where input ≤ threshold, else input; both numbers are first converted to input's dtype.
+ * Replace the elements that are not above a threshold: return `value` where input ≤ threshold, else input.
+ *
+ * threshold and value are converted to the dtype of input before they are used.
  *
  * Source: torch.nn.functional.threshold.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* threshold,
@@ -258,55 +654,89 @@ DIOPI_WEAK diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * In-place form of `diopiThreshold`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * `value` where input ≤ threshold, else input; both numbers are first converted to input's dtype.
+ * Replace the elements that are not above a threshold: return `value` where input ≤ threshold, else input.
+ *
+ * threshold and value are converted to the dtype of input before they are used.
  *
  * Source: torch.nn.functional.threshold.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiThresholdInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* threshold, const diopiScalar_t* value);
 
 /**
- * Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
+ * Compute the gradient of `diopiThreshold`: 0 where input ≤ threshold, else grad_output.
  *
- * With threshold 0, this is also the gradient of `diopiRelu`, where `input` may be its input or its result. NaN input
- * gives grad_output. Source: torch.ops.aten.threshold_backward.
+ * `input` is the input of the forward call. A NaN in input gives grad_output. With threshold 0, this is also the
+ * gradient of `diopiRelu`; `input` may then be the input or the result of that function.
+ *
+ * Source: torch.ops.aten.threshold_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                const diopiScalar_t* threshold);
 
 /**
- * Gaussian error linear unit x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2, for `approximate` "none".
+ * Compute the Gaussian error linear unit of x = input.
  *
- * "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Other texts are rejected; the result for −inf is
- * unspecified. Source: Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415;
- * torch.nn.functional.gelu.
+ * `approximate` selects the formula. Any other text is rejected.
+ *
+ * - "none": x · Φ(x), where Φ(x) = (1 + erf(x/√2)) / 2 is the distribution function of the standard normal
+ *   distribution.
+ * - "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
+ *
+ * The result for −∞ is unspecified.
+ *
+ * Source: Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415; torch.nn.functional.gelu.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const char* approximate);
 
 /**
- * Gradient of `diopiGelu` from its input x: for `approximate` "none" grad_output · (Φ(x) + x · φ(x)).
+ * Compute the gradient of `diopiGelu` with respect to its input x.
  *
- * φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output · ((1 + t)/2 +
- * x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)). Other texts are rejected; the result for ±inf is unspecified.
+ * `approximate` has the value of the forward call. Any other text is rejected.
+ *
+ * - "none": grad_output · (Φ(x) + x · φ(x)), where Φ is as in `diopiGelu` and φ(x) = exp(−x²/2)/√(2π).
+ * - "tanh": grad_output · ((1 + t)/2 + x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)), where t = tanh(√(2/π) · (x +
+ *   0.044715 · x³)).
+ *
+ * The result for ±∞ in input is unspecified.
+ *
  * Source: torch.ops.aten.gelu_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                           const char* approximate);
 
-/** Input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu. */
+/**
+ * Return input where input > 0, else negative_slope · input.
+ *
+ * Source: torch.nn.functional.leaky_relu.
+ *
+ * Family: activation.
+ */
 DIOPI_WEAK diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* negative_slope);
 
 /**
  * In-place form of `diopiLeakyRelu`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu.
+ * Return input where input > 0, else negative_slope · input.
+ *
+ * Source: torch.nn.functional.leaky_relu.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiLeakyReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* negative_slope);
@@ -316,24 +746,38 @@ DIOPI_WEAK diopiError_t diopiLeakyReluInp(diopiContextHandle_t ctx, diopiTensorH
  *
  * A NaN in input counts as not greater than 0. If `input_is_result` is true, `input` is the result of the forward
  * function. A negative `negative_slope` is then rejected, because the sign of the result would differ from the sign of
- * the forward input. Source: torch.ops.aten.leaky_relu_backward.
+ * the forward input.
+ *
+ * Source: torch.ops.aten.leaky_relu_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiLeakyReluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                const diopiScalar_t* negative_slope, bool input_is_result);
 
-/** Maximum over sliding windows of input (N, C, L). Source: torch.nn.functional.max_pool1d. */
+/**
+ * Compute the maximum over each sliding window of input (N, C, L).
+ *
+ * Source: torch.nn.functional.max_pool1d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
                                        diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Compute the gradient of `diopiMaxPool1d`: grad_output is added to zeros at `indices`.
+ * Compute the gradient of `diopiMaxPool1d`: add grad_output to zeros at the positions `indices`.
  *
- * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.max_pool1d.
+ * `indices` is the result of `diopiMaxPool1dWithIndices`, in the shape of grad_output. The other attributes have
+ * no effect, because the indices determine the positions.
+ *
+ * Source: the gradient of torch.nn.functional.max_pool1d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -347,14 +791,23 @@ DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTe
  * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
  * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
  * because PyTorch's position depends on the memory format.
+ *
  * Source: torch.nn.functional.max_pool1d with return_indices.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                   diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
                                                   diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                                   diopiSize_t dilation, bool ceil_mode);
 
-/** Mean over sliding windows (dilation 1) of input (N, C, L). Source: torch.nn.functional.avg_pool1d. */
+/**
+ * Compute the mean over each sliding window of input (N, C, L). The dilation is 1.
+ *
+ * Source: torch.nn.functional.avg_pool1d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
                                        diopiSize_t padding, bool ceil_mode, bool count_include_pad);
@@ -367,13 +820,23 @@ DIOPI_WEAK diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHand
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool1d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                                bool ceil_mode, bool count_include_pad);
 
-/** Maximum over adaptive windows of input (N, C, L). Source: torch.nn.functional.adaptive_max_pool1d. */
+/**
+ * Compute the maximum over each adaptive window of input (N, C, L).
+ *
+ * output_size contains the number of windows of each spatial axis.
+ *
+ * Source: torch.nn.functional.adaptive_max_pool1d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
@@ -381,19 +844,25 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTe
  * Compute `diopiAdaptiveMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
  * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ *
  * Source: torch.nn.functional.adaptive_max_pool1d with return_indices.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                           diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
                                                           diopiSize_t output_size);
 
 /**
- * Compute the gradient of `diopiAdaptiveMaxPool1d`: grad_output is added to zeros at `indices`.
+ * Compute the gradient of `diopiAdaptiveMaxPool1d`: add grad_output to zeros at the positions `indices`.
  *
- * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.adaptive_max_pool1d.
+ * `indices` is the result of `diopiAdaptiveMaxPool1dWithIndices`, in the shape of grad_output.
+ *
+ * Source: the gradient of torch.nn.functional.adaptive_max_pool1d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -404,16 +873,27 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx,
  * Compute the gradient of `diopiAdaptiveAvgPool1d`.
  *
  * Every element of grad_output is divided by the size of its window and added to each position of the window.
- * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.adaptive_avg_pool1d.
+ * grad_output's spatial sizes are the output_size of the forward function.
+ *
+ * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool1d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
                                                        diopiConstTensorHandle_t input);
 
-/** Mean over adaptive windows of input (N, C, L). Source: torch.nn.functional.adaptive_avg_pool1d. */
+/**
+ * Compute the mean over each adaptive window of input (N, C, L).
+ *
+ * output_size contains the number of windows of each spatial axis.
+ *
+ * Source: torch.nn.functional.adaptive_avg_pool1d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
@@ -423,6 +903,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTe
  * If `adaptive` is false, the function is `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize;
  * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
  * `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d` with `output_size`. Any other mode is an error.
+ *
  * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
@@ -430,6 +911,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTe
  * be anything: only a mean depends on it. Where `mode` is "avg", `dilation` is not read and may be anything: only
  * maximum pooling dilates windows. Where `adaptive` is false, `output_size` is not read and may be anything: the other
  * attributes determine the windows.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -440,14 +923,17 @@ DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_
  * Compute the gradient of `diopiPool1d`, with the same attributes.
  *
  * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
- * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
- * functions.
+ * the mode "max" requires it. Any other mode is an error.
+ *
+ * Source: the chain rule, as PyTorch's autograd of the pooling functions.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
  * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
  * sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may be anything: only
  * a mean depends on it. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including
  * NULL: only maximum pooling uses them.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -456,7 +942,15 @@ DIOPI_WEAK diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTenso
                                             const bool exclusive, const bool adaptive,
                                             diopiConstTensorHandle_t indices);
 
-/** Mean over sliding windows (dilation 1) of input (N, C, H, W). Source: torch.nn.functional.avg_pool2d. */
+/**
+ * Compute the mean over each sliding window of input (N, C, H, W). The dilation is 1.
+ *
+ * If divisor_override is not NULL, it replaces the number of positions as the divisor of the sum.
+ *
+ * Source: torch.nn.functional.avg_pool2d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
                                        diopiSize_t padding, bool ceil_mode, bool count_include_pad,
@@ -470,13 +964,21 @@ DIOPI_WEAK diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHand
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool2d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                                bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
 
-/** Maximum over sliding windows of input (N, C, H, W). Source: torch.nn.functional.max_pool2d. */
+/**
+ * Compute the maximum over each sliding window of input (N, C, H, W).
+ *
+ * Source: torch.nn.functional.max_pool2d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
                                        diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
@@ -488,7 +990,10 @@ DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHand
  * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
  * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
  * because PyTorch's position depends on the memory format.
+ *
  * Source: torch.nn.functional.max_pool2d with return_indices.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                   diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
@@ -496,12 +1001,16 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diop
                                                   diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Compute the gradient of `diopiMaxPool2d`: grad_output is added to zeros at `indices`.
+ * Compute the gradient of `diopiMaxPool2d`: add grad_output to zeros at the positions `indices`.
  *
- * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.max_pool2d.
+ * `indices` is the result of `diopiMaxPool2dWithIndices`, in the shape of grad_output. The other attributes have
+ * no effect, because the indices determine the positions.
+ *
+ * Source: the gradient of torch.nn.functional.max_pool2d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -514,6 +1023,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTe
  * If `adaptive` is false, the function is `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize;
  * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
  * `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d` with `output_size`. Any other mode is an error.
+ *
  * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
@@ -521,6 +1031,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTe
  * be anything: only a mean depends on it. Where `mode` is "avg", `dilation` is not read and may be anything: only
  * maximum pooling dilates windows. Where `adaptive` is false, `output_size` is not read and may be anything: the other
  * attributes determine the windows.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -531,14 +1043,17 @@ DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_
  * Compute the gradient of `diopiPool2d`, with the same attributes.
  *
  * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
- * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
- * functions.
+ * the mode "max" requires it. Any other mode is an error.
+ *
+ * Source: the chain rule, as PyTorch's autograd of the pooling functions.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
  * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
  * sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may be anything: only
  * a mean depends on it. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including
  * NULL: only maximum pooling uses them.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -547,7 +1062,15 @@ DIOPI_WEAK diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTenso
                                             const bool exclusive, const bool adaptive,
                                             diopiConstTensorHandle_t indices);
 
-/** Mean over adaptive windows of input (N, C, H, W). Source: torch.nn.functional.adaptive_avg_pool2d. */
+/**
+ * Compute the mean over each adaptive window of input (N, C, H, W).
+ *
+ * output_size contains the number of windows of each spatial axis.
+ *
+ * Source: torch.nn.functional.adaptive_avg_pool2d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
@@ -555,16 +1078,27 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTe
  * Compute the gradient of `diopiAdaptiveAvgPool2d`.
  *
  * Every element of grad_output is divided by the size of its window and added to each position of the window.
- * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.adaptive_avg_pool2d.
+ * grad_output's spatial sizes are the output_size of the forward function.
+ *
+ * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool2d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
                                                        diopiConstTensorHandle_t input);
 
-/** Maximum over adaptive windows of input (N, C, H, W). Source: torch.nn.functional.adaptive_max_pool2d. */
+/**
+ * Compute the maximum over each adaptive window of input (N, C, H, W).
+ *
+ * output_size contains the number of windows of each spatial axis.
+ *
+ * Source: torch.nn.functional.adaptive_max_pool2d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
@@ -572,19 +1106,25 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTe
  * Compute `diopiAdaptiveMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
  * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ *
  * Source: torch.nn.functional.adaptive_max_pool2d with return_indices.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                           diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
                                                           diopiSize_t output_size);
 
 /**
- * Compute the gradient of `diopiAdaptiveMaxPool2d`: grad_output is added to zeros at `indices`.
+ * Compute the gradient of `diopiAdaptiveMaxPool2d`: add grad_output to zeros at the positions `indices`.
  *
- * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.adaptive_max_pool2d.
+ * `indices` is the result of `diopiAdaptiveMaxPool2dWithIndices`, in the shape of grad_output.
+ *
+ * Source: the gradient of torch.nn.functional.adaptive_max_pool2d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -592,57 +1132,92 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t indices);
 
 /**
- * Set elements to zero with probability p and scale the others: input · mask / (1 − p).
+ * Set elements to zero with probability p and scale the others: out = input · mask / (1 − p).
  *
- * mask: bool or uint8; an element is 1 if the input element is kept, and 0 with probability p. It has input's shape,
- * or a smaller shape that is broadcast to input's. Each mask element is then drawn once (for whole channels with (N,
- * C, 1, …)). p = 1 gives zeros.
- * If train is false, out is a copy of input; the generator is not used, and mask is not written and may be NULL.
- * Errors: p outside [0, 1]. Source: torch.nn.functional.dropout, torch.native_dropout.
+ * mask: bool or uint8. An element of mask is 0 with probability p, else 1. mask has the shape of input, or a smaller
+ * shape that is broadcast to the shape of input. One element of mask then applies to several elements of input, for
+ * example (N, C, 1, …) to whole channels. For p = 1, out is 0.
+ *
+ * If train is false, out is a copy of input. The generator is then not used, and mask is not written and may be NULL.
+ * A p outside [0, 1] is an error.
+ *
+ * Source: torch.nn.functional.dropout, torch.native_dropout.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t mask,
                                      diopiConstTensorHandle_t input, double p, bool train,
                                      diopiGeneratorHandle_t generator);
 
-/** Apply `diopiDropout` in place to `input`; if train is false, nothing is changed. Source: as `diopiDropout`. */
+/**
+ * Apply `diopiDropout` in place to `input`. If train is false, nothing is changed.
+ *
+ * mask, p, train and generator are as in `diopiDropout`.
+ *
+ * Source: torch.nn.functional.dropout, torch.native_dropout.
+ *
+ * Family: random.
+ */
 DIOPI_WEAK diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiTensorHandle_t mask,
                                         double p, bool train, diopiGeneratorHandle_t generator);
 
 /**
- * Squared error (input − target)², element by element; target is broadcast to input's shape.
+ * Compute the squared error (input − target)² of each element, and reduce it.
  *
- * target may have any dtype. out has the dtype to which both inputs promote. Source: torch.nn.functional.mse_loss.
+ * target is broadcast to the shape of input, and may have any dtype. out has the dtype to which both inputs promote.
+ *
+ * Source: torch.nn.functional.mse_loss.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiReduction_t reduction);
 
 /**
- * Gradient of `diopiMSELoss` with respect to its input: 2·(input − target) · w·grad_output.
+ * Compute the gradient of `diopiMSELoss` with respect to its input: 2·(input − target) · w·grad_output.
+ *
+ * w is 1 for the reductions none and sum, and 1 / (number of elements) for mean.
  *
  * Source: torch.ops.aten.mse_loss_backward.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                              diopiConstTensorHandle_t target, diopiReduction_t reduction);
 
 /**
- * Focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the target t in {0, 1}.
+ * Compute the focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the label t = targets.
  *
- * p = σ(x) and p_t = p·t + (1 − p)·(1 − t). α_t = alpha·t + (1 − alpha)·(1 − t), or 1 if alpha is negative. BCE is
- * `diopiBCEWithLogits` without weights; where that loss is unspecified, the focal loss is unspecified too. inputs and
- * targets are floating tensors of the same shape. mean divides by the number of elements.
+ * - p_t = p·t + (1 − p)·(1 − t), where p = σ(x) = 1/(1 + e⁻ˣ) is the predicted probability of the label 1.
+ * - α_t = alpha·t + (1 − alpha)·(1 − t), or 1 if alpha is negative.
+ * - BCE is the loss of `diopiBCEWithLogits` without weights. Where that loss is unspecified, the focal loss is
+ *   unspecified too.
+ *
+ * inputs and targets are floating tensors of the same shape. The labels are normally 0 or 1. The reduction mean
+ * divides by the number of elements.
+ *
  * Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; torchvision.ops.sigmoid_focal_loss.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t inputs, diopiConstTensorHandle_t targets,
                                               float alpha, float gamma, diopiReduction_t reduction);
 
 /**
- * Gradient of `diopiSigmoidFocalLoss`; grad_output comes first, the result fourth, gamma before alpha.
+ * Compute the gradient of `diopiSigmoidFocalLoss` with respect to its inputs.
  *
- * For t in {0, 1} it is α_t · (1 − p_t)^gamma · ((2t − 1)·(gamma·p_t·ln p_t − (1 − p_t))) · w·grad_output. In general
- * it is the derivative of the formula of `diopiSigmoidFocalLoss`. Source: the gradient of
- * torchvision.ops.sigmoid_focal_loss.
+ * The order of the arguments differs from that of other gradient functions: grad_output comes first, the result
+ * grad_input fourth, and gamma before alpha.
+ *
+ * The gradient is the derivative of the forward formula with respect to x, times w·grad_output. With the notation of
+ * `diopiSigmoidFocalLoss`, the derivative for t = 0 or t = 1 is α_t · (1 − p_t)^gamma · (2t − 1) · (gamma·p_t·ln p_t −
+ * (1 − p_t)). w is 1 for the reductions none and sum, and 1 / (number of elements) for mean.
+ *
+ * Source: the gradient of torchvision.ops.sigmoid_focal_loss.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_output,
                                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -667,10 +1242,14 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, 
  * their number.
  *
  * A negative ε counts as 0. For reduction none, out has the shape of input without the class axis. Errors:
- * label_smoothing above 1, shapes that do not fit. Source: torch.nn.functional.cross_entropy.
+ * label_smoothing above 1, shapes that do not fit.
+ *
+ * Source: torch.nn.functional.cross_entropy.
  *
  * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
  * probabilities name no class.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -684,10 +1263,13 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTen
  * of the class, and 0 for an ignored class. The loss of the element is then −Σ_c a_c·l_c with a_c = weight_c·q_c. Its
  * gradient is grad_input_c = (softmax(input)_c·Σ_k a_k − a_c)·w·grad_output. For reduction mean, w is 1 divided by the
  * divisor that `diopiCrossEntropyLoss` uses. For none and sum, w is 1.
+ *
  * Source: the gradient of torch.nn.functional.cross_entropy.
  *
  * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
  * probabilities name no class.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                       diopiConstTensorHandle_t grad_output,
@@ -696,24 +1278,36 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, 
                                                       int64_t ignore_index, double label_smoothing);
 
 /**
- * Negative log likelihood −weight_y·input_y of the target class y, 0 where y = ignore_index.
+ * Compute the negative log likelihood −weight_y · input_y of the target class y.
  *
- * input holds log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with a 0-d target. weight has
- * shape (C); NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if
- * there are none. For reduction none, out has the shape of target. Errors: shapes that do not fit. Source:
- * torch.nn.functional.nll_loss.
+ * - input: log-probabilities, (N, C, d…) of rank 2 or more, or (C).
+ * - target: the classes, (N, d…); 0-d if input is (C).
+ * - weight: (C), the weights of the classes; NULL means 1 for all of them.
+ *
+ * The loss is 0 where y = ignore_index, which need not be a class. The reduction mean divides the sum of the losses by
+ * Σ weight_y over the elements that are not ignored. If all elements are ignored, the mean is NaN. For the reduction
+ * none, out has the shape of target. Shapes that do not fit are an error.
+ *
+ * Source: torch.nn.functional.nll_loss.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
                                      diopiReduction_t reduction, int64_t ignore_index);
 
 /**
- * Gradient of `diopiNLLLoss`: −weight_y · w·grad_output at the target class y, 0 elsewhere and where it is ignored.
+ * Compute the gradient of `diopiNLLLoss` with respect to its input.
  *
- * For mean, w is 1 / Σ weight_y over the elements that are not ignored; this function computes the sum again. Source:
- * torch.ops.aten.nll_loss_backward.
+ * The gradient is −weight_y · w·grad_output at the target class y, and 0 at all other classes. It is 0 at all classes
+ * where y = ignore_index. For the reduction mean, w is 1 / Σ weight_y over the elements that are not ignored; this
+ * function computes the sum again. For none and sum, w is 1.
+ *
+ * Source: torch.ops.aten.nll_loss_backward.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -721,11 +1315,14 @@ DIOPI_WEAK diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTens
                                              diopiReduction_t reduction, int64_t ignore_index);
 
 /**
- * `diopiNLLLoss` that also returns the total weight.
+ * Compute `diopiNLLLoss`, and also the total weight of the elements that are not ignored.
  *
- * totalWeight has one element, of shape 0-d or (1), and input's dtype. It is Σ weight_y over the elements that are not
- * ignored, or their number if weight is NULL. For reduction none it is 0, unless input has shape (C). Source:
- * torch.ops.aten.nll_loss_forward.
+ * totalWeight has one element, of shape () or (1), in the dtype of input. It is Σ weight_y over the elements that are
+ * not ignored, or their number if weight is NULL. For the reduction none it is 0, unless input has shape (C).
+ *
+ * Source: torch.ops.aten.nll_loss_forward.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiTensorHandle_t totalWeight, diopiConstTensorHandle_t input,
@@ -733,12 +1330,16 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiReduction_t reduction, int64_t ignore_index);
 
 /**
- * Gradient of `diopiNLLLossV2`: the formula of `diopiNLLLossBackward`, where w for mean is 1 / totalWeight.
+ * Compute the gradient of `diopiNLLLossV2` with respect to its input.
+ *
+ * The formula is that of `diopiNLLLossBackward`, but for the reduction mean, w is 1 / totalWeight.
  *
  * Source: torch.ops.aten.nll_loss_backward.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `reduction` is
  * none or sum, `totalWeight` is not read and may be anything, including NULL: only a mean is divided by it.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -747,13 +1348,22 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTe
                                                int64_t ignore_index);
 
 /**
- * Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
+ * Compute the binary cross entropy between the sigmoid of the logits x = input, and target.
  *
- * σ(x) = 1/(1 + e⁻ˣ). The logarithms are computed without overflow: ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input and
- * target have the same shape. weight and pos_weight are broadcast to that shape; NULL means 1. weight may have any
- * dtype, and pos_weight any dtype except bool. For pos_weight 0 in uint8 the result is unspecified, because PyTorch
- * wraps 0 − 1 around. mean divides by the number of elements. The loss of x = −∞, and of x = ∞ with target 1, is
- * unspecified, because PyTorch computes ∞ − ∞. Source: torch.nn.functional.binary_cross_entropy_with_logits.
+ * The loss of an element is −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))) with σ(x) = 1/(1 + e⁻ˣ).
+ * The logarithms are computed without overflow: ln σ(x) = min(x, 0) − ln(1 + e^−|x|), and ln(1 − σ(x)) = ln σ(−x).
+ *
+ * - input, target: the same shape.
+ * - weight, pos_weight: broadcast to that shape; NULL means 1. weight may have any dtype, and pos_weight any dtype
+ *   except bool.
+ *
+ * The reduction mean divides by the number of elements. The loss of x = −∞, and of x = ∞ with target 1, is
+ * unspecified, because PyTorch computes ∞ − ∞. For a pos_weight 0 of dtype uint8 the result is unspecified, because
+ * PyTorch wraps 0 − 1 around.
+ *
+ * Source: torch.nn.functional.binary_cross_entropy_with_logits.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -761,10 +1371,15 @@ DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensor
                                            diopiReduction_t reduction);
 
 /**
- * Gradient of `diopiBCEWithLogits`: weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output.
+ * Compute the gradient of `diopiBCEWithLogits` with respect to its input.
  *
- * t is target and p is pos_weight; NULL means 1. Source: the gradient of
- * torch.nn.functional.binary_cross_entropy_with_logits.
+ * The gradient is weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output, where x is input, t is target, p is pos_weight,
+ * and σ(x) = 1/(1 + e⁻ˣ). NULL for weight or pos_weight means 1. w is 1 for the reductions none and sum, and 1 /
+ * (number of elements) for mean.
+ *
+ * Source: the gradient of torch.nn.functional.binary_cross_entropy_with_logits.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -772,37 +1387,59 @@ DIOPI_WEAK diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, dio
                                                    diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction);
 
 /**
- * Binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)), both logarithms at least −100.
+ * Compute the binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)).
  *
- * input and target are probabilities in [0, 1] and have the same shape. weight may have any dtype and is broadcast to
- * that shape; NULL means 1. mean divides by the number of elements, not by the weights. Source:
- * torch.nn.functional.binary_cross_entropy.
+ * Logarithms below −100 are replaced by −100, so that the loss is finite. input and target are probabilities in [0, 1]
+ * and have the same shape. weight may have any dtype and is broadcast to that shape; NULL means 1. The reduction mean
+ * divides by the number of elements, not by the sum of the weights.
+ *
+ * Source: torch.nn.functional.binary_cross_entropy.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
                                      diopiReduction_t reduction);
 
 /**
- * Gradient of `diopiBCELoss`: weight · (input − target) / max(input·(1 − input), 1e−12) · w·grad_output.
+ * Compute the gradient of `diopiBCELoss` with respect to its input.
+ *
+ * The gradient is weight · (input − target) / max(input·(1 − input), 1e−12) · w·grad_output. w is 1 for the reductions
+ * none and sum, and 1 / (number of elements) for mean.
  *
  * Source: torch.ops.aten.binary_cross_entropy_backward.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiBCELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                              diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
                                              diopiReduction_t reduction);
 
-/** Sign of input: −1, 0 or 1 in input's dtype, 0 for zeros of either sign and for NaN. Source: torch.sign. */
+/**
+ * Return the sign of each element: −1, 0 or 1 in the dtype of input.
+ *
+ * The result is 0 for zeros of either sign and for NaN.
+ *
+ * Source: torch.sign.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiAbs`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the absolute value |input|.
  *
  * For complex numbers, the result is the modulus, which is real and is rounded. All other results are exact. The
- * smallest integer and bool values do not change. Source: torch.abs.
+ * smallest signed integer stays as it is, because its dtype cannot represent the absolute value. bool values do not
+ * change.
+ *
+ * Source: torch.abs.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -810,18 +1447,27 @@ DIOPI_WEAK diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Compute the absolute value |input|.
  *
  * For complex numbers, the result is the modulus, which is real and is rounded. All other results are exact. The
- * smallest integer and bool values do not change. Source: torch.abs.
+ * smallest signed integer stays as it is, because its dtype cannot represent the absolute value. bool values do not
+ * change.
+ *
+ * Source: torch.abs.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiNeg`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute −input.
  *
  * A floating-point zero changes its sign. Integers wrap around: the negative of the smallest integer is the smallest
- * integer. Source: torch.neg.
+ * integer.
+ *
+ * Source: torch.neg.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -829,221 +1475,419 @@ DIOPI_WEAK diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Compute −input.
  *
  * A floating-point zero changes its sign. Integers wrap around: the negative of the smallest integer is the smallest
- * integer. Source: torch.neg.
+ * integer.
+ *
+ * Source: torch.neg.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiNeg(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiFloor`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * The largest integer ≤ input; −0.0 and integers are unchanged. Source: torch.floor.
+ * Return the largest integer ≤ input, in the dtype of input.
+ *
+ * −0.0, infinities and integers are unchanged.
+ *
+ * Source: torch.floor.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiFloorInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** The largest integer ≤ input; −0.0 and integers are unchanged. Source: torch.floor. */
+/**
+ * Return the largest integer ≤ input, in the dtype of input.
+ *
+ * −0.0, infinities and integers are unchanged.
+ *
+ * Source: torch.floor.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiFloor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiCeil`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * The smallest integer ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil.
+ * Return the smallest integer ≥ input, in the dtype of input.
+ *
+ * Numbers between −1 and 0 give −0.0. −0.0, infinities and integers are unchanged.
+ *
+ * Source: torch.ceil.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiCeilInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** The smallest integer ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil. */
+/**
+ * Return the smallest integer ≥ input, in the dtype of input.
+ *
+ * Numbers between −1 and 0 give −0.0. −0.0, infinities and integers are unchanged.
+ *
+ * Source: torch.ceil.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiCeil(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiSqrt`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Square root; NaN below zero, √−0.0 = −0.0. Source: torch.sqrt.
+ * Compute the square root √input.
+ *
+ * The result is NaN for negative numbers, and −0 for −0.
+ *
+ * Source: torch.sqrt.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiSqrtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Square root; NaN below zero, √−0.0 = −0.0. Source: torch.sqrt. */
+/**
+ * Compute the square root √input.
+ *
+ * The result is NaN for negative numbers, and −0 for −0.
+ *
+ * Source: torch.sqrt.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiSqrt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiRsqrt`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the reciprocal square root 1/√input.
  *
- * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers. Source: torch.rsqrt.
+ * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers.
+ *
+ * Source: torch.rsqrt.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiRsqrtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Compute the reciprocal square root 1/√input.
  *
- * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers. Source: torch.rsqrt.
+ * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers.
+ *
+ * Source: torch.rsqrt.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiRsqrt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiSin`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Sine of an angle in radians; NaN at ±inf. Source: torch.sin.
+ * Compute the sine of input, an angle in radians.
+ *
+ * The result is NaN for ±∞.
+ *
+ * Source: torch.sin.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiSinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Sine of an angle in radians; NaN at ±inf. Source: torch.sin. */
+/**
+ * Compute the sine of input, an angle in radians.
+ *
+ * The result is NaN for ±∞.
+ *
+ * Source: torch.sin.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiSin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiAsin`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the arc sine in radians, in the range [−π/2, π/2].
  *
- * The result is NaN outside [−1, 1]. Source: torch.asin.
+ * The result is NaN outside [−1, 1].
+ *
+ * Source: torch.asin.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAsinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Compute the arc sine in radians, in the range [−π/2, π/2].
  *
- * The result is NaN outside [−1, 1]. Source: torch.asin.
+ * The result is NaN outside [−1, 1].
+ *
+ * Source: torch.asin.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAsin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiCos`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Cosine of an angle in radians; NaN at ±inf. Source: torch.cos.
+ * Compute the cosine of input, an angle in radians.
+ *
+ * The result is NaN for ±∞.
+ *
+ * Source: torch.cos.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiCosInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Cosine of an angle in radians; NaN at ±inf. Source: torch.cos. */
+/**
+ * Compute the cosine of input, an angle in radians.
+ *
+ * The result is NaN for ±∞.
+ *
+ * Source: torch.cos.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiCos(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiAcos`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Arc cosine in radians, in [0, π]; NaN outside [−1, 1]. Source: torch.acos.
+ * Compute the arc cosine in radians, in the range [0, π].
+ *
+ * The result is NaN outside [−1, 1].
+ *
+ * Source: torch.acos.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAcosInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Arc cosine in radians, in [0, π]; NaN outside [−1, 1]. Source: torch.acos. */
+/**
+ * Compute the arc cosine in radians, in the range [0, π].
+ *
+ * The result is NaN outside [−1, 1].
+ *
+ * Source: torch.acos.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiAcos(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiTan`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Tangent of an angle in radians; NaN at ±inf. Source: torch.tan.
+ * Compute the tangent of input, an angle in radians.
+ *
+ * The result is NaN for ±∞.
+ *
+ * Source: torch.tan.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiTanInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Tangent of an angle in radians; NaN at ±inf. Source: torch.tan. */
+/**
+ * Compute the tangent of input, an angle in radians.
+ *
+ * The result is NaN for ±∞.
+ *
+ * Source: torch.tan.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiTan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiSinh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Hyperbolic sine. Source: torch.sinh.
+ * Compute the hyperbolic sine (exp(input) − exp(−input)) / 2.
+ *
+ * Source: torch.sinh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiSinhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Hyperbolic sine. Source: torch.sinh. */
+/**
+ * Compute the hyperbolic sine (exp(input) − exp(−input)) / 2.
+ *
+ * Source: torch.sinh.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiSinh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiCosh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Hyperbolic cosine. Source: torch.cosh.
+ * Compute the hyperbolic cosine (exp(input) + exp(−input)) / 2.
+ *
+ * Source: torch.cosh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiCoshInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Hyperbolic cosine. Source: torch.cosh. */
+/**
+ * Compute the hyperbolic cosine (exp(input) + exp(−input)) / 2.
+ *
+ * Source: torch.cosh.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiCosh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiTanh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Hyperbolic tangent. Source: torch.tanh.
+ * Compute the hyperbolic tangent sinh(input) / cosh(input).
+ *
+ * Source: torch.tanh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Hyperbolic tangent. Source: torch.tanh. */
+/**
+ * Compute the hyperbolic tangent sinh(input) / cosh(input).
+ *
+ * Source: torch.tanh.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gradient of `diopiTanh` from its result: grad_output · (1 − output²).
+ * Compute the gradient of `diopiTanh` from its result: grad_input = grad_output · (1 − output²).
  *
- * All three tensors have one shape and dtype. Source: torch.ops.aten.tanh_backward.
+ * The three tensors have the same shape and dtype.
+ *
+ * Source: torch.ops.aten.tanh_backward.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
 
-/** Arc tangent in radians, in [−π/2, π/2]. Source: torch.atan. */
+/**
+ * Compute the arc tangent in radians, in the range [−π/2, π/2].
+ *
+ * Source: torch.atan.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiAtan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiAtan`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Arc tangent in radians, in [−π/2, π/2]. Source: torch.atan.
+ * Compute the arc tangent in radians, in the range [−π/2, π/2].
+ *
+ * Source: torch.atan.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAtanInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * In-place form of `diopiAsinh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Inverse hyperbolic sine. Source: torch.asinh.
+ * Compute the inverse hyperbolic sine.
+ *
+ * Source: torch.asinh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAsinhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Inverse hyperbolic sine. Source: torch.asinh. */
+/**
+ * Compute the inverse hyperbolic sine.
+ *
+ * Source: torch.asinh.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiAsinh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiAcosh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the inverse hyperbolic cosine.
  *
- * The result is NaN below 1. Source: torch.acosh.
+ * The result is NaN below 1.
+ *
+ * Source: torch.acosh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAcoshInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Compute the inverse hyperbolic cosine.
  *
- * The result is NaN below 1. Source: torch.acosh.
+ * The result is NaN below 1.
+ *
+ * Source: torch.acosh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAcosh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiAtanh`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Inverse hyperbolic tangent; ±inf at ±1, NaN outside [−1, 1]. Source: torch.atanh.
+ * Compute the inverse hyperbolic tangent.
+ *
+ * The result is ±∞ for ±1, and NaN outside [−1, 1].
+ *
+ * Source: torch.atanh.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiAtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Inverse hyperbolic tangent; ±inf at ±1, NaN outside [−1, 1]. Source: torch.atanh. */
+/**
+ * Compute the inverse hyperbolic tangent.
+ *
+ * The result is ±∞ for ±1, and NaN outside [−1, 1].
+ *
+ * Source: torch.atanh.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiAtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiSigmoid`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the logistic function 1 / (1 + exp(−input)).
  *
  * The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
  * float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
- * This affects real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
+ * This affects real parts below −88.7 in complex64 and below −709.8 in complex128.
+ *
+ * Source: torch.sigmoid.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -1052,27 +1896,37 @@ DIOPI_WEAK diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHan
  *
  * The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
  * float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
- * This affects real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
+ * This affects real parts below −88.7 in complex64 and below −709.8 in complex128.
+ *
+ * Source: torch.sigmoid.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSigmoid(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gradient of `diopiSigmoid` from its result: grad_output · conj((1 − output) · output).
+ * Compute the gradient of `diopiSigmoid` from its result: grad_output · conj((1 − output) · output).
+ *
+ * The conjugate conj matters only for complex dtypes.
  *
  * Source: torch.ops.aten.sigmoid_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
 
 /**
  * In-place form of `diopiSilu`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the sigmoid linear unit input / (1 + exp(−input)).
  *
  * The result is ∞ for ∞, and unspecified for −∞.
  *
  * Source: torch.nn.functional.silu.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSiluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -1082,90 +1936,182 @@ DIOPI_WEAK diopiError_t diopiSiluInp(diopiContextHandle_t ctx, diopiTensorHandle
  * The result is ∞ for ∞, and unspecified for −∞.
  *
  * Source: torch.nn.functional.silu.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSilu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gradient of `diopiSilu` from its input: grad_output · s · (1 + input · (1 − s)), s = 1 / (1 + exp(−input)).
+ * Compute the gradient of `diopiSilu`: grad_output · s · (1 + input · (1 − s)), where s = 1 / (1 + exp(−input)).
  *
- * The result for ±inf is unspecified. Source: torch.ops.aten.silu_backward.
+ * `input` is the input of the forward call. The result for ±∞ in input is unspecified.
+ *
+ * Source: torch.ops.aten.silu_backward.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSiluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiExp`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Exponential eˣ; 0 at −inf. Source: torch.exp.
+ * Compute the exponential function e^input.
+ *
+ * The result is 0 for −∞, and ∞ where it overflows.
+ *
+ * Source: torch.exp.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiExpInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Exponential eˣ; 0 at −inf. Source: torch.exp. */
+/**
+ * Compute the exponential function e^input.
+ *
+ * The result is 0 for −∞, and ∞ where it overflows.
+ *
+ * Source: torch.exp.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiExp(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiExpm1`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * eˣ − 1, accurate near zero; −1 at −inf. Source: torch.expm1.
+ * Compute e^input − 1 without loss of accuracy near 0.
+ *
+ * The result is −1 for −∞, and ∞ where it overflows.
+ *
+ * Source: torch.expm1.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiExpm1Inp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** eˣ − 1, accurate near zero; −1 at −inf. Source: torch.expm1. */
+/**
+ * Compute e^input − 1 without loss of accuracy near 0.
+ *
+ * The result is −1 for −∞, and ∞ where it overflows.
+ *
+ * Source: torch.expm1.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiExpm1(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiLog`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Natural logarithm; −inf at ±0, NaN below zero. Source: torch.log.
+ * Compute the natural logarithm.
+ *
+ * The result is −∞ for ±0, and NaN for negative numbers.
+ *
+ * Source: torch.log.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiLogInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Natural logarithm; −inf at ±0, NaN below zero. Source: torch.log. */
+/**
+ * Compute the natural logarithm.
+ *
+ * The result is −∞ for ±0, and NaN for negative numbers.
+ *
+ * Source: torch.log.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiLog(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiLog2`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Logarithm to base 2; −inf at ±0, NaN below zero. Source: torch.log2.
+ * Compute the logarithm to base 2.
+ *
+ * The result is −∞ for ±0, and NaN for negative numbers.
+ *
+ * Source: torch.log2.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiLog2Inp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Logarithm to base 2; −inf at ±0, NaN below zero. Source: torch.log2. */
+/**
+ * Compute the logarithm to base 2.
+ *
+ * The result is −∞ for ±0, and NaN for negative numbers.
+ *
+ * Source: torch.log2.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiLog2(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiLog10`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Logarithm to base 10; −inf at ±0, NaN below zero. Source: torch.log10.
+ * Compute the logarithm to base 10.
+ *
+ * The result is −∞ for ±0, and NaN for negative numbers.
+ *
+ * Source: torch.log10.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiLog10Inp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Logarithm to base 10; −inf at ±0, NaN below zero. Source: torch.log10. */
+/**
+ * Compute the logarithm to base 10.
+ *
+ * The result is −∞ for ±0, and NaN for negative numbers.
+ *
+ * Source: torch.log10.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiLog10(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiLog1p`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * ln(1 + input), accurate near zero; −inf at −1, NaN below −1. Source: torch.log1p.
+ * Compute ln(1 + input) without loss of accuracy near 0.
+ *
+ * The result is −∞ for −1, and NaN below −1.
+ *
+ * Source: torch.log1p.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiLog1pInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** ln(1 + input), accurate near zero; −inf at −1, NaN below −1. Source: torch.log1p. */
+/**
+ * Compute ln(1 + input) without loss of accuracy near 0.
+ *
+ * The result is −∞ for −1, and NaN below −1.
+ *
+ * Source: torch.log1p.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiLog1p(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiErf`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
  *
  * Source: torch.erf.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiErfInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -1173,70 +2119,115 @@ DIOPI_WEAK diopiError_t diopiErfInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
  *
  * Source: torch.erf.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiErf(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Power input^exponent of a number and a tensor; special cases are as in `diopiPowTensor`.
+ * Raise the number `input` to the power of each element of the tensor `exponent`.
  *
- * `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0. The exceptions are the
- * bases 1 and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. Source: torch.pow.
+ * `out` has the shape of `exponent`. Special cases are as for an exponent in a tensor in `diopiPowTensor`.
+ *
+ * Source: torch.pow.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* input,
                                        diopiConstTensorHandle_t exponent);
 
 /**
  * Scalar form of `diopiPowTensor`:
- * `exponent` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `exponent` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
+ * Raise input to the power `exponent`.
  *
- * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
- * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
- * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
- * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * For floating-point operands:
+ *
+ * - x⁰ = 1 and 1^y = 1, even if the other operand is NaN.
+ * - 0 raised to a negative power is inf; −0 raised to a negative odd integer is −inf.
+ * - A negative finite base gives NaN if the exponent is finite and not an integer.
+ *
+ * Integers raised to integers wrap around. An integer base raised to a negative integer in a tensor gives 0, with
+ * three exceptions: 1 gives 1, −1 gives ±1, and the result for the base 0 is unspecified. If the negative integer
+ * exponent is a number instead of a tensor, the call is rejected. A floating-point number such as −2.0 is accepted for
+ * an integer base and gives a floating-point result. A bool operand counts as 0 or 1. The power of two bool operands
+ * is bool.
+ *
+ * Source: torch.pow.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const diopiScalar_t* exponent);
 
 /**
  * In-place scalar form of `diopiPowTensor`:
- * `input` is overwritten with the result, converted to its dtype; `exponent` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `exponent` is passed as `diopiScalar_t`.
  *
- * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
+ * Raise input to the power `exponent`.
  *
- * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
- * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
- * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
- * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * For floating-point operands:
+ *
+ * - x⁰ = 1 and 1^y = 1, even if the other operand is NaN.
+ * - 0 raised to a negative power is inf; −0 raised to a negative odd integer is −inf.
+ * - A negative finite base gives NaN if the exponent is finite and not an integer.
+ *
+ * Integers raised to integers wrap around. An integer base raised to a negative integer in a tensor gives 0, with
+ * three exceptions: 1 gives 1, −1 gives ±1, and the result for the base 0 is unspecified. If the negative integer
+ * exponent is a number instead of a tensor, the call is rejected. A floating-point number such as −2.0 is accepted for
+ * an integer base and gives a floating-point result. A bool operand counts as 0 or 1. The power of two bool operands
+ * is bool.
+ *
+ * Source: torch.pow.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* exponent);
 
 /**
- * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
+ * Raise input to the power `exponent`.
  *
- * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
- * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
- * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
- * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * For floating-point operands:
+ *
+ * - x⁰ = 1 and 1^y = 1, even if the other operand is NaN.
+ * - 0 raised to a negative power is inf; −0 raised to a negative odd integer is −inf.
+ * - A negative finite base gives NaN if the exponent is finite and not an integer.
+ *
+ * Integers raised to integers wrap around. An integer base raised to a negative integer in a tensor gives 0, with
+ * three exceptions: 1 gives 1, −1 gives ±1, and the result for the base 0 is unspecified. If the negative integer
+ * exponent is a number instead of a tensor, the call is rejected. A floating-point number such as −2.0 is accepted for
+ * an integer base and gives a floating-point result. A bool operand counts as 0 or 1. The power of two bool operands
+ * is bool.
+ *
+ * Source: torch.pow.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
 
 /**
  * In-place form of `diopiPowTensor`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
+ * Raise input to the power `exponent`.
  *
- * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
- * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
- * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
- * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * For floating-point operands:
+ *
+ * - x⁰ = 1 and 1^y = 1, even if the other operand is NaN.
+ * - 0 raised to a negative power is inf; −0 raised to a negative odd integer is −inf.
+ * - A negative finite base gives NaN if the exponent is finite and not an integer.
+ *
+ * Integers raised to integers wrap around. An integer base raised to a negative integer in a tensor gives 0, with
+ * three exceptions: 1 gives 1, −1 gives ±1, and the result for the base 0 is unspecified. If the negative integer
+ * exponent is a number instead of a tensor, the call is rejected. A floating-point number such as −2.0 is accepted for
+ * an integer base and gives a floating-point result. A bool operand counts as 0 or 1. The power of two bool operands
+ * is bool.
+ *
+ * Source: torch.pow.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t exponent);
@@ -1245,31 +2236,43 @@ DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorH
  * Compute input + alpha · other.
  *
  * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
- * rejected unless the dtype of the result is floating or complex. Source: torch.add.
+ * rejected unless the dtype of the result is floating or complex.
+ *
+ * Source: torch.add.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 
 /**
  * In-place form of `diopiAdd`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute input + alpha · other.
  *
  * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
- * rejected unless the dtype of the result is floating or complex. Source: torch.add.
+ * rejected unless the dtype of the result is floating or complex.
+ *
+ * Source: torch.add.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     const diopiScalar_t* alpha);
 
 /**
  * Scalar form of `diopiAdd`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compute input + alpha · other.
  *
  * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
- * rejected unless the dtype of the result is floating or complex. Source: torch.add.
+ * rejected unless the dtype of the result is floating or complex.
+ *
+ * Source: torch.add.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1277,12 +2280,16 @@ DIOPI_WEAK diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * In-place scalar form of `diopiAdd`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compute input + alpha · other.
  *
  * For two bool tensors, the result is the logical or of input and (alpha and other). A floating-point alpha is
- * rejected unless the dtype of the result is floating or complex. Source: torch.add.
+ * rejected unless the dtype of the result is floating or complex.
+ *
+ * Source: torch.add.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, const diopiScalar_t* alpha);
@@ -1293,7 +2300,10 @@ DIOPI_WEAK diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorH
  * The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
  * of inputs[i]. The sum is computed as in `diopiAddScalar`, and then converted. If inputSize is 0, the call does
  * nothing.
+ *
  * Source: torch._foreach_add.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1301,14 +2311,17 @@ DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTen
 
 /**
  * In-place form of `diopiForeachaddScalar`:
- * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `inputs` is overwritten with the result, which is converted to its dtype. `inputs` must have the shape of the result.
  *
  * Compute outs[i] = inputs[i] + other for every i < inputSize.
  *
  * The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
  * of inputs[i]. The sum is computed as in `diopiAddScalar`, and then converted. If inputSize is 0, the call does
  * nothing.
+ *
  * Source: torch._foreach_add.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
@@ -1319,35 +2332,44 @@ DIOPI_WEAK diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopi
  * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
  * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
  * them.
+ *
  * Source: torch.sub.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 
 /**
  * In-place form of `diopiSub`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute input − alpha · other.
  *
  * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
  * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
  * them.
+ *
  * Source: torch.sub.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     const diopiScalar_t* alpha);
 
 /**
  * Scalar form of `diopiSub`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compute input − alpha · other.
  *
  * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
  * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
  * them.
+ *
  * Source: torch.sub.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1355,54 +2377,88 @@ DIOPI_WEAK diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * In-place scalar form of `diopiSub`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compute input − alpha · other.
  *
  * A floating-point alpha is rejected unless the dtype of the result is floating or complex. A bool operand counts as 0
  * or 1 if the other operand is not bool. For two bool operands, the result is unspecified, because PyTorch rejects
  * them.
+ *
  * Source: torch.sub.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiSubInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, const diopiScalar_t* alpha);
 
-/** Product input · other; for two bools the logical and. Source: torch.mul. */
+/**
+ * Compute the product input · other.
+ *
+ * The product of two bool operands is the logical and, of dtype bool.
+ *
+ * Source: torch.mul.
+ *
+ * Family: arithmetic.
+ */
 DIOPI_WEAK diopiError_t diopiMul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiMul`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Product input · other; for two bools the logical and. Source: torch.mul.
+ * Compute the product input · other.
+ *
+ * The product of two bool operands is the logical and, of dtype bool.
+ *
+ * Source: torch.mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                     diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiMul`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Product input · other; for two bools the logical and. Source: torch.mul.
+ * Compute the product input · other.
+ *
+ * The product of two bool operands is the logical and, of dtype bool.
+ *
+ * Source: torch.mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiMul`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Product input · other; for two bools the logical and. Source: torch.mul.
+ * Compute the product input · other.
+ *
+ * The product of two bool operands is the logical and, of dtype bool.
+ *
+ * Source: torch.mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiMulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other);
 
 /**
- * inputs[i] · other for every i < inputSize; the entries may differ in shape and dtype.
+ * Compute outs[i] = inputs[i] · other for every i < inputSize.
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
- * entry is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
+ * The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
+ * of inputs[i]. The product is computed as in `diopiMulScalar`, and then converted. If inputSize is 0, the call does
+ * nothing.
+ *
+ * Source: torch._foreach_mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1410,21 +2466,31 @@ DIOPI_WEAK diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTen
 
 /**
  * In-place form of `diopiForeachmulScalar`:
- * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `inputs` is overwritten with the result, which is converted to its dtype. `inputs` must have the shape of the result.
  *
- * inputs[i] · other for every i < inputSize; the entries may differ in shape and dtype.
+ * Compute outs[i] = inputs[i] · other for every i < inputSize.
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
- * entry is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
+ * The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i] has the shape and the dtype
+ * of inputs[i]. The product is computed as in `diopiMulScalar`, and then converted. If inputSize is 0, the call does
+ * nothing.
+ *
+ * Source: torch._foreach_mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
 
 /**
- * inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
+ * Compute outs[i] = inputs[i] · other for every i < inputSize, where `other` is a tensor with one element.
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
- * NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
+ * `other` has shape () or (1). The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i]
+ * has the shape and the dtype of inputs[i]. The product is computed as in `diopiMul`, and then converted. If inputSize
+ * is 0, the call does nothing.
+ *
+ * Source: torch._foreach_mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1432,54 +2498,92 @@ DIOPI_WEAK diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTen
 
 /**
  * In-place form of `diopiForeachmulTensor`:
- * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `inputs` is overwritten with the result, which is converted to its dtype. `inputs` must have the shape of the result.
  *
- * inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
+ * Compute outs[i] = inputs[i] · other for every i < inputSize, where `other` is a tensor with one element.
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
- * NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
+ * `other` has shape () or (1). The tensors in inputs may differ in shape and dtype, and none of them is NULL. outs[i]
+ * has the shape and the dtype of inputs[i]. The product is computed as in `diopiMul`, and then converted. If inputSize
+ * is 0, the call does nothing.
+ *
+ * Source: torch._foreach_mul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiConstTensorHandle_t other);
 
 /**
- * Quotient input / other, rounded according to `rounding_mode`.
+ * Compute the quotient input / other, rounded as `rounding_mode` says.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
- * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
- * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
- * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
- * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * - RoundModeNone: the quotient is not rounded to an integer.
+ * - RoundModeTrunc: the quotient is rounded towards zero.
+ * - RoundModeFloor: the result is the largest integer ≤ the exact quotient, even if the floating-point quotient would
+ *   round up to the next integer. A negative finite number divided by +inf gives −1, and ±inf divided by a finite
+ *   number gives NaN.
+ *
+ * Any other value, such as RoundModeEND, is rejected. RoundModeTrunc and RoundModeFloor accept neither bool nor
+ * complex operands.
+ *
+ * Two integer operands give float32 in every mode. RoundModeTrunc and RoundModeFloor divide them as integers and
+ * convert the result, which is unspecified for the divisor 0. For floating-point operands in every mode, a nonzero
+ * number divided by 0 gives ±inf, and 0/0 gives NaN.
+ *
+ * Source: torch.div.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode);
 
 /**
  * In-place form of `diopiDiv`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Quotient input / other, rounded according to `rounding_mode`.
+ * Compute the quotient input / other, rounded as `rounding_mode` says.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
- * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
- * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
- * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
- * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * - RoundModeNone: the quotient is not rounded to an integer.
+ * - RoundModeTrunc: the quotient is rounded towards zero.
+ * - RoundModeFloor: the result is the largest integer ≤ the exact quotient, even if the floating-point quotient would
+ *   round up to the next integer. A negative finite number divided by +inf gives −1, and ±inf divided by a finite
+ *   number gives NaN.
+ *
+ * Any other value, such as RoundModeEND, is rejected. RoundModeTrunc and RoundModeFloor accept neither bool nor
+ * complex operands.
+ *
+ * Two integer operands give float32 in every mode. RoundModeTrunc and RoundModeFloor divide them as integers and
+ * convert the result, which is unspecified for the divisor 0. For floating-point operands in every mode, a nonzero
+ * number divided by 0 gives ±inf, and 0/0 gives NaN.
+ *
+ * Source: torch.div.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     diopiRoundMode_t rounding_mode);
 
 /**
  * Scalar form of `diopiDiv`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Quotient input / other, rounded according to `rounding_mode`.
+ * Compute the quotient input / other, rounded as `rounding_mode` says.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
- * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
- * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
- * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
- * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * - RoundModeNone: the quotient is not rounded to an integer.
+ * - RoundModeTrunc: the quotient is rounded towards zero.
+ * - RoundModeFloor: the result is the largest integer ≤ the exact quotient, even if the floating-point quotient would
+ *   round up to the next integer. A negative finite number divided by +inf gives −1, and ±inf divided by a finite
+ *   number gives NaN.
+ *
+ * Any other value, such as RoundModeEND, is rejected. RoundModeTrunc and RoundModeFloor accept neither bool nor
+ * complex operands.
+ *
+ * Two integer operands give float32 in every mode. RoundModeTrunc and RoundModeFloor divide them as integers and
+ * convert the result, which is unspecified for the divisor 0. For floating-point operands in every mode, a nonzero
+ * number divided by 0 gives ±inf, and 0/0 gives NaN.
+ *
+ * Source: torch.div.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1487,35 +2591,54 @@ DIOPI_WEAK diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * In-place scalar form of `diopiDiv`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Quotient input / other, rounded according to `rounding_mode`.
+ * Compute the quotient input / other, rounded as `rounding_mode` says.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
- * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
- * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
- * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
- * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * - RoundModeNone: the quotient is not rounded to an integer.
+ * - RoundModeTrunc: the quotient is rounded towards zero.
+ * - RoundModeFloor: the result is the largest integer ≤ the exact quotient, even if the floating-point quotient would
+ *   round up to the next integer. A negative finite number divided by +inf gives −1, and ±inf divided by a finite
+ *   number gives NaN.
+ *
+ * Any other value, such as RoundModeEND, is rejected. RoundModeTrunc and RoundModeFloor accept neither bool nor
+ * complex operands.
+ *
+ * Two integer operands give float32 in every mode. RoundModeTrunc and RoundModeFloor divide them as integers and
+ * convert the result, which is unspecified for the divisor 0. For floating-point operands in every mode, a nonzero
+ * number divided by 0 gives ±inf, and 0/0 gives NaN.
+ *
+ * Source: torch.div.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiDivInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, diopiRoundMode_t rounding_mode);
 
 /**
- * Matrix product of each pair in a batch: input (B, m, k), mat2 (B, k, n), out (B, m, n); B does not broadcast.
+ * Compute the matrix product of each pair of matrices in a batch.
+ *
+ * input is (B, m, k), mat2 is (B, k, n), and out is (B, m, n). The axis B is not broadcast.
  *
  * Source: torch.bmm.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t mat2);
 
 /**
- * Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
+ * Compute beta · input + alpha · (batch1 @ batch2) for each pair of matrices in a batch.
  *
- * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
- * torch.baddbmm.
+ * batch1 is (B, m, k), batch2 is (B, k, n), and out is (B, m, n). `input` is broadcast to the shape of out; in the
+ * in-place form it has that shape. For integer tensors, the fractions of alpha and beta are dropped.
+ *
+ * Source: torch.baddbmm.
  *
  * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
  * in it has no effect.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1523,112 +2646,178 @@ DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle
 
 /**
  * In-place form of `diopiBaddbmm`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
+ * Compute beta · input + alpha · (batch1 @ batch2) for each pair of matrices in a batch.
  *
- * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
- * torch.baddbmm.
+ * batch1 is (B, m, k), batch2 is (B, k, n), and out is (B, m, n). `input` is broadcast to the shape of out; in the
+ * in-place form it has that shape. For integer tensors, the fractions of alpha and beta are dropped.
+ *
+ * Source: torch.baddbmm.
  *
  * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
  * in it has no effect.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
                                         double alpha);
 
-/** Input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul. */
+/**
+ * Compute input + value · tensor1 · tensor2.
+ *
+ * For integer tensors, the fraction of a floating-point `value` is dropped.
+ *
+ * Source: torch.addcmul.
+ *
+ * Family: arithmetic.
+ */
 DIOPI_WEAK diopiError_t diopiAddcmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                      const diopiScalar_t* value);
 
 /**
  * In-place form of `diopiAddcmul`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul.
+ * Compute input + value · tensor1 · tensor2.
+ *
+ * For integer tensors, the fraction of a floating-point `value` is dropped.
+ *
+ * Source: torch.addcmul.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiAddcmulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                         const diopiScalar_t* value);
 
 /**
- * Matrix product by rank: input (…, m, k), other (…, k, n), out (…, m, n), batch axes broadcast.
+ * Compute the matrix product of input (…, m, k) and other (…, k, n).
  *
- * A 1-d input (k) is treated as a row, and a 1-d other (k) as a column; the added axis is removed from out. Two 1-d
- * inputs give their inner product, which is 0-d. 0-d inputs are rejected. Source: torch.matmul.
+ * out is (…, m, n); the batch axes are broadcast. A 1-d input (k) is treated as a row, and a 1-d other (k) as a
+ * column; the added axis is removed from out. Two 1-d inputs give their inner product, which is 0-d. 0-d inputs are
+ * rejected.
+ *
+ * Source: torch.matmul.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t other);
 
 /**
- * Compute the gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
+ * Compute the gradients of `diopiMatmul`: grad_input = grad_out @ other* and grad_other = input* @ grad_out.
  *
- * The star means the conjugate transpose. `grad_out` has the shape of the forward result. As in the forward function,
- * an input with one axis is treated as a row, and an other with one axis as a column. Source: the chain rule, as
- * PyTorch's autograd of torch.matmul.
+ * The star means the conjugate transpose of each matrix. `grad_out` has the shape of the forward result. Each gradient
+ * has the shape of its argument, and is summed over the axes along which the argument was broadcast. As in the forward
+ * function, a 1-d input is treated as a row, and a 1-d other as a column.
+ *
+ * Source: the gradient of torch.matmul.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
-/** Input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv. */
+/**
+ * Compute input + value · tensor1 / tensor2.
+ *
+ * Integer and bool tensors are rejected.
+ *
+ * Source: torch.addcdiv.
+ *
+ * Family: arithmetic.
+ */
 DIOPI_WEAK diopiError_t diopiAddcdiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                      const diopiScalar_t* value);
 
 /**
  * In-place form of `diopiAddcdiv`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv.
+ * Compute input + value · tensor1 / tensor2.
+ *
+ * Integer and bool tensors are rejected.
+ *
+ * Source: torch.addcdiv.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
                                         const diopiScalar_t* value);
 
 /**
- * Beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
+ * Compute beta · input + alpha · (mat1 @ mat2).
  *
- * Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
+ * mat1 is (m, k), mat2 is (k, n), and out is (m, n). `input` is broadcast to the shape of out. For integer tensors,
+ * the fractions of alpha and beta are dropped. NULL for alpha or beta is rejected.
+ *
+ * Source: torch.addmm.
  *
  * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
  * in it has no effect.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2,
                                    const diopiScalar_t* beta, const diopiScalar_t* alpha);
 
 /**
- * Cholesky factor of positive definite matrices: mat (…, n, n) = L L*, L lower triangular, diagonal real and > 0.
+ * Compute the Cholesky factor L of positive definite matrices: mat = L @ L*.
  *
- * If `upper` is false, out = L, computed only from the lower triangle of mat. If `upper` is true, out = L*, computed
- * only from the upper triangle of mat. The other triangle of `out` is 0. `info` (…), int32, is 0 on success. Otherwise
- * it is the order k of the first leading minor that is not positive definite, and the matrix in `out` is unspecified.
- * If `checkerror` is true, the call fails if any info is not 0. Source: torch.linalg.cholesky_ex.
+ * - mat: (…, n, n), Hermitian matrices. L is lower triangular, and its diagonal is real and positive.
+ * - upper: if false, out = L, computed only from the lower triangle of mat. If true, out = L*, computed only from the
+ *   upper triangle of mat. The other triangle of out is 0.
+ * - info: (…), int32. It is 0 on success. Otherwise it is the order k of the first leading minor that is not positive
+ *   definite, and the matrix in out is unspecified.
+ * - checkerror: if true, the call fails if any element of info is not 0.
+ *
+ * Source: torch.linalg.cholesky_ex.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t info,
                                       diopiConstTensorHandle_t mat, bool upper, bool checkerror);
 
 /**
- * Gradient of `diopiCholesky` from its result L (…, n, n), the upper factor if `upper`; grad_mat is Hermitian.
+ * Compute the gradient of `diopiCholesky` with respect to mat, which is a Hermitian matrix.
  *
- * G is the gradient with respect to the lower factor. Φ takes the lower triangle of a matrix and halves the diagonal.
- * With P = Φ(L* G) and S = L⁻* P L⁻¹, grad_mat = (S + S*) / 2. An upper factor U is used as L = U*, with G*. Only the
- * triangle of G in which the factor is stored is used. Source: I. Murray, "Differentiation of the Cholesky
- * decomposition", arXiv:1602.07527.
+ * L (…, n, n) is the result of the forward call: the lower factor, or the upper factor if `upper` is true. grad_output
+ * is the gradient of that result; only the triangle in which the factor is stored is used.
+ *
+ * Let G be the gradient with respect to the lower factor. Φ takes the lower triangle of a matrix and halves the
+ * diagonal. With P = Φ(L* G) and S = L⁻* P L⁻¹, grad_mat = (S + S*) / 2. For an upper factor U, L = U* and G is the
+ * conjugate transpose of grad_output.
+ *
+ * Source: I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_mat,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t L,
                                               bool upper);
 
 /**
- * Solution X of op(mat) X = b: mat (…, n, n), b (…, n, k), out = X (…, n, k), batch axes broadcast.
+ * Solve op(mat) @ X = b for X, where mat is triangular and op is the identity or the transposition.
  *
- * Only one triangle of `mat` is read: the upper one if `upper`, otherwise the lower one. If `unitriangular`, the
- * diagonal of `mat` is taken as 1, whatever is stored there. If `transpose`, op transposes without conjugating.
- * `cloned_mat` is a copy of all of `mat`, broadcast to the batch axes of out. A 0 on the diagonal leads to a division
- * by 0 and not to an error. Source: torch.triangular_solve.
+ * - mat: (…, n, n). Only one triangle is read: the upper one if `upper` is true, otherwise the lower one.
+ * - b: (…, n, k). The batch axes of mat and b are broadcast.
+ * - out: the solution X, (…, n, k).
+ * - cloned_mat: a copy of all of mat, broadcast to the batch axes of out.
+ * - transpose: if true, op transposes mat without conjugating it.
+ * - unitriangular: if true, the diagonal of mat is taken as 1, whatever is stored there.
+ *
+ * A 0 on the diagonal leads to a division by 0, and is not an error.
+ *
+ * Source: torch.triangular_solve.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiTensorHandle_t cloned_mat, diopiConstTensorHandle_t b,
@@ -1636,15 +2825,20 @@ DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTens
                                              bool unitriangular);
 
 /**
- * Gradients of `diopiTriangularSolve` from its result x.
+ * Compute the gradients of `diopiTriangularSolve` with respect to b and mat.
  *
- * grad_x and grad_cloned_mat are the gradients with respect to the two forward results. NULL for either counts as 0.
- * grad_b, in the shape of b, solves op(mat)* grad_b = grad_x. grad_mat, in the shape of mat, starts from −grad_b x*,
- * or from −conj(x) grad_bᵀ if `transpose`. Elements outside the triangle that the forward function read are set to 0,
- * and the diagonal too if `unitriangular`. All of grad_cloned_mat is then added to grad_mat. Source: the chain rule,
- * as PyTorch's autograd of torch.triangular_solve.
+ * x is the forward result out. grad_x and grad_cloned_mat are the gradients of out and cloned_mat; NULL counts as 0.
+ *
+ * - grad_b, in the shape of b, solves op(mat)* @ grad_b = grad_x.
+ * - grad_mat, in the shape of mat, is computed in three steps. It is −grad_b @ x*, or −conj(x) @ grad_bᵀ if
+ *   `transpose` is true. Then the elements outside the triangle that the forward function read are set to 0, and also
+ *   the diagonal if `unitriangular` is true. Finally, grad_cloned_mat is added.
+ *
+ * Source: the gradient of torch.triangular_solve.
  *
  * `b` is not read and may be anything, including NULL: the solution x is used instead.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
                                                      diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
@@ -1655,117 +2849,131 @@ DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, d
 
 /**
  * In-place scalar form of `diopiClamp`:
- * `input` is overwritten with the result, converted to its dtype; `min` and `max` are given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `min` and `max` are passed as `diopiScalar_t`.
  *
- * Clamp input to the range from min to max.
+ * Clamp input to the range from min to max: compute min(max(input, min), max) for each element.
  *
- * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
- * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ * Where min > max, the result is max. If `min` or `max` is NULL, there is no bound on that side. If both are NULL, the
+ * call is rejected. A NaN bound gives NaN.
  *
  * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
  * the same position, the result is either of them.
  *
- * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
- * dropped. PyTorch rejects such an `out`.
+ * Integers: if the bounds of an integer tensor are floating-point numbers and `out` has an integer dtype, the fraction
+ * of the result is dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                             const diopiScalar_t* min, const diopiScalar_t* max);
 
 /**
  * In-place form of `diopiClamp`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Clamp input to the range from min to max.
+ * Clamp input to the range from min to max: compute min(max(input, min), max) for each element.
  *
- * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
- * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ * Where min > max, the result is max. If `min` or `max` is NULL, there is no bound on that side. If both are NULL, the
+ * call is rejected. A NaN bound gives NaN.
  *
  * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
  * the same position, the result is either of them.
  *
- * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
- * dropped. PyTorch rejects such an `out`.
+ * Integers: if the bounds of an integer tensor are floating-point numbers and `out` has an integer dtype, the fraction
+ * of the result is dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t min,
                                       diopiConstTensorHandle_t max);
 
 /**
  * Scalar form of `diopiClamp`:
- * `min` and `max` are given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `min` and `max` are passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Clamp input to the range from min to max.
+ * Clamp input to the range from min to max: compute min(max(input, min), max) for each element.
  *
- * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
- * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ * Where min > max, the result is max. If `min` or `max` is NULL, there is no bound on that side. If both are NULL, the
+ * call is rejected. A NaN bound gives NaN.
  *
  * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
  * the same position, the result is either of them.
  *
- * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
- * dropped. PyTorch rejects such an `out`.
+ * Integers: if the bounds of an integer tensor are floating-point numbers and `out` has an integer dtype, the fraction
+ * of the result is dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, const diopiScalar_t* min,
                                          const diopiScalar_t* max);
 
 /**
- * Clamp input to the range from min to max.
+ * Clamp input to the range from min to max: compute min(max(input, min), max) for each element.
  *
- * The result is the smaller of max and the larger one of input and min. It is therefore max where min > max. If `min`
- * or `max` is NULL, there is no bound on that side. If both are NULL, the call is rejected. A NaN bound gives NaN.
+ * Where min > max, the result is max. If `min` or `max` is NULL, there is no bound on that side. If both are NULL, the
+ * call is rejected. A NaN bound gives NaN.
  *
  * Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
  * the same position, the result is either of them.
  *
- * Integers: if floating-point numbers bound integers and `out` has an integer dtype, the fraction of the result is
- * dropped. PyTorch rejects such an `out`.
+ * Integers: if the bounds of an integer tensor are floating-point numbers and `out` has an integer dtype, the fraction
+ * of the result is dropped. PyTorch rejects such an `out`.
  *
  * Source: torch.clamp.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t min, diopiConstTensorHandle_t max);
 
 /**
  * In-place scalar form of `diopiClampMax`:
- * `input` is overwritten with the result, converted to its dtype; `max` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `max` is passed as `diopiScalar_t`.
  *
  * Return the smaller one of input and max.
  *
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                const diopiScalar_t* max);
 
 /**
  * In-place form of `diopiClampMax`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Return the smaller one of input and max.
  *
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t max);
 
 /**
  * Scalar form of `diopiClampMax`:
- * `max` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `max` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Return the smaller one of input and max.
  *
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, const diopiScalar_t* max);
@@ -1776,45 +2984,53 @@ DIOPI_WEAK diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTenso
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t max);
 
 /**
  * In-place scalar form of `diopiClampMin`:
- * `input` is overwritten with the result, converted to its dtype; `min` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `min` is passed as `diopiScalar_t`.
  *
  * Return the larger one of input and min.
  *
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                const diopiScalar_t* min);
 
 /**
  * In-place form of `diopiClampMin`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Return the larger one of input and min.
  *
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t min);
 
 /**
  * Scalar form of `diopiClampMin`:
- * `min` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `min` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Return the larger one of input and min.
  *
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, const diopiScalar_t* min);
@@ -1825,53 +3041,79 @@ DIOPI_WEAK diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTenso
  * A NaN bound gives NaN. Zeros, and results with an integer dtype, are treated as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiClampMin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t min);
 
 /**
- * Write `value`, converted to the tensor's dtype, into every element of `input`; the old elements are not read.
+ * Write `value`, converted to the dtype of `input`, into every element of `input`.
  *
- * An integer tensor drops the fraction of value; a bool tensor stores whether value is not 0. A value outside the
- * dtype's range is an error. ∞ and NaN are outside the range only of integers, and half precision stores any larger
- * value as ∞. Source: torch.Tensor.fill_.
+ * The old elements are not read. The conversion depends on the dtype:
+ *
+ * - Integers: the fraction of value is dropped. A number outside the range of the dtype, ∞ and NaN are errors; but in
+ *   uint8, negative integers wrap around.
+ * - bool: the elements become whether value is not 0.
+ * - float16 and bfloat16: a finite number beyond the range becomes ∞.
+ * - float32, float64 and complex: a finite number beyond the range is an error.
+ *
+ * Source: torch.Tensor.fill_.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiFill(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* value);
 
 /**
- * Whether input and other are both nonzero, as bool; NaN counts as nonzero.
+ * Return true where input and other are both nonzero.
  *
- * The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_and.
+ * The result is bool. NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
+ *
+ * Source: torch.logical_and.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLogicalAnd(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiLogicalAnd`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Whether input and other are both nonzero, as bool; NaN counts as nonzero.
+ * Return true where input and other are both nonzero.
  *
- * The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_and.
+ * The result is bool. NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
+ *
+ * Source: torch.logical_and.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLogicalAndInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                            diopiConstTensorHandle_t other);
 
 /**
- * Whether input or other is nonzero, as bool; NaN counts as nonzero.
+ * Return true where input or other is nonzero.
  *
- * The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_or.
+ * The result is bool. NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
+ *
+ * Source: torch.logical_or.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLogicalOr(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiLogicalOr`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Whether input or other is nonzero, as bool; NaN counts as nonzero.
+ * Return true where input or other is nonzero.
  *
- * The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_or.
+ * The result is bool. NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
+ *
+ * Source: torch.logical_or.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLogicalOrInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t other);
@@ -1882,136 +3124,190 @@ DIOPI_WEAK diopiError_t diopiLogicalOrInp(diopiContextHandle_t ctx, diopiTensorH
  * The in-place form writes 0 and 1 in input's dtype.
  *
  * Source: torch.logical_not.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiLogicalNot(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiLogicalNot`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Return true where input is zero, as bool; NaN counts as nonzero.
  *
  * The in-place form writes 0 and 1 in input's dtype.
  *
  * Source: torch.logical_not.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiLogicalNotInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
+ * Compute the bitwise and of two integers in two's complement, or the logical and of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_and.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseAnd(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiBitwiseAnd`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
+ * Compute the bitwise and of two integers in two's complement, or the logical and of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_and.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseAndInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                            diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiBitwiseAnd`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
+ * Compute the bitwise and of two integers in two's complement, or the logical and of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_and.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseAndScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiBitwiseAnd`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
+ * Compute the bitwise and of two integers in two's complement, or the logical and of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_and.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseAndInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                  const diopiScalar_t* other);
 
 /**
- * Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
+ * Compute the bitwise or of two integers in two's complement, or the logical or of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_or.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseOr(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiBitwiseOr`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
+ * Compute the bitwise or of two integers in two's complement, or the logical or of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_or.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseOrInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiBitwiseOr`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
+ * Compute the bitwise or of two integers in two's complement, or the logical or of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_or.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseOrScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiBitwiseOr`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
+ * Compute the bitwise or of two integers in two's complement, or the logical or of two bool elements.
+ *
+ * A floating-point number as `other` is rejected.
  *
  * Source: torch.bitwise_or.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseOrInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                 const diopiScalar_t* other);
 
-/** Bitwise NOT of input; for bool the logical negation. Source: torch.bitwise_not. */
+/**
+ * Invert every bit of an integer, or negate a bool element logically.
+ *
+ * Source: torch.bitwise_not.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiBitwiseNot(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiBitwiseNot`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Bitwise NOT of input; for bool the logical negation. Source: torch.bitwise_not.
+ * Invert every bit of an integer, or negate a bool element logically.
+ *
+ * Source: torch.bitwise_not.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseNotInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Scalar form of `diopiEq`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compare elements: the result is True where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
- * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
+ *
+ * Source: torch.eq.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiEq`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compare elements: the result is True where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
- * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
+ *
+ * Source: torch.eq.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -2020,51 +3316,72 @@ DIOPI_WEAK diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Compare elements: the result is True where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
- * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
+ *
+ * Source: torch.eq.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiEq`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compare elements: the result is True where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
- * is equal to −0. The in-place forms write 0 and 1 in the dtype of input. Source: torch.eq.
+ * is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
+ *
+ * Source: torch.eq.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiEqInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
- * Whether input and other have the same shape and equal elements, in `*out` when the call returns.
+ * Return in `*out` whether input and other have the same shape and equal elements.
  *
- * There is no broadcasting: different shapes give false and are not an error. Elements are compared as in `diopiEq`,
- * so a NaN anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
+ * `*out` is a bool in host memory, which is valid when the call returns. The tensors are not broadcast: different
+ * shapes give false, and are not an error. Elements are compared as in `diopiEq`, so a NaN in either tensor gives
+ * false. Two empty tensors of the same shape are equal.
+ *
+ * Source: torch.equal.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiNe`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ne.
+ * dtype of input.
+ *
+ * Source: torch.ne.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiNe`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ne.
+ * dtype of input.
+ *
+ * Source: torch.ne.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -2073,42 +3390,58 @@ DIOPI_WEAK diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ne.
+ * dtype of input.
+ *
+ * Source: torch.ne.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiNe`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ne.
+ * dtype of input.
+ *
+ * Source: torch.ne.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiNeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiGe`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ge.
+ * dtype of input.
+ *
+ * Source: torch.ge.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiGe`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ge.
+ * dtype of input.
+ *
+ * Source: torch.ge.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -2117,42 +3450,58 @@ DIOPI_WEAK diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ge.
+ * dtype of input.
+ *
+ * Source: torch.ge.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiGe`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.ge.
+ * dtype of input.
+ *
+ * Source: torch.ge.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiGt`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.gt.
+ * dtype of input.
+ *
+ * Source: torch.gt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiGt`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.gt.
+ * dtype of input.
+ *
+ * Source: torch.gt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -2161,42 +3510,58 @@ DIOPI_WEAK diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.gt.
+ * dtype of input.
+ *
+ * Source: torch.gt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiGt`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compare elements: the result is True where input > other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.gt.
+ * dtype of input.
+ *
+ * Source: torch.gt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiGtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiLe`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.le.
+ * dtype of input.
+ *
+ * Source: torch.le.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiLe`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.le.
+ * dtype of input.
+ *
+ * Source: torch.le.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -2205,42 +3570,58 @@ DIOPI_WEAK diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.le.
+ * dtype of input.
+ *
+ * Source: torch.le.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiLe`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.le.
+ * dtype of input.
+ *
+ * Source: torch.le.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiLt`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.lt.
+ * dtype of input.
+ *
+ * Source: torch.lt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       const diopiScalar_t* other);
 
 /**
  * In-place scalar form of `diopiLt`:
- * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
  * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.lt.
+ * dtype of input.
+ *
+ * Source: torch.lt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLtInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -2249,26 +3630,38 @@ DIOPI_WEAK diopiError_t diopiLtInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.lt.
+ * dtype of input.
+ *
+ * Source: torch.lt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
 
 /**
  * In-place form of `diopiLt`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compare elements: the result is True where input < other, and False where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
- * dtype of input. Source: torch.lt.
+ * dtype of input.
+ *
+ * Source: torch.lt.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
- * Return the mean along the axes `dim`; the mean of no elements is NaN.
+ * Return the mean along the axes `dim`. The mean of no elements is NaN.
  *
- * `out` is floating or complex, and determines the dtype. Source: torch.mean.
+ * `out` is floating or complex, and determines the dtype.
+ *
+ * Source: torch.mean.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t dim);
@@ -2277,7 +3670,11 @@ DIOPI_WEAK diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * Compute the sum along the axes `dim`.
  *
  * The sum of no elements is 0. `out` determines the dtype of the sum. If the caller follows PyTorch, out is int64 for
- * integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0. Source: torch.sum.
+ * integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0.
+ *
+ * Source: torch.sum.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim);
@@ -2285,9 +3682,13 @@ DIOPI_WEAK diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Return the standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`.
  *
- * n is the number of elements per slice. `correction` NULL means 1 (sample standard deviation), 0 gives the population
- * standard deviation; it need not be an integer. If the divisor is 0, the result is NaN for 0/0 and inf otherwise.
- * Complex input has a real result. Source: torch.std.
+ * n is the number of elements of a slice. `correction` 1, or NULL, gives the sample standard deviation, and 0 the
+ * population standard deviation. It need not be an integer. If the divisor is 0, the result is NaN for 0/0 and ∞
+ * otherwise. Complex input has a real result.
+ *
+ * Source: torch.std.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim, const diopiScalar_t* correction);
@@ -2295,30 +3696,53 @@ DIOPI_WEAK diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Return the smallest element along axis `dim` and its position on that axis; both results have the same shape.
  *
- * An axis of size 0 is an error. Source: torch.min.
+ * An axis of size 0 is an error.
+ *
+ * Source: torch.min.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices,
                                  diopiConstTensorHandle_t input, int64_t dim);
 
-/** Return the smallest of all elements as a 0-d tensor; empty input is an error. Source: torch.min. */
+/**
+ * Return the smallest of all elements as a 0-d tensor. An empty input is an error.
+ *
+ * Source: torch.min.
+ *
+ * Family: reduction.
+ */
 DIOPI_WEAK diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input);
 
 /**
  * Return the largest element along axis `dim` and its position on that axis; both results have the same shape.
  *
- * An axis of size 0 is an error. Source: torch.max.
+ * An axis of size 0 is an error.
+ *
+ * Source: torch.max.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
                                  diopiConstTensorHandle_t input, int64_t dim);
 
-/** Return the largest of all elements as a 0-d tensor; empty input is an error. Source: torch.max. */
+/**
+ * Return the largest of all elements as a 0-d tensor. An empty input is an error.
+ *
+ * Source: torch.max.
+ *
+ * Family: reduction.
+ */
 DIOPI_WEAK diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input);
 
 /**
  * Return whether any element is nonzero, along axis `dim` or in the whole input.
  *
- * NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype. Source:
- * torch.any.
+ * NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype.
+ *
+ * Source: torch.any.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const int64_t* dim);
@@ -2326,45 +3750,65 @@ DIOPI_WEAK diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Return whether every element is nonzero, along axis `dim` or in the whole input.
  *
- * NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype. Source:
- * torch.all.
+ * NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype.
+ *
+ * Source: torch.all.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const int64_t* dim);
 
 /**
- * Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
+ * Compute the softmax along axis `dim`: exp(x − m) / Σ exp(x − m).
  *
- * −rank ≤ dim < rank; a negative dim counts from the last axis. For 0-d input, dim is 0 or −1 and the result is 1.
- * Every slice of `out` sums to 1, and −inf gives 0. A slice that contains +inf or NaN, or only −inf, gives NaN in all
- * elements. The call first converts input to the dtype of `out`, like the argument `dtype` in PyTorch. Source:
- * torch.softmax.
+ * x is an element of input. m is the maximum, and Σ the sum, over the slice along `dim` that contains x. dim is in
+ * [−rank, rank); a negative dim counts from the last axis. For 0-d input, dim is 0 or −1 and the result is 1.
+ *
+ * Every slice of `out` sums to 1, and −∞ gives 0. A slice that contains ∞ or NaN, or only −∞, gives NaN in all its
+ * elements. The call first converts input to the dtype of `out`, like the argument `dtype` in PyTorch.
+ *
+ * Source: torch.softmax.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      int64_t dim);
 
 /**
- * Gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y), the sum along `dim`.
+ * Compute the gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y).
  *
- * `dim` is the same as in the forward call. Source: torch.ops.aten._softmax_backward_data.
+ * y is `output`. Σ is the sum along `dim`, which has the value of the forward call.
+ *
+ * Source: torch.ops.aten._softmax_backward_data.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
                                              int64_t dim);
 
 /**
- * Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
+ * Compute the logarithm of `diopiSoftmax` along axis `dim`: (x − m) − ln Σ exp(x − m).
  *
- * `dim`, the dtype of `out` and slices without a finite maximum are as in `diopiSoftmax`; −inf gives −inf. Source:
- * torch.log_softmax.
+ * x, m, Σ, `dim` and the dtype of `out` are as in `diopiSoftmax`. An element −∞ gives −∞. A slice that contains ∞ or
+ * NaN, or only −∞, gives NaN in all its elements.
+ *
+ * Source: torch.log_softmax.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, int64_t dim);
 
 /**
- * Gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output, the sum along `dim`.
+ * Compute the gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output.
  *
- * `dim` is the same as in the forward call. Source: torch.ops.aten._log_softmax_backward_data.
+ * y is `output`. Σ is the sum along `dim`, which has the value of the forward call.
+ *
+ * Source: torch.ops.aten._log_softmax_backward_data.
+ *
+ * Family: activation.
  */
 DIOPI_WEAK diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
@@ -2385,7 +3829,11 @@ DIOPI_WEAK diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiT
  * other axes keep their sizes and their order. *out is contiguous.
  *
  * Errors: entries for more axes than input has, index shapes that do not broadcast, a mask of another shape, an index
- * out of range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
+ * out of range.
+ *
+ * Source: torch.Tensor.__getitem__, torch.ops.aten.index.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t* indices, int64_t nums);
@@ -2395,7 +3843,11 @@ DIOPI_WEAK diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t
  *
  * grad_input and zeros_like_input have the shape of the forward input. zeros_like_input contains zeros and is only
  * read. grad_output has the shape of the forward result. If a position is selected repeatedly, all gradients for it
- * are added. Source: the gradient of torch.ops.aten.index.
+ * are added.
+ *
+ * Source: the gradient of torch.ops.aten.index.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices,
@@ -2408,103 +3860,152 @@ DIOPI_WEAK diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensor
  * - out: in the shape of input, but axis dim has as many elements as index.
  *
  * A 0-d input counts as an axis with one element, and out is then 0-d. Errors: an index of higher rank, more than one
- * index for a 0-d input. Source: torch.index_select.
+ * index for a 0-d input.
+ *
+ * Source: torch.index_select.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index);
 
 /**
- * Compute the gradient of `diopiIndexSelect`: add slice i of grad to slice index[i] of zeros of shape input_sizes.
+ * Compute the gradient of `diopiIndexSelect`: add slice i of grad to slice index[i] of zeros.
+ *
+ * grad_input and the zeros have the shape input_sizes. grad has the shape of the forward result. The slices are those
+ * along axis dim.
  *
  * Source: torch.ops.aten.index_select_backward.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad, diopiSize_t input_sizes, int64_t dim,
                                                  diopiConstTensorHandle_t index);
 
 /**
- * The slice `index` of input along axis dim, without that axis; a negative index counts from the end.
+ * Return the slice `index` of input along axis dim, without that axis.
  *
- * Errors: a 0-d input, index out of range. Source: torch.select.
+ * A negative index counts from the end. Errors: a 0-d input, an index out of range.
+ *
+ * Source: torch.select.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, int64_t index);
 
 /**
- * Gradient of `diopiSelect`: zeros of shape input_sizes with grad_output as the slice `index` along dim.
+ * Compute the gradient of `diopiSelect`: zeros, with grad_output as the slice `index` along axis dim.
+ *
+ * grad_input has the shape input_sizes. A negative index counts from the end.
  *
  * Source: torch.ops.aten.select_backward.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
                                             int64_t index);
 
 /**
- * A copy of input with src, converted to its dtype, as the slice `index` along axis dim.
+ * Copy input, and replace the slice `index` along axis dim by src.
  *
- * src: input's shape without axis dim; a negative index counts from the end. Errors: a src of another shape, index out
- * of range. Source: torch.select_scatter.
+ * src has the shape of input without axis dim, and is converted to the dtype of input. A negative index counts from
+ * the end. Errors: a src of another shape, an index out of range.
+ *
+ * Source: torch.select_scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiSelectScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t src, int64_t dim,
                                            int64_t index);
 
 /**
- * A copy of input with src, converted to its dtype, in the places `diopiSlice` would select.
+ * Copy input, and replace the elements that `diopiSlice` would select by src.
  *
- * src: exactly the shape of the selection. Source: torch.slice_scatter.
+ * src has exactly the shape of the selection, and is converted to the dtype of input.
+ *
+ * Source: torch.slice_scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiSliceScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t src, int64_t dim,
                                           int64_t start, int64_t end, int64_t step);
 
 /**
- * The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
+ * Select every step-th index of axis dim from start up to, but not including, end.
  *
- * Negative start and end count from the end of the axis; both are then clamped to the range of the axis. If end is
- * before start, nothing is selected. null_out: input's shape, with the number of selected indices as the size of axis
- * dim. Errors: a 0-d input, step < 1. Source: torch.ops.aten.slice.
+ * The result is input[start:end:step] along axis dim. A negative start or end counts from the end of the axis. Both
+ * are then clamped to the range of the axis. If end is not greater than start, nothing is selected. null_out has the
+ * shape of input, but the size of axis dim is the number of selected indices. Errors: a 0-d input, step < 1.
+ *
+ * Source: torch.ops.aten.slice.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiSlice(diopiContextHandle_t ctx, diopiTensorHandle_t null_out,
                                    diopiConstTensorHandle_t input, int64_t dim, int64_t start, int64_t end,
                                    int64_t step);
 
 /**
- * Gradient of `diopiSlice`: zeros of shape input_sizes with grad_output in the selected places.
+ * Compute the gradient of `diopiSlice`: zeros, with grad_output at the selected positions.
+ *
+ * grad_input has the shape input_sizes. dim, start, end and step have the values of the forward call.
  *
  * Source: torch.ops.aten.slice_backward.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiSliceBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
                                            int64_t start, int64_t end, int64_t step);
 
 /**
- * Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
+ * Copy input, and replace its i-th masked element by the i-th element of source.
  *
- * input and mask are broadcast together, to the shape of out. source: of input's dtype and any shape, also read in
- * row-major order. It must have at least as many elements as the mask has true elements; fewer are an error. Source:
- * torch.Tensor.masked_scatter.
+ * Elements are counted in row-major order. input and mask are broadcast against each other, and out has the resulting
+ * shape. source has the dtype of input and any shape. A source with fewer elements than the mask has true elements is
+ * an error.
+ *
+ * Source: torch.Tensor.masked_scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
                                            diopiConstTensorHandle_t source);
 
 /**
- * Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
+ * Suppress non-maximum boxes and return the positions of the retained boxes, highest confidence first.
  *
- * boxes: (N, 4); confidence: (N), of the dtype of boxes; *out: 1-d, int64. Boxes are visited in descending order of
- * confidence. Boxes of equal confidence are visited in order of position. A box remains unless its IoU with an earlier
- * remaining box is greater than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); if both
- * boxes have area 0, neither suppresses the other. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
+ * - boxes: (N, 4), where N may be 0.
+ * - confidence: (N), in the dtype of boxes.
+ * - *out: int64, one axis.
+ *
+ * The boxes are visited in descending order of confidence; boxes of equal confidence in ascending order of position. A
+ * box is retained unless its IoU with a retained box before it is greater than iou_threshold. IoU is the area of the
+ * intersection divided by the area of the union, where a box has the area (x2 − x1)·(y2 − y1). If both boxes have area
+ * 0, neither suppresses the other. Any other shape is an error.
+ *
+ * Source: torchvision.ops.nms.
+ *
+ * Family: detection.
  */
 DIOPI_WEAK diopiError_t diopiNms(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
                                  diopiConstTensorHandle_t confidence, double iou_threshold);
 
 /**
- * The positions of the elements that are not 0, in row-major order; NaN counts as nonzero.
+ * Return the positions of the elements that are not 0, in row-major order.
  *
- * *out: int64, (count, rank); each row is the position of one element. For a 0-d input, the shape is (1, 0) or (0, 0).
+ * *out is int64 of shape (count, rank). Each row is the position of one element. NaN counts as nonzero. For a 0-d
+ * input, the shape of *out is (1, 0) or (0, 0).
+ *
  * Source: torch.nonzero.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                      diopiConstTensorHandle_t input);
@@ -2519,17 +4020,25 @@ DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle
  * - out: (…, out).
  *
  * Source: torch.nn.functional.linear.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias);
 
 /**
- * Gradients of `diopiLinear`, with g = grad_output (…, out).
+ * Compute the gradients of `diopiLinear` with respect to input, weight and bias.
  *
- * grad_input (…, in) = g conj(weight). grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, both summed
- * over all leading axes. If the bias had another shape, grad_bias has that shape and is summed over the axes along
- * which the forward function broadcast the bias. Source: the chain rule, as PyTorch's autograd of
- * torch.nn.functional.linear.
+ * With g = grad_output (…, out):
+ *
+ * - grad_input (…, in) = g @ conj(weight).
+ * - grad_weight (out, in) = Σ gᵀ @ conj(input), summed over all leading axes.
+ * - grad_bias (out) = Σ g, summed over all leading axes. If the bias had another shape, grad_bias has that shape, and
+ *   is summed over the axes along which the forward function broadcast the bias.
+ *
+ * Source: the gradient of torch.nn.functional.linear.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2547,13 +4056,16 @@ DIOPI_WEAK diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTenso
  * Otherwise, the width and the height of the box are raised to at least 1. The box is divided into pooled_height ×
  * pooled_width equal bins.
  *
- * A bin is divided into g_h × g_w equal cells, with a sample at the centre of each cell. g_h and g_w are
+ * A bin is divided into g_h × g_w equal cells, with a sample at the center of each cell. g_h and g_w are
  * sampling_ratio if it is positive. Otherwise, they are ⌈box height / pooled_height⌉ and ⌈box width / pooled_width⌉. A
  * bin without samples gives 0.
  *
  * A sample is interpolated bilinearly between the four elements around it. Samples outside [−1, H] × [−1, W] are 0. A
  * sample within these limits, but before the first or after the last element of an axis, has the value at the border.
+ *
  * Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
+ *
+ * Family: detection.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
@@ -2567,7 +4079,10 @@ DIOPI_WEAK diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandl
  *
  * Each sample adds to each of its four elements: the gradient of its bin, divided by the number of samples of the bin,
  * and multiplied by the weight of the element in the sample. Elements that no sample uses are 0.
+ *
  * Source: the gradient of torchvision.ops.roi_align.
+ *
+ * Family: detection.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t grad, diopiConstTensorHandle_t rois,
@@ -2576,12 +4091,19 @@ DIOPI_WEAK diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTen
                                               int64_t sampling_ratio, bool aligned);
 
 /**
- * Perform a step of gradient descent with momentum: p ← p − lr·d, where d starts as g + weight_decay·p.
+ * Perform a step of gradient descent with momentum: p ← p − lr·d.
  *
- * If momentum ≠ 0, buf ← momentum·buf + (1 − dampening)·d; then d ← d + momentum·buf if nesterov is true, otherwise d
- * ← buf. A NULL buf means the first step: d itself is used in place of buf, without dampening, and is not stored. If
- * momentum is 0, buf is not used.
+ * The direction d starts as g + weight_decay·p. If momentum is not 0, the call updates buf and d:
+ *
+ * - buf ← momentum·buf + (1 − dampening)·d.
+ * - d ← d + momentum·buf if nesterov is true, otherwise d ← buf.
+ *
+ * A NULL buf means the first step: the initial d is used in place of the new buf, without dampening, and is not
+ * stored. If momentum is 0, buf is not used.
+ *
  * Source: torch.optim.SGD.
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad,
                                  diopiTensorHandle_t buf, double lr, double momentum, double dampening,
@@ -2594,42 +4116,64 @@ DIOPI_WEAK diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t p
  * the same order. It is written to *out before the call returns. The order ∞ gives the largest |g|, and the order 0
  * gives the number of gradients that have a nonzero element. If there is no gradient, total is 0. Dtypes and shapes
  * may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is an error and does not change the
- * gradients. Source: torch.nn.utils.clip_grad_norm_.
+ * gradients.
+ *
+ * Source: torch.nn.utils.clip_grad_norm_.
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, diopiTensorHandle_t* grads,
                                           int64_t num_grads, double max_norm, double norm_type,
                                           bool error_if_nonfinite);
 
 /**
- * Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
+ * Shorten, in place, the rows of a table whose p-norm exceeds max_norm.
  *
- * Such a row is multiplied by max_norm / (norm + 1e−7), and only once, even if indices names it repeatedly. All other
- * rows are unchanged, bit for bit. norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in
- * [0, V). Source: torch.embedding_renorm_.
+ * `inout` is the table, (V, D). The call changes only rows that occur in indices and whose norm is greater than
+ * max_norm. Such a row is multiplied by max_norm / (norm + 1e−7), only once even if it occurs repeatedly. All other
+ * rows are unchanged bit for bit. norm_type is the order p of the norm as in `diopiNorm`, and may be ∞. indices has
+ * any shape and values in [0, V).
+ *
+ * Source: torch.embedding_renorm_.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
                                               diopiConstTensorHandle_t indices, double max_norm, double norm_type);
 
 /**
- * Rows of a table: out[…, :] = weight[indices[…], :].
+ * Look up rows of the table `weight`: out[…, :] = weight[indices[…], :].
  *
- * weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row padding_idx is
- * looked up like any other row. Source: torch.nn.functional.embedding.
+ * - weight: (V, D).
+ * - indices: any shape, with values in [0, V).
+ * - out: in the shape of indices, followed by D.
+ *
+ * padding_idx, scale_grad_byfreq and sparse affect only the gradient: the row padding_idx is looked up like any other
+ * row.
+ *
+ * Source: torch.nn.functional.embedding.
  *
  * `padding_idx`, `scale_grad_byfreq` and `sparse` are not read and may be anything: only the gradient depends on them.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t weight, diopiConstTensorHandle_t indices,
                                        int64_t padding_idx, bool scale_grad_byfreq, bool sparse);
 
 /**
- * Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
+ * Compute the gradient of `diopiEmbedding` for the table: row v is the sum of grad[…, :] where indices is v.
  *
- * out: (num_weights, D), dense. The row padding_idx stays 0; if padding_idx is −1, there is no such row.
- * scale_grad_byfreq divides a row by the number of times it occurs in indices. Source:
- * torch.ops.aten.embedding_dense_backward.
+ * - grad: in the shape of indices, followed by D.
+ * - out: (num_weights, D), always a dense tensor; `sparse` has no effect.
+ * - padding_idx: the row padding_idx of out is 0. The value −1 means that there is no such row.
+ * - scale_grad_byfreq: if true, row v is divided by the number of times that v occurs in indices.
+ *
+ * Source: torch.ops.aten.embedding_dense_backward.
  *
  * `sparse` is not read and may be anything: the gradient is dense.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t grad, diopiConstTensorHandle_t indices,
@@ -2639,7 +4183,11 @@ DIOPI_WEAK diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, and 0 elsewhere.
  *
- * The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2. Source: torch.tril.
+ * The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2.
+ *
+ * Source: torch.tril.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   int64_t diagonal);
@@ -2648,8 +4196,11 @@ DIOPI_WEAK diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * Concatenate num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all inputs.
  *
  * All inputs have the same rank ≥ 1, and the same sizes except along dim. 1-d tensors without elements are skipped,
- * whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another axis. Source:
- * torch.cat.
+ * whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another axis.
+ *
+ * Source: torch.cat.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                  int64_t num_inputs, int64_t dim);
@@ -2658,78 +4209,119 @@ DIOPI_WEAK diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Split input along axis `dim` into num_outs chunks: outs[i] takes the next splitSizes[i] indices, in order.
  *
  * splitSizes holds num_outs sizes, which may be 0 and whose sum is the size of the axis. Errors: another sum; a
- * negative size; a 0-d input. Source: torch.split_with_sizes.
+ * negative size; a 0-d input.
+ *
+ * Source: torch.split_with_sizes.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs,
                                             diopiConstTensorHandle_t input, const diopiSize_t splitSizes, int64_t dim);
 
 /**
- * Stack numTensors ≥ 1 tensors of the same shape along a new axis `dim`, which is an axis of the result.
+ * Stack numTensors ≥ 1 tensors of the same shape along a new axis `dim` of the result.
  *
- * out: the common shape with the size numTensors inserted as axis dim; −1 inserts it as the last axis. Its dtype is
- * the common type of all inputs. Source: torch.stack.
+ * out has the common shape, with the size numTensors inserted as axis dim; dim −1 means that the new axis is the last
+ * one. The dtype of out is the common type of all inputs.
+ *
+ * Source: torch.stack.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                    int64_t numTensors, int64_t dim);
 
 /**
- * Input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
+ * Sort input along axis `dim`, in descending order if `descending` is true, otherwise in ascending order.
  *
- * values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is true, equal elements keep their order in the input,
- * even in descending order. If it is false or NULL, their order is unspecified. Source: torch.sort.
+ * values and indices have the shape of input, and values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is
+ * true, equal elements keep their order in input, even in descending order. If it is false or NULL, the order of equal
+ * elements is unspecified.
+ *
+ * Source: torch.sort.
+ *
+ * Family: sort.
  */
 DIOPI_WEAK diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                   diopiConstTensorHandle_t input, int64_t dim, bool descending, const bool* pStable);
 
 /**
- * Gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
+ * Compute the gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
  *
- * `grad_input` has the shape `sizes` of the forward input. It is 0 except for grad_input[…, indices[…, i, …], …] =
- * grad_output[…, i, …]. grad_output and indices have the same shape, and indices are distinct along the axis. If
- * `keepdim` is false, both lack axis `dim`, which is first inserted with size 1; sort and topk require true. Source:
- * torch.ops.aten.value_selecting_reduction_backward.
+ * `grad_input` has the shape `sizes` of the forward input. It is 0, except that grad_input[…, indices[…, i, …], …] =
+ * grad_output[…, i, …]. grad_output and indices have the same shape, and the indices along the axis are distinct. If
+ * `keepdim` is false, grad_output and indices lack axis `dim`, and the call treats them as if they had it with size 1.
+ * The gradients of `diopiSort` and `diopiTopk` require `keepdim` true.
+ *
+ * Source: torch.ops.aten.value_selecting_reduction_backward.
+ *
+ * Family: sort.
  */
 DIOPI_WEAK diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, int64_t dim,
                                           diopiConstTensorHandle_t indices, diopiSize_t sizes, bool keepdim);
 
 /**
- * The k largest, or smallest if not `largest`, elements along axis `dim`, and their positions there.
+ * Return the k largest elements along axis `dim`, or the k smallest if `largest` is false, and their positions.
  *
- * Both results have input's shape, but size k at `dim`; for 0-d input they are 0-d. If `sorted` is true, the most
- * extreme element comes first; if false, the order is unspecified. The choice among equal elements and their order are
- * unspecified. k outside [0, size] is rejected. Source: torch.topk.
+ * values and indices have the shape of input, but size k at axis `dim`. For 0-d input they are 0-d. If `sorted` is
+ * true, the largest element comes first, or the smallest if `largest` is false. If `sorted` is false, the order is
+ * unspecified. If elements are equal, it is unspecified which of them are selected, and in which order. A k outside
+ * [0, size of the axis] is rejected.
+ *
+ * Source: torch.topk.
+ *
+ * Family: sort.
  */
 DIOPI_WEAK diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                   diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool sorted);
 
-/** Return input with axes dim0 and dim1 exchanged; a 0-d tensor is copied. Source: torch.transpose. */
+/**
+ * Return input with the axes dim0 and dim1 exchanged. A 0-d tensor is copied.
+ *
+ * Source: torch.transpose.
+ *
+ * Family: shape.
+ */
 DIOPI_WEAK diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, int64_t dim0, int64_t dim1);
 
 /**
- * Ones in the places of classes: out[…, c] = 1 where input[…] = c, else 0.
+ * Encode classes as one-hot vectors: out[…, c] = 1 where input[…] = c, else 0.
  *
- * input: values in [0, num_classes); out: int64, input's shape with num_classes appended. If num_classes is −1, the
- * largest input plus one is used; this is an error if input has no elements. Source: torch.nn.functional.one_hot.
+ * input contains values in [0, num_classes). out is int64 and has the shape of input, followed by num_classes. If
+ * num_classes is −1, the largest element of input plus 1 replaces it; this is an error if input has no elements.
+ *
+ * Source: torch.nn.functional.one_hot.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t num_classes);
 
 /**
- * Input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
+ * Return input where condition is true, else other.
  *
- * out has the common type of input and other. Source: torch.where.
+ * A condition of dtype uint8 is true where it is not 0. The three tensors are broadcast against each other. out has
+ * the common type of input and other.
+ *
+ * Source: torch.where.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                    diopiConstTensorHandle_t condition, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t other);
 
 /**
- * Value where mask is true, input elsewhere.
+ * Return value where mask is true, else input.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
- * of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast against each other, and out has the resulting shape. value is 0-d, and is converted to
+ * the dtype of input. A value of higher rank is an error.
+ *
+ * Source: torch.Tensor.masked_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -2737,24 +4329,32 @@ DIOPI_WEAK diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHan
 
 /**
  * In-place form of `diopiMaskedFill`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Value where mask is true, input elsewhere.
+ * Return value where mask is true, else input.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
- * of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast against each other, and out has the resulting shape. value is 0-d, and is converted to
+ * the dtype of input. A value of higher rank is an error.
+ *
+ * Source: torch.Tensor.masked_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                            diopiConstTensorHandle_t mask, diopiConstTensorHandle_t value);
 
 /**
  * Scalar form of `diopiMaskedFill`:
- * `value` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `value` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Value where mask is true, input elsewhere.
+ * Return value where mask is true, else input.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
- * of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast against each other, and out has the resulting shape. value is 0-d, and is converted to
+ * the dtype of input. A value of higher rank is an error.
+ *
+ * Source: torch.Tensor.masked_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -2762,12 +4362,16 @@ DIOPI_WEAK diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTen
 
 /**
  * In-place scalar form of `diopiMaskedFill`:
- * `input` is overwritten with the result, converted to its dtype; `value` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `value` is passed as `diopiScalar_t`.
  *
- * Value where mask is true, input elsewhere.
+ * Return value where mask is true, else input.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
- * of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast against each other, and out has the resulting shape. value is 0-d, and is converted to
+ * the dtype of input. A value of higher rank is an error.
+ *
+ * Source: torch.Tensor.masked_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                  diopiConstTensorHandle_t mask, const diopiScalar_t* value);
@@ -2775,28 +4379,40 @@ DIOPI_WEAK diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopi
 /**
  * Compute the reciprocal 1/input.
  *
- * The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞. Source: torch.reciprocal.
+ * The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞.
+ *
+ * Source: torch.reciprocal.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiReciprocal(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiReciprocal`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the reciprocal 1/input.
  *
- * The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞. Source: torch.reciprocal.
+ * The result is ∞ for 0, −∞ for −0, 0 for ∞, and −0 for −∞.
+ *
+ * Source: torch.reciprocal.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiReciprocalInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Perform the step of `diopiAdamW` for nums parameters in one call; each has its own gradient and state.
+ * Perform the step of `diopiAdamW` for nums parameters in one call.
  *
- * state_steps: one element each, float32 or int64, which is only read: the number of this update, counted from 1.
- * max_exp_avg_sqs is used only with amsgrad. If maximize is true, g is replaced with −g. Shapes may differ from
- * parameter to parameter.
+ * Each parameter params[i] has its own gradient grads[i] and its own state. The shapes may differ from parameter to
+ * parameter. state_steps[i] has one element, float32 or int64: the number of this update, counted from 1. The call
+ * only reads it. max_exp_avg_sqs is used only if amsgrad is true. If maximize is true, g is replaced by −g, which
+ * maximizes the objective.
+ *
  * Source: torch.optim.AdamW(fused=True).
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params,
                                         diopiConstTensorHandle_t* grads, diopiTensorHandle_t* exp_avgs,
@@ -2810,6 +4426,8 @@ DIOPI_WEAK diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHan
  * p is first multiplied by 1 − lr·weight_decay, and weight_decay·p is not added to g.
  *
  * Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; torch.optim.AdamW.
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
                                    diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
@@ -2829,7 +4447,10 @@ DIOPI_WEAK diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t
  * A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
  * output_padding extends the axis at its end. It is at least 0, and smaller than the larger one of stride and
  * dilation.
+ *
  * Source: torch.nn.functional.conv_transpose2d.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -2837,14 +4458,21 @@ DIOPI_WEAK diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTens
                                              diopiSize_t output_padding, int64_t groups, diopiSize_t dilation);
 
 /**
- * Gradients of `diopiConvTranspose2d` with respect to input, weight and bias.
+ * Compute the gradients of `diopiConvTranspose2d` with respect to input, weight and bias.
  *
- * The attributes are in another order than in the forward function.
- * grad_input is `diopiConvolution2d` of grad_output with the same weight, stride, padding, dilation and groups.
- * grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n and
- * o. c' is the index of channel c of the group among all channels of grad_output. grad_bias (Cout) is the sum of
- * grad_output over all axes except the channel axis. `bias_sizes` is the shape of the bias, [Cout]. If the forward
- * function had no bias, `bias_sizes` and grad_bias are NULL. Source: torch.ops.aten.convolution_backward.
+ * The order of the attributes differs from that of the forward function.
+ *
+ * - grad_input is `diopiConvolution2d` of grad_output with the same weight, stride, padding, dilation and groups.
+ * - grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n
+ *   and o. c' is the index of channel c of the group among all channels of grad_output.
+ * - grad_bias (Cout) is the sum of grad_output over all axes except the channel axis.
+ *
+ * `bias_sizes` is the shape of the bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are
+ * NULL.
+ *
+ * Source: torch.ops.aten.convolution_backward.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2866,7 +4494,10 @@ DIOPI_WEAK diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, d
  * A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
  * output_padding extends the axis at its end. It is at least 0, and smaller than the larger one of stride and
  * dilation.
+ *
  * Source: torch.nn.functional.conv_transpose3d.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -2874,14 +4505,21 @@ DIOPI_WEAK diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTens
                                              diopiSize_t output_padding, int64_t groups, diopiSize_t dilation);
 
 /**
- * Gradients of `diopiConvTranspose3d` with respect to input, weight and bias.
+ * Compute the gradients of `diopiConvTranspose3d` with respect to input, weight and bias.
  *
- * The attributes are in another order than in the forward function.
- * grad_input is `diopiConvolution3d` of grad_output with the same weight, stride, padding, dilation and groups.
- * grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n and
- * o. c' is the index of channel c of the group among all channels of grad_output. grad_bias (Cout) is the sum of
- * grad_output over all axes except the channel axis. `bias_sizes` is the shape of the bias, [Cout]. If the forward
- * function had no bias, `bias_sizes` and grad_bias are NULL. Source: torch.ops.aten.convolution_backward.
+ * The order of the attributes differs from that of the forward function.
+ *
+ * - grad_input is `diopiConvolution3d` of grad_output with the same weight, stride, padding, dilation and groups.
+ * - grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n
+ *   and o. c' is the index of channel c of the group among all channels of grad_output.
+ * - grad_bias (Cout) is the sum of grad_output over all axes except the channel axis.
+ *
+ * `bias_sizes` is the shape of the bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are
+ * NULL.
+ *
+ * Source: torch.ops.aten.convolution_backward.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2893,9 +4531,13 @@ DIOPI_WEAK diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, d
 /**
  * Return sliding windows of `size` elements along axis `dim`, one every `step` elements.
  *
- * out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis; out[…, i,
- * …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1) and gives the shape (size). Errors: size
- * < 0 or > n, step < 1. Source: torch.Tensor.unfold.
+ * out has the shape of input, but axis dim of size n is reduced to (n − size) // step + 1, and an axis of the given
+ * size is appended. out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1) and gives the
+ * shape (size). Errors: size < 0 or size > n, step < 1.
+ *
+ * Source: torch.Tensor.unfold.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, int64_t size, int64_t step);
@@ -2903,17 +4545,26 @@ DIOPI_WEAK diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Compute the gradient of `diopiUnfold`: add every window back to its position; uncovered positions are 0.
  *
- * grad_input: the shape input_sizes, which is the shape of the forward input. Source: torch.ops.aten.unfold_backward.
+ * grad_input: the shape input_sizes, which is the shape of the forward input.
+ *
+ * Source: torch.ops.aten.unfold_backward.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
                                             int64_t size, int64_t step);
 
 /**
- * Return the cumulative sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
+ * Return the cumulative sum along axis `dim`: element i is the sum of the elements 0 to i.
  *
- * Integers and bool give int64 and wrap around. 0-d input is copied. A NaN makes all following sums NaN. `out` may
- * have any dtype except bool, and determines the dtype. Source: torch.cumsum.
+ * `out` has the shape of input. It may have any dtype except bool, and determines the dtype. If the caller follows
+ * PyTorch, out is int64 for integers and bool. Integer sums wrap around. A 0-d input is copied. A NaN makes all
+ * following sums NaN.
+ *
+ * Source: torch.cumsum.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim);
@@ -2921,8 +4572,11 @@ DIOPI_WEAK diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Compute the gradient of `diopiCumsum`: the cumulative sum of grad_output from the end of axis `dim`.
  *
- * Element i is the sum of the elements i … last; both tensors have the same shape and dtype. Source: the chain rule,
- * as PyTorch's autograd of torch.cumsum.
+ * Element i is the sum of the elements i … last; both tensors have the same shape and dtype.
+ *
+ * Source: the chain rule, as PyTorch's autograd of torch.cumsum.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, int64_t dim);
@@ -2941,60 +4595,95 @@ DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTenso
  *
  * For p = 2, an implementation may compute √(|x|² + |y|² − 2 x·y) with a matrix product, which is less exact for close
  * rows. `compute_mode` states when it may do so: 1 means always, 2 never, and 0 or NULL if P > 25 or R > 25. Other
- * numbers are rejected. Source: torch.cdist.
+ * numbers are rejected.
+ *
+ * Source: torch.cdist.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input1,
                                    diopiConstTensorHandle_t input2, double p, const int64_t* compute_mode);
 
 /**
- * Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
+ * Compute the gradient of `diopiCdist` with respect to input1.
  *
- * Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output. Row x gets
- * the sum over y of g · sign(d) · (|d| / D)^(p−1). For p = inf the term is g · sign(d) in every coordinate where |d| =
- * D. For p = 0 the gradient is 0, even if d or g is not finite. The term is 0 if D = 0, and in a coordinate where d =
- * 0. For p = inf, the result for a NaN in d is unspecified.
- * `grad_input` has shape (…, P, M) with the broadcast batch axes. The gradient with respect to input2 is the result of
- * the call with the roles of input1 and input2 exchanged. Source: torch.ops.aten._cdist_backward.
+ * `cdist` is the forward result. It has the shape (…, P, R), and so does grad_output. grad_input is (…, P, M) with the
+ * broadcast batch axes.
+ *
+ * Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output for this
+ * pair. The gradient of x is the sum over all y of one term per coordinate:
+ *
+ * - If D = 0, or d = 0 in the coordinate, the term is 0.
+ * - For p = inf, the term is g · sign(d) where |d| = D, and 0 elsewhere. For a NaN in d, it is unspecified.
+ * - For p = 0, the term is 0, even if d or g is not finite.
+ * - Otherwise, it is g · sign(d) · (|d| / D)^(p−1).
+ *
+ * The gradient with respect to input2 is the result of the call with input1 and input2 exchanged, and with grad_output
+ * and cdist transposed.
+ *
+ * Source: torch.ops.aten._cdist_backward.
  *
  * Where `p` is 0 or 1, `cdist` is not read and may be anything, including NULL: the gradient does not depend on the
  * distances.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input1,
                                            diopiConstTensorHandle_t input2, double p, diopiConstTensorHandle_t cdist);
 
 /**
- * Return the position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
+ * Return the position of the largest element along axis `dim`.
  *
- * If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
- * sizes 1. Source: torch.argmax.
+ * If `dim` is NULL, it is the position in the input flattened in row-major order, and `out` has one element: its shape
+ * is (), (1), or, if `keepdim` is true, 1 along every axis of input.
+ *
+ * Source: torch.argmax.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const int64_t* dim, bool keepdim);
 
 /**
- * Return the position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
+ * Return the position of the smallest element along axis `dim`.
  *
- * If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
- * sizes 1. Source: torch.argmin.
+ * If `dim` is NULL, it is the position in the input flattened in row-major order, and `out` has one element: its shape
+ * is (), (1), or, if `keepdim` is true, 1 along every axis of input.
+ *
+ * Source: torch.argmin.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const int64_t* dim, bool keepdim);
 
 /**
- * The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
+ * Return the positions that sort input along axis `dim`: the result `indices` of `diopiSort`.
  *
- * If `stable` is true, equal elements keep their order in the input; if false, their order is unspecified. Source:
- * torch.argsort.
+ * A NULL dim selects the last axis. If `stable` is true, equal elements keep their order in input. If it is false,
+ * their order is unspecified.
+ *
+ * Source: torch.argsort.
+ *
+ * Family: sort.
  */
 DIOPI_WEAK diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      bool stable, const int64_t* dim, bool descending);
 
 /**
- * Adadelta: p ← p − lr·Δ with Δ = √(acc_delta + eps) / √(square_avg + eps) · g, after g ← g + weight_decay·p.
+ * Perform a step of Adadelta: p ← p − lr·Δ.
  *
- * First square_avg ← rho·square_avg + (1 − rho)·g²; last acc_delta ← rho·acc_delta + (1 − rho)·Δ², so that Δ uses the
- * former one. Source: Zeiler, "ADADELTA", 2012; torch.optim.Adadelta.
+ * The call computes in this order:
+ *
+ * 1. g ← g + weight_decay·p, without a change of the tensor grad.
+ * 2. square_avg ← rho·square_avg + (1 − rho)·g².
+ * 3. Δ = √(acc_delta + eps) / √(square_avg + eps) · g, with the old acc_delta.
+ * 4. acc_delta ← rho·acc_delta + (1 − rho)·Δ².
+ *
+ * Source: Zeiler, "ADADELTA", 2012; torch.optim.Adadelta.
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandle_t param,
                                       diopiConstTensorHandle_t grad, diopiTensorHandle_t square_avg,
@@ -3002,12 +4691,21 @@ DIOPI_WEAK diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandl
                                       float weight_decay);
 
 /**
- * Adam: g ← g + weight_decay·p, m ← beta1·m + (1 − beta1)·g, v ← beta2·v + (1 − beta2)·g², p ← p − lr·m̂/(√v̂ + eps).
+ * Perform a step of Adam: p ← p − lr·m̂ / (√v̂ + eps).
  *
- * m is exp_avg, v exp_avg_sq; m̂ = m/(1 − beta1^step), √v̂ = √v / √(1 − beta2^step). step is the number of this
- * update, the first being 1. amsgrad: max_exp_avg_sq ← max(max_exp_avg_sq, v) takes v's place in √v̂; otherwise it is
- * not used.
+ * The call first computes, with m = exp_avg and v = exp_avg_sq:
+ *
+ * - g ← g + weight_decay·p, without a change of the tensor grad.
+ * - m ← beta1·m + (1 − beta1)·g, and v ← beta2·v + (1 − beta2)·g².
+ * - m̂ = m / (1 − beta1^step), and √v̂ = √v / √(1 − beta2^step).
+ *
+ * step is the number of this update; the first update has step 1. If amsgrad is true, max_exp_avg_sq ←
+ * max(max_exp_avg_sq, v), and √v̂ is computed from max_exp_avg_sq instead of v. Otherwise, max_exp_avg_sq is not used
+ * and may be NULL.
+ *
  * Source: Kingma and Ba, "Adam", 2015; torch.optim.Adam.
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
                                   diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
@@ -3015,11 +4713,22 @@ DIOPI_WEAK diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   float weight_decay, int64_t step, bool amsgrad);
 
 /**
- * RMSprop: p ← p − lr·g/s with s = √square_avg + eps, after g ← g + weight_decay·p.
+ * Perform a step of RMSprop: p ← p − lr·g/s.
  *
- * square_avg ← alpha·square_avg + (1 − alpha)·g². centered: grad_avg ← alpha·grad_avg + (1 − alpha)·g and
- * s = √(square_avg − grad_avg²) + eps. momentum > 0: momentum_buf ← momentum·momentum_buf + g/s and p ← p −
- * lr·momentum_buf. Source: Hinton, "Neural Networks for Machine Learning", lecture 6, 2012; torch.optim.RMSprop.
+ * The call computes in this order:
+ *
+ * 1. g ← g + weight_decay·p, without a change of the tensor grad.
+ * 2. square_avg ← alpha·square_avg + (1 − alpha)·g².
+ * 3. s = √square_avg + eps. If centered is true, grad_avg ← alpha·grad_avg + (1 − alpha)·g and s = √(square_avg −
+ *    grad_avg²) + eps instead.
+ * 4. If momentum > 0, momentum_buf ← momentum·momentum_buf + g/s, and p ← p − lr·momentum_buf replaces the update in
+ *    the first line.
+ *
+ * grad_avg may be NULL if centered is false, and momentum_buf if momentum is 0.
+ *
+ * Source: Hinton, "Neural Networks for Machine Learning", lecture 6, 2012; torch.optim.RMSprop.
+ *
+ * Family: optim.
  */
 DIOPI_WEAK diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
                                      diopiTensorHandle_t square_avg, diopiTensorHandle_t grad_avg,
@@ -3027,20 +4736,28 @@ DIOPI_WEAK diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle
                                      float weight_decay, float momentum, bool centered);
 
 /**
- * Smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
+ * Compute the smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
  *
- * target is broadcast to input's shape. target may have any dtype, except bool if beta is 0. out has the dtype to
- * which both inputs promote. beta 0 gives d itself. A negative beta is an error. Source:
- * torch.nn.functional.smooth_l1_loss.
+ * target is broadcast to the shape of input. It may have any dtype, except bool if beta is 0. out has the dtype to
+ * which both inputs promote. For beta = 0, the loss is d. A negative beta is an error.
+ *
+ * Source: torch.nn.functional.smooth_l1_loss.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
                                           diopiReduction_t reduction, double beta);
 
 /**
- * Gradient of `diopiSmoothL1Loss`: (d/beta where |d| < beta, else sign d) · w·grad_output, d = input − target.
+ * Compute the gradient of `diopiSmoothL1Loss` with respect to its input.
  *
- * The gradient is 0 where d is 0, for every beta. Source: torch.ops.aten.smooth_l1_loss_backward.
+ * With d = input − target, the gradient is d/beta · w·grad_output where |d| < beta, else sign(d) · w·grad_output. It
+ * is 0 where d is 0, for every beta. w is 1 for the reductions none and sum, and 1 / (number of elements) for mean.
+ *
+ * Source: torch.ops.aten.smooth_l1_loss_backward.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3048,13 +4765,21 @@ DIOPI_WEAK diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diop
                                                   double beta);
 
 /**
- * Cross-correlation of input (N, Cin, D, H, W) with weight (Cout, Cin/groups, k…), over 3 spatial axes.
+ * Compute the cross-correlation of input with a kernel over 3 spatial axes.
+ *
+ * - input: (N, Cin, D, H, W).
+ * - weight: (Cout, Cin/groups, k…).
+ * - bias: (Cout), or NULL for no bias.
  *
  * out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding]. The sum runs over
  * the kernel positions i and the channels j of the group to which c belongs. j' is the index of channel j of that
- * group among all channels of input. Positions outside the bounds of input count as 0. A spatial axis of out has
- * ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` has shape (Cout); NULL means no bias.
+ * group among all channels of input. Positions outside the bounds of input count as 0.
+ *
+ * A spatial axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements.
+ *
  * Source: torch.nn.functional.conv3d.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvolution3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -3062,14 +4787,20 @@ DIOPI_WEAK diopiError_t diopiConvolution3d(diopiContextHandle_t ctx, diopiTensor
                                            diopiSize_t dilation, int64_t groups);
 
 /**
- * Gradients of `diopiConvolution3d` with respect to input, weight and bias.
+ * Compute the gradients of `diopiConvolution3d` with respect to input, weight and bias.
  *
- * grad_input is `diopiConvTranspose3d` of grad_output with the same weight and attributes, in the shape of input.
- * grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n and
- * o.
- * grad_bias (Cout) is the sum of grad_output over all axes except the channel axis. `bias_sizes` is the shape of the
- * bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are NULL. Source:
- * torch.ops.aten.convolution_backward.
+ * - grad_input is `diopiConvTranspose3d` of grad_output with the same weight and attributes, in the shape of
+ *   input.
+ * - grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n
+ *   and o. j' is as in the forward function.
+ * - grad_bias (Cout) is the sum of grad_output over all axes except the channel axis.
+ *
+ * `bias_sizes` is the shape of the bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are
+ * NULL.
+ *
+ * Source: torch.ops.aten.convolution_backward.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiConvolution3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3078,7 +4809,15 @@ DIOPI_WEAK diopiError_t diopiConvolution3dBackward(diopiContextHandle_t ctx, dio
                                                    diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
                                                    int64_t groups);
 
-/** Mean over sliding windows (dilation 1) of input (N, C, D, H, W). Source: torch.nn.functional.avg_pool3d. */
+/**
+ * Compute the mean over each sliding window of input (N, C, D, H, W). The dilation is 1.
+ *
+ * If divisor_override is not NULL, it replaces the number of positions as the divisor of the sum.
+ *
+ * Source: torch.nn.functional.avg_pool3d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
                                        diopiSize_t padding, bool ceil_mode, bool count_include_pad,
@@ -3092,13 +4831,21 @@ DIOPI_WEAK diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHand
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool3d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                                bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
 
-/** Maximum over sliding windows of input (N, C, D, H, W). Source: torch.nn.functional.max_pool3d. */
+/**
+ * Compute the maximum over each sliding window of input (N, C, D, H, W).
+ *
+ * Source: torch.nn.functional.max_pool3d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
                                        diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
@@ -3110,7 +4857,10 @@ DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHand
  * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
  * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
  * because PyTorch's position depends on the memory format.
+ *
  * Source: torch.nn.functional.max_pool3d with return_indices.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                   diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
@@ -3118,19 +4868,31 @@ DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diop
                                                   diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Compute the gradient of `diopiMaxPool3d`: grad_output is added to zeros at `indices`.
+ * Compute the gradient of `diopiMaxPool3d`: add grad_output to zeros at the positions `indices`.
  *
- * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.max_pool3d.
+ * `indices` is the result of `diopiMaxPool3dWithIndices`, in the shape of grad_output. The other attributes have
+ * no effect, because the indices determine the positions.
+ *
+ * Source: the gradient of torch.nn.functional.max_pool3d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                                diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
 
-/** Mean over adaptive windows of input (N, C, D, H, W). Source: torch.nn.functional.adaptive_avg_pool3d. */
+/**
+ * Compute the mean over each adaptive window of input (N, C, D, H, W).
+ *
+ * output_size contains the number of windows of each spatial axis.
+ *
+ * Source: torch.nn.functional.adaptive_avg_pool3d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
@@ -3138,16 +4900,27 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTe
  * Compute the gradient of `diopiAdaptiveAvgPool3d`.
  *
  * Every element of grad_output is divided by the size of its window and added to each position of the window.
- * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.adaptive_avg_pool3d.
+ * grad_output's spatial sizes are the output_size of the forward function.
+ *
+ * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool3d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
                                                        diopiConstTensorHandle_t input);
 
-/** Maximum over adaptive windows of input (N, C, D, H, W). Source: torch.nn.functional.adaptive_max_pool3d. */
+/**
+ * Compute the maximum over each adaptive window of input (N, C, D, H, W).
+ *
+ * output_size contains the number of windows of each spatial axis.
+ *
+ * Source: torch.nn.functional.adaptive_max_pool3d.
+ *
+ * Family: pool.
+ */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
@@ -3155,19 +4928,25 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTe
  * Compute `diopiAdaptiveMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
  * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ *
  * Source: torch.nn.functional.adaptive_max_pool3d with return_indices.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                           diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
                                                           diopiSize_t output_size);
 
 /**
- * Compute the gradient of `diopiAdaptiveMaxPool3d`: grad_output is added to zeros at `indices`.
+ * Compute the gradient of `diopiAdaptiveMaxPool3d`: add grad_output to zeros at the positions `indices`.
  *
- * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
- * autograd of torch.nn.functional.adaptive_max_pool3d.
+ * `indices` is the result of `diopiAdaptiveMaxPool3dWithIndices`, in the shape of grad_output.
+ *
+ * Source: the gradient of torch.nn.functional.adaptive_max_pool3d.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -3180,6 +4959,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx,
  * If `adaptive` is false, the function is `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize;
  * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
  * `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d` with `output_size`. Any other mode is an error.
+ *
  * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
@@ -3187,6 +4967,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx,
  * be anything: only a mean depends on it. Where `mode` is "avg", `dilation` is not read and may be anything: only
  * maximum pooling dilates windows. Where `adaptive` is false, `output_size` is not read and may be anything: the other
  * attributes determine the windows.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -3197,14 +4979,17 @@ DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_
  * Compute the gradient of `diopiPool3d`, with the same attributes.
  *
  * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
- * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
- * functions.
+ * the mode "max" requires it. Any other mode is an error.
+ *
+ * Source: the chain rule, as PyTorch's autograd of the pooling functions.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result. Where `adaptive` is
  * true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the
  * sizes of the result determine the windows. Where `mode` is "max", `exclusive` is not read and may be anything: only
  * a mean depends on it. Where `mode` is "avg", `dilation` and `indices` are not read and may be anything, including
  * NULL: only maximum pooling uses them.
+ *
+ * Family: pool.
  */
 DIOPI_WEAK diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3214,47 +4999,83 @@ DIOPI_WEAK diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t indices);
 
 /**
- * The elements of input where mask is true, in row-major order; input and mask are broadcast together.
+ * Return the elements of input where mask is true, in row-major order.
  *
- * *out: 1-d; its size is the number of true elements in the broadcast mask. Source: torch.masked_select.
+ * input and mask are broadcast against each other. *out is 1-d; its size is the number of true elements in the
+ * broadcast mask.
+ *
+ * Source: torch.masked_select.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask);
 
 /**
- * Gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
+ * Compute the gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
  *
- * The gradient is summed over the axes along which input was broadcast, so that grad_input has input's shape. Source:
- * torch.ops.aten.masked_select_backward.
+ * If input was broadcast, its gradient is summed over the broadcast axes, so that grad_input has the shape of input.
+ *
+ * Source: torch.ops.aten.masked_select_backward.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                   diopiConstTensorHandle_t mask);
 
-/** The larger of input and other; if both are zeros, the result is either zero. Source: torch.maximum. */
+/**
+ * Return the larger of input and other.
+ *
+ * If both elements are zeros of different signs, the result is either of them.
+ *
+ * Source: torch.maximum.
+ *
+ * Family: arithmetic.
+ */
 DIOPI_WEAK diopiError_t diopiMaximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t other);
 
-/** The smaller of input and other; if both are zeros, the result is either zero. Source: torch.minimum. */
+/**
+ * Return the smaller of input and other.
+ *
+ * If both elements are zeros of different signs, the result is either of them.
+ *
+ * Source: torch.minimum.
+ *
+ * Family: arithmetic.
+ */
 DIOPI_WEAK diopiError_t diopiMinimum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t other);
 
-/** Matrix product: input (m, k), mat2 (k, n), out (m, n). Source: torch.mm. */
+/**
+ * Compute the matrix product of input (m, k) and mat2 (k, n).
+ *
+ * out has shape (m, n).
+ *
+ * Source: torch.mm.
+ *
+ * Family: linalg.
+ */
 DIOPI_WEAK diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t mat2);
 
 /**
  * Scalar form of `diopiIndexFill`:
- * `value` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `value` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
  * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
  * - index: one axis or 0-d. Negative indices count from the end.
  * - value: 0-d. It is converted to the dtype of input.
  *
- * A 0-d input counts as an axis with one element. Source: torch.index_fill.
+ * A 0-d input counts as an axis with one element.
+ *
+ * Source: torch.index_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, int64_t dim,
@@ -3266,7 +5087,11 @@ DIOPI_WEAK diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTens
  * - index: one axis or 0-d. Negative indices count from the end.
  * - value: 0-d. It is converted to the dtype of input.
  *
- * A 0-d input counts as an axis with one element. Source: torch.index_fill.
+ * A 0-d input counts as an axis with one element.
+ *
+ * Source: torch.index_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index,
@@ -3274,36 +5099,49 @@ DIOPI_WEAK diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * In-place scalar form of `diopiIndexFill`:
- * `input` is overwritten with the result, converted to its dtype; `value` is given as `diopiScalar_t`.
+ * `input` is overwritten with the result, which is converted to its dtype. `value` is passed as `diopiScalar_t`.
  *
  * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
  * - index: one axis or 0-d. Negative indices count from the end.
  * - value: 0-d. It is converted to the dtype of input.
  *
- * A 0-d input counts as an axis with one element. Source: torch.index_fill.
+ * A 0-d input counts as an axis with one element.
+ *
+ * Source: torch.index_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                                 diopiConstTensorHandle_t index, const diopiScalar_t* value);
 
 /**
  * In-place form of `diopiIndexFill`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Copy input, and fill the slices along axis dim that `index` selects with `value`.
  *
  * - index: one axis or 0-d. Negative indices count from the end.
  * - value: 0-d. It is converted to the dtype of input.
  *
- * A 0-d input counts as an axis with one element. Source: torch.index_fill.
+ * A 0-d input counts as an axis with one element.
+ *
+ * Source: torch.index_fill.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                           diopiConstTensorHandle_t index, diopiConstTensorHandle_t value);
 
 /**
- * Expand input to the shape of `out`: axes of size 1 are repeated, and new axes are added in front.
+ * Expand input to the shape of `out`: repeat axes of size 1, and add new axes in front.
  *
- * Only out determines the shape. A size that is neither 1 nor out's size is an error. Source: torch.Tensor.expand.
+ * Only the shape of out determines the shape of the result. A size of input that is neither 1 nor the size of out is
+ * an error.
+ *
+ * Source: torch.Tensor.expand.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -3314,8 +5152,11 @@ DIOPI_WEAK diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_
  * and every element is computed in float64 from the nearer end and then rounded towards zero. With step = (end −
  * start)/(steps − 1), the first steps // 2 elements are start + i·step and the others end − (steps − 1 − i)·step. It
  * is unspecified whether the product and the sum are rounded together (as PyTorch's kernels do on processors with
- * fused multiply-add) or separately. Errors: steps < 0; for an integer out, start or end beyond its range. Source:
- * torch.linspace.
+ * fused multiply-add) or separately. Errors: steps < 0; for an integer out, start or end beyond its range.
+ *
+ * Source: torch.linspace.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                       const diopiScalar_t* end, int64_t steps);
@@ -3324,6 +5165,8 @@ DIOPI_WEAK diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandl
  * Return input with its axes reordered: axis i of out is axis dims[i] of input; dims names every axis once.
  *
  * Source: torch.permute.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiSize_t dims);
@@ -3346,10 +5189,13 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
  * Errors: an odd number of entries in `pad`, or more than two per axis; another mode; an input whose rank the mode
  * does not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
  * padding that is larger than the axis; a value outside the range of the dtype of input (bool accepts every value).
+ *
  * Source: torch.nn.functional.pad.
  *
  * Where `mode` is "reflect" or "replicate" or "circular", `value` is not read and may be anything: only constant
  * padding uses it.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t pad, const char* mode, const double* value);
@@ -3359,15 +5205,23 @@ DIOPI_WEAK diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * A negative shift moves elements towards the start. If dims has len 0, the single shift moves the flattened elements
  * and the shape is kept. An axis may occur several times; its shifts then add up. Errors: lists of different length;
- * any axis of a 0-d input. Source: torch.roll.
+ * any axis of a 0-d input.
+ *
+ * Source: torch.roll.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t shifts, diopiSize_t dims);
 
 /**
- * Return input with the order along every axis of `dims` reversed; a dims of len 0 reverses no axis.
+ * Return input with the order of elements reversed along every axis of `dims`.
  *
- * 0-d input takes the axes 0 and −1. Source: torch.flip.
+ * An empty dims reverses no axis. For 0-d input, dims may contain the axes 0 and −1.
+ *
+ * Source: torch.flip.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t dims);
@@ -3386,7 +5240,10 @@ DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * out has the shape of input without the axes of dim, or with size 1 in their place; the rank of out determines which.
  * For a 0-d input, dim may contain the axes 0 and −1. If out has a wider dtype than input, input is converted first.
+ *
  * Source: torch.norm, torch.linalg.vector_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const diopiScalar_t* p, diopiSize_t dim);
@@ -3394,11 +5251,15 @@ DIOPI_WEAK diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * Compute the gradient of `diopiNorm` with respect to its input self; `norm` is the result of `diopiNorm`.
  *
- * The gradient is grad_output · sign(self)·|self|^(p−1) / norm^(p−1), with grad_output and norm broadcast along dim.
- * It is 0 where self is 0 or norm is 0, and everywhere for p = 0. For p = ±∞ all elements whose modulus equals norm
- * share the gradient equally.
- * grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place if they
- * have self's rank. Source: the gradient of torch.norm.
+ * The gradient is grad_output · sign(self)·|self|^(p−1) / norm^(p−1), where grad_output and norm are broadcast along
+ * dim. It is 0 where self is 0 or norm is 0, and everywhere for p = 0. For p = ±∞, all elements whose absolute value
+ * equals norm share the gradient equally.
+ *
+ * grad_output and norm have the same shape: that of self without the axes of dim, or with size 1 in their place.
+ *
+ * Source: the gradient of torch.norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t self,
@@ -3413,7 +5274,10 @@ DIOPI_WEAK diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorH
  * elements.
  * weight, bias: tensors with the shape of the normalized axes. begin_norm_axis may be negative and must name an axis
  * of input.
+ *
  * Source: as `diopiLayerNorm`.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var,
@@ -3426,7 +5290,10 @@ DIOPI_WEAK diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHa
  *
  * The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i]: 0-d, in
  * inputs[i]'s dtype or a wider one. A tensor without elements has norm 0; for ord < 0 or ord = ∞ it is an error.
+ *
  * Source: torch._foreach_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                                diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -3441,7 +5308,10 @@ DIOPI_WEAK diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTe
  * other floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of
  * no elements.
  * Errors: num_groups < 1 or not a divisor of C; weight or bias of another size.
+ *
  * Source: torch.nn.functional.group_norm, torch.native_group_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                                        diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
@@ -3454,7 +5324,10 @@ DIOPI_WEAK diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHand
  * mean, rstd: (N, num_groups). With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g −
  * x̂·E(g·x̂)).
  * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes except 1.
+ *
  * Source: torch.ops.aten.native_group_norm_backward.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3468,6 +5341,8 @@ DIOPI_WEAK diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTe
  * If keepdim is true, the axes of dim are kept in `out` with size 1; otherwise they are removed.
  *
  * Source: torch.linalg.vector_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiScalar_t* ord, diopiSize_t dim,
@@ -3489,19 +5364,27 @@ DIOPI_WEAK diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensor
  *
  * In both cases, counts (u), int64, contains the number of occurrences of each value. The callee allocates it if
  * `return_counts` is true. Otherwise, it is not written and may be NULL. If `indices` is NULL, it is not computed.
- * Empty input gives empty results. If input contains several NaNs, the results are unspecified. Source: torch.unique.
+ * Empty input gives empty results. If input contains several NaNs, the results are unspecified.
+ *
+ * Source: torch.unique.
  *
  * `sorted` is not read and may be anything: the values are always sorted.
+ *
+ * Family: sort.
  */
 DIOPI_WEAK diopiError_t diopiUnique(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                     const int64_t* dim, bool sorted, bool return_counts, diopiTensorHandle_t indices,
                                     diopiTensorHandle_t* counts);
 
 /**
- * Return the product along axis `dim` or of all elements; the product of no elements is 1.
+ * Return the product along axis `dim`, or of all elements if dim is NULL. The product of no elements is 1.
  *
- * Integers and bool give int64 and wrap around. `out` determines the dtype. A bool product is true if every element is
- * nonzero. Source: torch.prod.
+ * `out` determines the dtype of the product. If the caller follows PyTorch, out is int64 for integers and bool.
+ * Integer products wrap around. A bool product is true if every element is nonzero.
+ *
+ * Source: torch.prod.
+ *
+ * Family: reduction.
  */
 DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const int64_t* dim);
@@ -3540,7 +5423,10 @@ DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for `targets` with one
  * axis, target lengths whose sum differs from its size; a number of input lengths or target lengths other than N.
+ *
  * Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                      diopiTensorHandle_t neg_log_likelihood, diopiTensorHandle_t log_alpha,
@@ -3560,7 +5446,11 @@ DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle
  * - w is 1 for none and sum, and 1 / (N · max(U, 1)) for mean.
  *
  * For a sample with infinite loss, the gradient is 0 if zero_infinity is true, and NaN otherwise. Errors: the same as
- * in `diopiCTCLoss`. Source: equation 16 of the paper named in `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
+ * in `diopiCTCLoss`.
+ *
+ * Source: equation 16 of the paper named in `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
+ *
+ * Family: loss.
  */
 DIOPI_WEAK diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t log_probs,
@@ -3571,11 +5461,14 @@ DIOPI_WEAK diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTens
                                              diopiReduction_t reduction, bool zero_infinity);
 
 /**
- * Linear interpolation input + weight · (end − input).
+ * Interpolate linearly: compute input + weight · (end − input).
  *
  * Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
- * input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype. Source:
- * torch.lerp.
+ * input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype.
+ *
+ * Source: torch.lerp.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t end,
@@ -3583,69 +5476,107 @@ DIOPI_WEAK diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHan
 
 /**
  * Scalar form of `diopiLerpTensor`:
- * `weight` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `weight` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Linear interpolation input + weight · (end − input).
+ * Interpolate linearly: compute input + weight · (end − input).
  *
  * Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
- * input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype. Source:
- * torch.lerp.
+ * input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype.
+ *
+ * Source: torch.lerp.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t end,
                                         const diopiScalar_t* weight);
 
 /**
- * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
+ * Compute the remainder input − other · ⌊input / other⌋, which has the sign of the divisor `other`.
  *
- * For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
- * is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
- * the sign of `input`. If the quotient overflows, the result is unspecified (PyTorch's vector kernels return NaN). The
- * result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not bool;
- * the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
+ * Floating types:
+ *
+ * - The result is NaN if the divisor is 0 or the input is ±inf.
+ * - If the divisor is ±inf, a finite input that is 0 or has the divisor's sign is returned unchanged; any other finite
+ *   input gives the divisor.
+ * - A remainder of exactly 0 has the sign of the input.
+ * - If the quotient overflows, the result is unspecified, because PyTorch's vector kernels return NaN.
+ *
+ * The result of an integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not
+ * bool. For two bool operands the result is unspecified, because PyTorch rejects them.
+ *
+ * Source: torch.remainder.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Scalar form of `diopiRemainderTensor`:
- * `other` is given as `diopiScalar_t`, which contains an integer or a floating-point number.
+ * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
+ * Compute the remainder input − other · ⌊input / other⌋, which has the sign of the divisor `other`.
  *
- * For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
- * is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
- * the sign of `input`. If the quotient overflows, the result is unspecified (PyTorch's vector kernels return NaN). The
- * result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not bool;
- * the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
+ * Floating types:
+ *
+ * - The result is NaN if the divisor is 0 or the input is ±inf.
+ * - If the divisor is ±inf, a finite input that is 0 or has the divisor's sign is returned unchanged; any other finite
+ *   input gives the divisor.
+ * - A remainder of exactly 0 has the sign of the input.
+ * - If the quotient overflows, the result is unspecified, because PyTorch's vector kernels return NaN.
+ *
+ * The result of an integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not
+ * bool. For two bool operands the result is unspecified, because PyTorch rejects them.
+ *
+ * Source: torch.remainder.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
- * Remainder of a number divided by every element of a tensor, computed as in `diopiRemainderTensor`.
+ * Compute the remainder of the number `input` divided by each element of the tensor `other`.
  *
- * `out` has the shape of the divisor `other`. Source: torch.remainder.
+ * `out` has the shape of `other`. The remainder is computed as in `diopiRemainderTensor`.
+ *
+ * Source: torch.remainder.
+ *
+ * Family: arithmetic.
  */
 DIOPI_WEAK diopiError_t diopiRemainder(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* input,
                                        diopiConstTensorHandle_t other);
 
 /**
- * Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
+ * Pick one element along axis dim for every index.
  *
- * index: of input's rank, values in [0, n). Along every axis other than dim, its size is at most the size of input.
- * out: index's shape. A 0-d tensor counts as 1-d with one element; an index without elements may have any rank.
+ * For dim = 1 and rank 3, out[i, j, k] = input[i, index[i, j, k], k].
+ *
+ * - index: of the rank of input, with values in [0, n) for the size n of axis dim. No axis except dim is longer than
+ *   that of input.
+ * - out: in the shape of index.
+ *
+ * A 0-d tensor counts as an axis with one element. An index without elements may have any rank.
+ *
  * Source: torch.gather.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, diopiConstTensorHandle_t index);
 
 /**
- * Gradient of `diopiGather`: zeros of input's shape, to which grad_output is added at the gathered positions.
+ * Compute the gradient of `diopiGather`: add grad_output to zeros at the gathered positions.
  *
- * If an element was picked repeatedly, its gradients are added (for bool: or). Source: torch.ops.aten.gather_backward.
+ * grad_input has the shape of input, and grad_output has the shape of index. If an element was picked repeatedly, all
+ * gradients for it are added (for bool, combined by or).
+ *
+ * Source: torch.ops.aten.gather_backward.
  *
  * The elements of `input` are not read, only shape and dtype: it has the shape of the result.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3653,7 +5584,7 @@ DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTenso
 
 /**
  * In-place form of `diopiScatter`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Copy input, and write src into it along axis dim, at the positions in index.
  *
@@ -3667,7 +5598,10 @@ DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTenso
  *
  * If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
  * tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
+ *
  * Source: torch.scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                         diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -3675,11 +5609,16 @@ DIOPI_WEAK diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHan
 
 /**
  * In-place form of `diopiScatterScalar`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * `diopiScatter` with one number, converted to input's dtype, in place of every element of src.
+ * Copy input, and write one number into it along axis dim, at the positions in index.
+ *
+ * The function does what `diopiScatter` does with a src that contains `value`, converted to the dtype of input, in
+ * every element. `reduce` has the same meaning.
  *
  * Source: torch.scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                               const diopiScalar_t* value, diopiConstTensorHandle_t index,
@@ -3698,16 +5637,24 @@ DIOPI_WEAK diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTen
  *
  * If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
  * tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
+ *
  * Source: torch.scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
                                      const char* reduce);
 
 /**
- * `diopiScatter` with one number, converted to input's dtype, in place of every element of src.
+ * Copy input, and write one number into it along axis dim, at the positions in index.
+ *
+ * The function does what `diopiScatter` does with a src that contains `value`, converted to the dtype of input, in
+ * every element. `reduce` has the same meaning.
  *
  * Source: torch.scatter.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, int64_t dim, const diopiScalar_t* value,
@@ -3715,7 +5662,7 @@ DIOPI_WEAK diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * In-place form of `diopiIndexPut`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Copy input, and replace the elements that `diopiIndex` would select by values, or add values to them.
  *
@@ -3725,7 +5672,11 @@ DIOPI_WEAK diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensor
  * - out: in the shape of input.
  *
  * If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
- * the result is any one of these values. Source: torch.Tensor.index_put.
+ * the result is any one of these values.
+ *
+ * Source: torch.Tensor.index_put.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
@@ -3740,19 +5691,26 @@ DIOPI_WEAK diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHa
  * - out: in the shape of input.
  *
  * If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
- * the result is any one of these values. Source: torch.Tensor.index_put.
+ * the result is any one of these values.
+ *
+ * Source: torch.Tensor.index_put.
+ *
+ * Family: index.
  */
 DIOPI_WEAK diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
                                       int64_t indices_counts, bool accumulate);
 
 /**
- * Fill `inout` with integers, uniformly distributed in [from, to).
+ * Fill `inout` with integers that are uniformly distributed in [from, to).
  *
- * If to is NULL, the numbers go up to and including the largest number of the dtype (bool: 1); for floating dtypes, up
- * to and including 2^(number of significant bits): 2^8 for bfloat16, 2^11 for float16, 2^24 for float32, 2^53 for
- * float64.
- * Errors: from ≥ to; bounds that the dtype cannot represent. Source: torch.Tensor.random_.
+ * If to is NULL, the upper end is included, and depends on the dtype: the largest number for integers, 1 for bool, and
+ * 2^(number of significant bits) for floating types. That is 2^8 for bfloat16, 2^11 for float16, 2^24 for float32 and
+ * 2^53 for float64. Errors: from ≥ to; bounds that the dtype cannot represent.
+ *
+ * Source: torch.Tensor.random_.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, int64_t from,
                                        const int64_t* to, diopiGeneratorHandle_t generator);
@@ -3760,30 +5718,46 @@ DIOPI_WEAK diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Fill `inout` with numbers uniformly distributed in [from, to); if both are equal, fill it with from.
  *
- * Errors: from > to; a bound or a difference of the bounds that the dtype cannot represent. Source:
- * torch.Tensor.uniform_.
+ * Errors: from > to; a bound or a difference of the bounds that the dtype cannot represent.
+ *
+ * Source: torch.Tensor.uniform_.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double from, double to,
                                         diopiGeneratorHandle_t generator);
 
 /**
- * Draw 1 with the probability that input's element gives, otherwise 0, in the dtype of `out`.
+ * Draw 1 with the probability in the element of input, otherwise 0, in the dtype of `out`.
  *
- * Both tensors have the same shape. Errors: a probability outside [0, 1], which the implementation need not detect.
+ * Both tensors have the same shape. A probability outside [0, 1] is an error, which an implementation need not detect.
+ *
  * Source: torch.bernoulli.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiGeneratorHandle_t generator);
 
 /**
- * Apply `diopiBernoulli` in place: every element is the probability that it is replaced with 1.
+ * Replace each element of `inout`, which is a probability, by 1 with this probability, otherwise by 0.
+ *
+ * A probability outside [0, 1] is an error, which an implementation need not detect.
  *
  * Source: torch.bernoulli.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiBernoulliInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
                                           diopiGeneratorHandle_t generator);
 
-/** Fill `out` with 1 with probability p, otherwise 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_. */
+/**
+ * Fill `out` with 1 with probability p, otherwise 0. Errors: p outside [0, 1].
+ *
+ * Source: torch.Tensor.bernoulli_.
+ *
+ * Family: random.
+ */
 DIOPI_WEAK diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, double p,
                                              diopiGeneratorHandle_t generator);
 
@@ -3793,7 +5767,10 @@ DIOPI_WEAK diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTens
  * out: 1-d, of length ⌈(end − start)/step⌉. If out is an integer tensor, the fractions of start, end and step are
  * dropped first, and the result has as many elements as the tensor that the caller allocated. Errors: a step that is
  * 0, also after its fraction is dropped; a step whose sign leads away from end; numbers that are not finite.
+ *
  * Source: torch.arange.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                     const diopiScalar_t* end, const diopiScalar_t* step);
@@ -3801,7 +5778,11 @@ DIOPI_WEAK diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Return the numbers 0 … n − 1 in random order; every order has the same probability.
  *
- * out: (n), usually int64; another dtype must represent n − 1 exactly. Errors: n < 0. Source: torch.randperm.
+ * out: (n), usually int64; another dtype must represent n − 1 exactly. Errors: n < 0.
+ *
+ * Source: torch.randperm.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t n,
                                       diopiGeneratorHandle_t generator);
@@ -3810,7 +5791,11 @@ DIOPI_WEAK diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandl
  * Fill `out` with numbers from the normal distribution N(mean, std²).
  *
  * If std is 0 or mean is not finite, every element is mean. If std is infinite, the results are unspecified. Errors:
- * std < 0. Source: torch.normal.
+ * std < 0.
+ *
+ * Source: torch.normal.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std,
                                     diopiGeneratorHandle_t generator);
@@ -3818,7 +5803,11 @@ DIOPI_WEAK diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Draw each element from N(mean, std²) with a separate mean; out has mean's shape.
  *
- * Errors: std < 0. Source: torch.normal.
+ * Errors: std < 0.
+ *
+ * Source: torch.normal.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                 diopiConstTensorHandle_t mean, double std,
@@ -3827,7 +5816,11 @@ DIOPI_WEAK diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiT
 /**
  * Draw each element from N(mean, std²) with a separate std; out has std's shape.
  *
- * Errors: a negative std, which the implementation need not detect. Source: torch.normal.
+ * Errors: a negative std, which the implementation need not detect.
+ *
+ * Source: torch.normal.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean,
                                                 diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator);
@@ -3835,13 +5828,23 @@ DIOPI_WEAK diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiT
 /**
  * Draw each element from N(mean, std²) with a separate mean and std, which broadcast to the shape of `out`.
  *
- * out has mean's dtype. Errors: a negative std, which the implementation need not detect. Source: torch.normal.
+ * out has mean's dtype. Errors: a negative std, which the implementation need not detect.
+ *
+ * Source: torch.normal.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t mean, diopiConstTensorHandle_t std,
                                           diopiGeneratorHandle_t generator);
 
-/** Fill `inout` as `diopiNormal` does. Source: torch.Tensor.normal_. */
+/**
+ * Fill `inout` with numbers from the normal distribution N(mean, std²), as `diopiNormal` does.
+ *
+ * Source: torch.Tensor.normal_.
+ *
+ * Family: random.
+ */
 DIOPI_WEAK diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double mean, double std,
                                        diopiGeneratorHandle_t generator);
 
@@ -3850,20 +5853,31 @@ DIOPI_WEAK diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHand
  *
  * inputs: 1-d tensors; a 0-d tensor counts as one element. outs: n tensors whose shape lists the lengths of all
  * inputs, in order. Errors: an input of higher rank or another dtype.
+ *
  * Source: torch.meshgrid with indexing "ij".
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiMeshGrid(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                       diopiConstTensorHandle_t* inputs, int64_t inputsNum);
 
 /**
- * Samples input at the points of grid: out[n, c, …] is input[n, c] at the point grid[n, …].
+ * Sample input at the points of grid: out[n, c, …] is input[n, c] interpolated at the point grid[n, …].
  *
- * input: (N, C, H, W) or (N, C, D, H, W); grid: (N, H', W', 2) or (N, D', H', W', 3), of input's dtype, the last axis
- * x, y[, z] with x along W; out: (N, C, H', W') or (N, C, D', H', W'). −1 and 1 are the outer edges of the first and
- * last element: along an axis of size d coordinate g lies at index ((g + 1)·d − 1)/2.
- * mode: "bilinear" weighs the 4 (with D: 8) neighbours linearly, "nearest" takes the nearest, an index halfway going
- * to the even one; any other text is an error. Elements outside input count as 0. A NaN coordinate gives an
- * unspecified value. Source: torch.nn.functional.grid_sample with padding_mode "zeros", align_corners False.
+ * - input: (N, C, H, W) or (N, C, D, H, W).
+ * - grid: (N, H', W', 2) or (N, D', H', W', 3), in the dtype of input. The last axis contains x, y and, for five axes,
+ *   z. x is the coordinate along W, y along H, and z along D.
+ * - out: (N, C, H', W') or (N, C, D', H', W').
+ *
+ * The coordinates −1 and 1 are the outer edges of the first and last element: along an axis of size d, the coordinate
+ * g is the index ((g + 1)·d − 1)/2. The mode "bilinear" interpolates linearly between the 4 neighbors, or 8 if input
+ * has five axes. The mode "nearest" takes the nearest element; an index halfway between two elements is rounded to the
+ * even one. Any other text is an error. Elements outside input count as 0. The result for a NaN coordinate is
+ * unspecified.
+ *
+ * Source: torch.nn.functional.grid_sample with padding_mode "zeros" and align_corners false.
+ *
+ * Family: interpolate.
  */
 DIOPI_WEAK diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t grid,
@@ -3877,22 +5891,33 @@ DIOPI_WEAK diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHan
  *
  * If `replacement` is false, no index is drawn twice. An index of weight 0 is then drawn only if no other index
  * remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not finite or all
- * 0. An implementation need not detect invalid weights. Source: torch.multinomial.
+ * 0. An implementation need not detect invalid weights.
+ *
+ * Source: torch.multinomial.
+ *
+ * Family: random.
  */
 DIOPI_WEAK diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, int64_t num_samples, bool replacement,
                                          diopiGeneratorHandle_t generator);
 
 /**
- * Normalize over the trailing axes, separately for every index of the leading axes.
+ * Normalize over the last axes: (x − mean) / √(var + eps) · weight + bias, with one mean and var per leading index.
  *
- * out = (x − mean) / √(var + eps) · weight + bias. normalized_shape: the sizes of the trailing axes to normalize, at
- * least one; weight, bias: tensors of that shape. save_mean, save_invstd: mean and 1/√(var + eps), with the shape of
- * the leading axes, followed or not by a 1 for every normalized axis. They are float32 for half-precision input, or
- * have any other floating-point dtype that the caller chooses. An infinite mean is unspecified, because algorithms
- * that update the mean element by element return NaN. If there are no elements to normalize, the mean is 0 and 1/√(var
- * + eps) is NaN. Errors: input's shape does not end in normalized_shape; weight or bias has another shape.
+ * - normalized_shape: the sizes of the last axes, over which the call normalizes; at least one.
+ * - weight, bias: tensors of the shape normalized_shape.
+ * - save_mean, save_invstd: mean and 1/√(var + eps), in the shape of the leading axes, which may be followed by a 1
+ *   for every normalized axis. They are float32 for half-precision input, or have any other floating-point dtype that
+ *   the caller chooses.
+ *
+ * An infinite mean is unspecified, because algorithms that update the mean element by element return NaN. If there are
+ * no elements to normalize, the mean is 0 and 1/√(var + eps) is NaN.
+ *
+ * Errors: the shape of input does not end in normalized_shape; weight or bias has another shape.
+ *
  * Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                                        diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
@@ -3904,9 +5929,13 @@ DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHand
  *
  * With g = dy·weight and E the mean over the normalized axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
  * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
- * are converted to a wider type first. Source: torch.ops.aten.native_layer_norm_backward.
+ * are converted to a wider type first.
+ *
+ * Source: torch.ops.aten.native_layer_norm_backward.
  *
  * `bias` is not read and may be anything, including NULL: no gradient depends on it.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3918,9 +5947,13 @@ DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute the gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` over the axes from begin_norm_axis on.
  *
- * running_mean is the saved mean, and running_std is the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
+ * running_mean is the saved mean, and running_std is the saved 1/√(var + eps).
+ *
+ * Source: as `diopiLayerNormBackward`.
  *
  * `bias` is not read and may be anything, including NULL: no gradient depends on it.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3932,11 +5965,19 @@ DIOPI_WEAK diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopi
 /**
  * Normalize over the axes from `axis` on, separately for every index of the axes before it.
  *
- * out = (x − mean) / √(var + eps) · scale + bias. axis: 1 … rank − 1, usually 2. scale, bias: as many elements as the
- * axes 1 … axis − 1 have together (C if axis is 2), shared by all indices of axis 0. A NULL scale means 1 and a NULL
- * bias means 0. The statistics are always computed from input; there are no running statistics. eps may be zero or
- * negative: if var + eps < 0 the result is NaN; if it is 0 the result is unspecified.
- * Errors: axis out of range; scale or bias of another size. Source: torch.nn.functional.instance_norm.
+ * output = (x − mean) / √(var + eps) · scale + bias.
+ *
+ * - axis: from 1 to rank − 1, usually 2.
+ * - scale, bias: as many elements as the axes from 1 to axis − 1 have together, which is C if axis is 2. They are
+ *   shared by all indices of axis 0. A NULL scale means 1 and a NULL bias means 0.
+ * - eps: may be zero or negative. If var + eps is negative, the result is NaN. If it is 0, the result is unspecified.
+ *
+ * mean and var are always computed from input; there are no running statistics. Errors: axis out of range; scale or
+ * bias of another size.
+ *
+ * Source: torch.nn.functional.instance_norm.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                           diopiConstTensorHandle_t input, const int64_t axis,
@@ -3948,9 +5989,12 @@ DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorH
  *
  * With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
  * grad_scale = Σ dy·x̂ and grad_bias = Σ dy, with scale's shape, summed over axis 0 and the axes from `axis` on.
+ *
  * Source: the gradient of torch.nn.functional.instance_norm.
  *
  * `bias` is not read and may be anything, including NULL: no gradient depends on it.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiTensorHandle_t grad_scale, diopiTensorHandle_t grad_bias,
@@ -3959,10 +6003,13 @@ DIOPI_WEAK diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diop
                                                   const int64_t axis, const double eps);
 
 /**
- * Scale to unit norm: input / max(‖input‖ₚ, eps), with the p-norm computed along `axis` (see `diopiNorm`).
+ * Scale vectors to unit norm: input / max(‖input‖ₚ, eps), where the p-norm (`diopiNorm`) is computed along `axis`.
  *
- * axis may be negative; 0-d input takes 0 and −1. eps may be zero or negative; vectors of norm 0 then give NaN.
+ * axis may be negative; for a 0-d input it is 0 or −1. eps may be zero or negative; a vector of norm 0 then gives NaN.
+ *
  * Source: torch.nn.functional.normalize.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                        diopiConstTensorHandle_t input, const float p, const int64_t axis,
@@ -3972,93 +6019,143 @@ DIOPI_WEAK diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHand
  * Compute the gradient of `diopiNormalize`; the norm is recomputed from input.
  *
  * With r = ‖x‖ₚ along axis, the gradient is dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, and dy/eps where r < eps. Σ is
- * the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape. Source: the gradient of
- * torch.nn.functional.normalize.
+ * the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape.
+ *
+ * Source: the gradient of torch.nn.functional.normalize.
+ *
+ * Family: norm.
  */
 DIOPI_WEAK diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                const float p, const int64_t axis, const double eps);
 
 /**
- * Copy src into dest, broadcast to dest's shape and converted to its dtype as `diopiCastDtype` does.
+ * Copy src into dest, broadcast to the shape of dest and converted to its dtype as by `diopiCastDtype`.
  *
- * The source is the first argument. Each tensor may be in host memory; the copy is asynchronous.
+ * src is the first argument, and dest the second. Each tensor may be in host memory. The copy is asynchronous.
+ *
  * Source: torch.Tensor.copy_.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 
 /**
- * Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
+ * Resize input: index i of the result copies the element at index ⌊i · s⌋, along each spatial axis.
  *
- * i is the index in the result, and s = d / size is the ratio of the input's size to the result's size. Rounding
- * matters where s has no finite binary expansion but i · s is an integer. There either that element or the one before
- * it may be copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
+ * There are one to three spatial axes. For each of them, s = d / size is the ratio of the size of input to the size of
+ * the result. If i · s is an integer but s has no finite binary expansion, rounding may also select the element before
+ * it. Either element may then be copied, and the gradient of both is unspecified.
+ *
+ * Source: torch.nn.functional.interpolate with mode "nearest".
+ *
+ * Family: interpolate.
  */
 DIOPI_WEAK diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiSize_t size);
 
 /**
- * Gradient of `diopiUpsampleNearest`: every input element gets the sum of grad_output over its copies.
+ * Compute the gradient of `diopiUpsampleNearest`: add grad_output to each element from which it was copied.
+ *
+ * out_size contains the spatial sizes of grad_output. in_size is the full shape (N, C, d…) of the forward input and of
+ * grad_input.
  *
  * Source: torch.ops.aten.upsample_nearest2d_backward and its 1d and 3d forms.
+ *
+ * Family: interpolate.
  */
 DIOPI_WEAK diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiConstTensorHandle_t grad_output, diopiSize_t out_size,
                                                      diopiSize_t in_size);
 
 /**
- * Interpolates between neighbouring elements, one spatial axis after the other.
+ * Resize input by interpolation between neighboring elements along each spatial axis.
  *
- * mode: "linear" for one spatial axis, "bilinear" or "bicubic" for two, "trilinear" for three; anything else is an
- * error. d is the input's size. With align_corners, index i of the result lies at x = i·(d − 1)/(size − 1), or at 0
- * for size 1. Without align_corners, it lies at x = (i + ½)·d/size − ½; the linear modes replace a negative x by 0.
- * Linear modes weight elements ⌊x⌋ and ⌊x⌋ + 1 by 1 − t and t, where t = x − ⌊x⌋. "bicubic" weights elements ⌊x⌋ − 1 …
- * ⌊x⌋ + 2 by the cubic convolution kernel with a = −0.75. An index outside the input stands for the element at the
- * border.
+ * `mode` is "linear" for one spatial axis, "bilinear" or "bicubic" for two, and "trilinear" for three. Any other text
+ * is an error. Let d be the size of an axis of input. Index i of the result lies at the coordinate x of input:
+ *
+ * - If align_corners is true, x = i·(d − 1)/(size − 1), or 0 if size is 1.
+ * - If it is false, x = (i + ½)·d/size − ½. The linear modes replace a negative x by 0.
+ *
+ * The linear modes weight the elements ⌊x⌋ and ⌊x⌋ + 1 by 1 − t and t, where t = x − ⌊x⌋. The mode "bicubic" weights
+ * the elements ⌊x⌋ − 1 to ⌊x⌋ + 2 by the cubic convolution kernel with a = −0.75. An index outside input is replaced
+ * by the nearest index inside. The weights of several axes are multiplied.
+ *
  * Source: torch.nn.functional.interpolate; Keys, "Cubic convolution interpolation for digital image processing", 1981.
+ *
+ * Family: interpolate.
  */
 DIOPI_WEAK diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, diopiSize_t size, bool align_corners,
                                             const char* mode);
 
 /**
- * Gradient of `diopiUpsampleLinear`; align_corners and mode have the same meaning as in the forward function.
+ * Compute the gradient of `diopiUpsampleLinear`: distribute grad_output with the weights of the forward call.
+ *
+ * Each element of grad_output, times its weight, is added to every input element from which the result was
+ * interpolated. out_size contains the spatial sizes of grad_output. in_size is the full shape (N, C, d…) of the
+ * forward input and of grad_input. align_corners and mode have the values of the forward call.
  *
  * Source: torch.ops.aten.upsample_bilinear2d_backward and its linear1d, trilinear3d and bicubic2d forms.
+ *
+ * Family: interpolate.
  */
 DIOPI_WEAK diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                     diopiConstTensorHandle_t grad_output, diopiSize_t out_size,
                                                     diopiSize_t in_size, bool align_corners, const char* mode);
 
-/** Inverse of the error function; ±inf at ±1, NaN outside [−1, 1]. Source: torch.erfinv. */
+/**
+ * Compute the inverse of the error function.
+ *
+ * The result is ±∞ for ±1, and NaN outside [−1, 1].
+ *
+ * Source: torch.erfinv.
+ *
+ * Family: pointwise.
+ */
 DIOPI_WEAK diopiError_t diopiErfinv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiErfinv`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Inverse of the error function; ±inf at ±1, NaN outside [−1, 1]. Source: torch.erfinv.
+ * Compute the inverse of the error function.
+ *
+ * The result is ±∞ for ±1, and NaN outside [−1, 1].
+ *
+ * Source: torch.erfinv.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiErfinvInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * The patches of input (N, C, H, W) under a sliding kernel, as columns: out (N, C · kh · kw, L).
+ * Copy the patches of an image under a sliding kernel to columns.
  *
- * Column l is the patch at the l-th of the L = lh · lw kernel positions, in row-major order. lh = ⌊(H + 2·padding −
- * dilation · (kh − 1) − 1) / stride⌋ + 1, and lw is computed in the same way from W and kw. The rows of a column are
- * ordered by channel, then kernel row, then kernel column. Positions in the padding give zeros. Source:
- * torch.nn.functional.unfold.
+ * input is (N, C, H, W), and out is (N, C · kh · kw, L). Column l is the patch at the l-th of the L = lh · lw kernel
+ * positions, in row-major order. lh = ⌊(H + 2·padding − dilation · (kh − 1) − 1) / stride⌋ + 1, and lw is computed in
+ * the same way from W and kw. The rows of a column are ordered by channel, then kernel row, then kernel column.
+ * Positions in the padding give zeros.
+ *
+ * Source: torch.nn.functional.unfold.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding,
                                     diopiSize_t stride);
 
 /**
- * Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
+ * Add columns of patches to an image; the function is the adjoint of `diopiIm2Col`.
  *
- * Every element is added at the position from which `diopiIm2Col` with the same attributes reads it. Elements from the
- * padding are dropped, and positions that no patch covers are 0. L must be the number of kernel positions in [H, W].
+ * input is (N, C · kh · kw, L), and out is (N, C, H, W) with [H, W] = `output_size`. Every element of input is added
+ * to the image at the position from which `diopiIm2Col` with the same attributes reads it. Elements for positions in
+ * the padding are dropped, and positions that no patch covers are 0. L must be the number of kernel positions in an
+ * image of size [H, W].
+ *
  * Source: torch.nn.functional.fold.
+ *
+ * Family: conv.
  */
 DIOPI_WEAK diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t output_size, diopiSize_t kernel_size, diopiSize_t dilation,
@@ -4068,7 +6165,11 @@ DIOPI_WEAK diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_
  * Repeat input repeats_size[i] times along axis i; 0 gives an empty result.
  *
  * repeats_size has at least as many entries as input has axes. If it has more, input gets axes of size 1 in front.
- * Errors: fewer entries; a negative entry. Source: torch.Tensor.repeat.
+ * Errors: fewer entries; a negative entry.
+ *
+ * Source: torch.Tensor.repeat.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t repeats_size);
@@ -4079,7 +6180,11 @@ DIOPI_WEAK diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_
  * Conversion to a floating type gives the nearest value with ties to even, and ∞ beyond the range. Conversion from a
  * floating type to an integer type drops the fraction; NaN and values out of range give an unspecified result.
  * Conversion between integers is modulo 2^bits. Conversion to bool gives whether the element is not 0; NaN is true.
- * Conversion from complex to real drops the imaginary part. Source: torch.Tensor.to.
+ * Conversion from complex to real drops the imaginary part.
+ *
+ * Source: torch.Tensor.to.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input);
@@ -4089,7 +6194,10 @@ DIOPI_WEAK diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHand
  *
  * abs may be negative. Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128. An
  * infinite angle gives NaN in both parts.
+ *
  * Source: torch.polar.
+ *
+ * Family: complex.
  */
 DIOPI_WEAK diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t abs,
                                    diopiConstTensorHandle_t angle);
@@ -4097,18 +6205,26 @@ DIOPI_WEAK diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
  *
- * Leading axes are batch axes. Errors: rank below 2. Source: torch.triu.
+ * Leading axes are batch axes. Errors: rank below 2.
+ *
+ * Source: torch.triu.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   int64_t diagonal);
 
 /**
  * In-place form of `diopiTriu`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
  *
- * Leading axes are batch axes. Errors: rank below 2. Source: torch.triu.
+ * Leading axes are batch axes. Errors: rank below 2.
+ *
+ * Source: torch.triu.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiTriuInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t diagonal);
 
@@ -4118,56 +6234,98 @@ DIOPI_WEAK diopiError_t diopiTriuInp(diopiContextHandle_t ctx, diopiTensorHandle
  * Both inputs have the same dtype: float32 gives complex64, and float64 gives complex128.
  *
  * Source: torch.complex.
+ *
+ * Family: complex.
  */
 DIOPI_WEAK diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t real,
                                      diopiConstTensorHandle_t imag);
 
 /**
- * Complex conjugate: the imaginary part is negated, even if it is zero; real input is copied.
+ * Return the complex conjugate of input: the imaginary part is negated, even if it is zero.
  *
- * `out` contains the conjugate numbers themselves, not a view that is negated on reading. Source: torch.conj_physical.
+ * Real input is copied. `out` contains the conjugate numbers themselves, not a view that is negated on reading.
+ *
+ * Source: torch.conj_physical.
+ *
+ * Family: complex.
  */
 DIOPI_WEAK diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Copy of the imaginary part.
+ * Return the imaginary part of a complex input.
  *
- * If `out` is complex, its real part receives the copy and its imaginary part is set to 0. Source: torch.imag.
+ * If `out` is complex, its real part receives the imaginary part of input, and its imaginary part is set to 0.
+ *
+ * Source: torch.imag.
+ *
+ * Family: complex.
  */
 DIOPI_WEAK diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Copy of the real part; real input is copied unchanged.
+ * Return the real part of input.
  *
- * If `out` is complex, its imaginary part is set to 0. Source: torch.real.
+ * Real input is copied unchanged. If `out` is complex, its imaginary part is set to 0.
+ *
+ * Source: torch.real.
+ *
+ * Family: complex.
  */
 DIOPI_WEAK diopiError_t diopiReal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
-/** Fill `out` with ones of its dtype; `size` repeats out's shape. Source: torch.ones. */
+/**
+ * Fill `out` with ones of its dtype.
+ *
+ * `size` contains the shape of out.
+ *
+ * Source: torch.ones.
+ *
+ * Family: shape.
+ */
 DIOPI_WEAK diopiError_t diopiOnes(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t size);
 
-/** Fill `out` with zeros of its dtype; `size` repeats out's shape. Source: torch.zeros. */
+/**
+ * Fill `out` with zeros of its dtype.
+ *
+ * `size` contains the shape of out.
+ *
+ * Source: torch.zeros.
+ *
+ * Family: shape.
+ */
 DIOPI_WEAK diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t size);
 
-/** Write zero into every element of `self`; the old elements are not read. Source: torch.Tensor.zero_. */
+/**
+ * Write zero into every element of `self`. The old elements are not read.
+ *
+ * Source: torch.Tensor.zero_.
+ *
+ * Family: shape.
+ */
 DIOPI_WEAK diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self);
 
 /**
  * Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
  *
- * For a complex input, the quotient is rounded, and it is 0 if input is 0.
+ * For a complex input, the quotient is rounded, and it is 0 if input is 0. bool values do not change.
+ *
  * Source: torch.sgn.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiSgn`:
- * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
+ * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
  *
- * For a complex input, the quotient is rounded, and it is 0 if input is 0.
+ * For a complex input, the quotient is rounded, and it is 0 if input is 0. bool values do not change.
+ *
  * Source: torch.sgn.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -4177,6 +6335,8 @@ DIOPI_WEAK diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * The result is false everywhere for integers and bool.
  *
  * Source: torch.isnan.
+ *
+ * Family: pointwise.
  */
 DIOPI_WEAK diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -4198,12 +6358,22 @@ DIOPI_WEAK diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t
  * real, nothing changes.
  *
  * Q is the product of the reflections, which also defines the columns after the first k. If the rank of A is below k,
- * some columns of Q do not follow from A, and an implementation may choose them. Source: torch.linalg.qr.
+ * some columns of Q do not follow from A, and an implementation may choose them.
+ *
+ * Source: torch.linalg.qr.
+ *
+ * Family: linalg.
  */
 DIOPI_WEAK diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
                                       diopiTensorHandle_t Q, diopiTensorHandle_t R);
 
-/** Return the largest element along the axes `dim`, without its position. Source: torch.amax. */
+/**
+ * Return the largest element along the axes `dim`, without its position.
+ *
+ * Source: torch.amax.
+ *
+ * Family: reduction.
+ */
 DIOPI_WEAK diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self,
                                   diopiSize_t dim, bool keepdim);
 
@@ -4213,20 +6383,26 @@ DIOPI_WEAK diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * *out is a new tensor of input's shape and dtype, or input's own handle if its memory is already in that order.
  * Contiguous: the last axis varies fastest. ChannelsLast1d, ChannelsLast and ChannelsLast3d, for an input of rank 3, 4
  * and 5: axis 1 varies fastest, then the other axes from the last to the first. Preserve: input's own order if its
- * memory is dense, otherwise contiguous. Errors: a channels-last order for another rank. Source:
- * torch.Tensor.contiguous.
+ * memory is dense, otherwise contiguous. Errors: a channels-last order for another rank.
+ *
+ * Source: torch.Tensor.contiguous.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                         diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat);
 
 /**
- * Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if a gradient is not finite.
+ * Multiply every scaled_grads[i] by `inv_scale` in place, and set `found_inf` if a gradient is not finite.
  *
- * The gradients may differ in shape and dtype; half precision is multiplied in float32 and rounded once. `found_inf`
+ * The gradients may differ in shape and dtype. Half precision is multiplied in float32 and rounded once. `found_inf`
  * and `inv_scale` are float32 tensors of one element. found_inf becomes 1 if any element of any gradient is ±inf or
  * NaN on entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied
- * in both cases. If num_scaled_grads is 0, the call does nothing. Source:
- * torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
+ * in both cases. If num_scaled_grads is 0, the call does nothing.
+ *
+ * Source: torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
+ *
+ * Family: amp.
  */
 DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx,
                                                                    diopiTensorHandle_t* scaled_grads,
@@ -4235,13 +6411,18 @@ DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextH
                                                                    diopiConstTensorHandle_t inv_scale);
 
 /**
- * Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.
+ * Adjust the loss scale after a step: decrease it after an overflow, increase it after a series of finite steps.
  *
- * If found_inf is not 0, current_scale is multiplied by scale_backoff_factor and growth_tracker is set to 0. Otherwise
- * growth_tracker is increased by 1. If it then equals growth_interval, current_scale is multiplied by
- * scale_growth_factor and growth_tracker is set to 0. The scale is unchanged if that product in float32 is not finite.
- * `current_scale` and `found_inf` are float32 and `growth_tracker` is int32. Each has one element, and `found_inf` is
- * 0 or 1. Source: torch.ops.aten._amp_update_scale_.
+ * - If found_inf is 1, current_scale is multiplied by scale_backoff_factor, and growth_tracker is set to 0.
+ * - If found_inf is 0, growth_tracker is increased by 1. If it then equals growth_interval, current_scale is
+ *   multiplied by scale_growth_factor, and growth_tracker is set to 0. The scale stays unchanged if this product is
+ *   not finite in float32.
+ *
+ * current_scale and found_inf are float32, and growth_tracker is int32. Each has one element.
+ *
+ * Source: torch.ops.aten._amp_update_scale_.
+ *
+ * Family: amp.
  */
 DIOPI_WEAK diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale,
                                                diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
@@ -4253,7 +6434,11 @@ DIOPI_WEAK diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTe
  *
  * *out has the shape, dtype and elements of `in`. It is `in` itself if nothing changes, which is the case on every
  * device without its own layouts. On a device with its own layouts an unknown code is an error. Every device knows the
- * code 0. Source: this interface.
+ * code 0.
+ *
+ * Source: this interface.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                     diopiTensorHandle_t in, int64_t format);
@@ -4261,8 +6446,11 @@ DIOPI_WEAK diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, di
 /**
  * Return the device's code for input's memory layout, as `diopiNativeMemoryFormatCast` accepts it.
  *
- * The code is written before the call returns. Casting a tensor to the code reported for it changes nothing. Source:
- * this interface.
+ * The code is written before the call returns. Casting a tensor to the code reported for it changes nothing.
+ *
+ * Source: this interface.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiGetNativeMemoryFormat(diopiContextHandle_t ctx, diopiConstTensorHandle_t input,
                                                    int64_t* format);
@@ -4271,7 +6459,11 @@ DIOPI_WEAK diopiError_t diopiGetNativeMemoryFormat(diopiContextHandle_t ctx, dio
  * Notify the implementation that the tensor memory at `ptr` is about to be released.
  *
  * The implementation discards everything that it has recorded about this memory. An address about which it has
- * recorded nothing is not an error. Source: this interface.
+ * recorded nothing is not an error.
+ *
+ * Source: this interface.
+ *
+ * Family: shape.
  */
 DIOPI_WEAK diopiError_t diopiTensorDestructionHook(diopiContextHandle_t ctx, void* ptr);
 

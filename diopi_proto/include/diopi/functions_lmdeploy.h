@@ -9,6 +9,57 @@
 extern "C" {
 #endif
 
+/*
+ * The comment of each function names its family. The following conventions hold for all functions of a family, unless
+ * the comment of a function, its docstring in Python, says otherwise.
+ */
+
+/*
+ * Family lmdeploy
+ *
+ * Fused kernels of the LMDeploy engine: layers and attention, sampling, stop criteria and small helpers.
+ *
+ * Letters:
+ *
+ *     B  batch size, the number of sequences       Nq  query heads, `local_head_num`
+ *     T  tokens                                    Nk  key heads and value heads, `local_kv_head_num`
+ *     H  hidden units                              D   size of a head, `size_per_head`
+ *     I  hidden units inside a feed-forward layer  V   size of the vocabulary
+ *
+ * Conventions:
+ *
+ * - In one call, all activations and weights have one floating dtype, and all integer tensors have one integer type.
+ *   Flags are bool. Probabilities, penalties and temperatures are float32.
+ * - Half-precision input is accumulated in float32.
+ * - Tables of token ids are time-major: the token of sequence b at time t is element t · B + b in row-major order. This
+ *   holds for every shape of the table, so [times, B] and 1-d tables are equivalent.
+ * - The parameter `workspace_size` points to a size in bytes, and so do `pre_work_size` and `persistent_workspace_size`.
+ *   If the size is negative, the call is a workspace query: it overwrites the size with the number of bytes that it needs
+ *   (0 if none) and does nothing else. The tensors may then be NULL. If the size is not negative, it is the size that the
+ *   caller provides, and the call does not change it. A NULL pointer to the size is an error.
+ * - A workspace may have any element type. Its contents are unspecified before and after the call.
+ * - `fusion_level` ≥ 0 tells the implementation how much to fuse; 0 means that nothing is fused. The result does not
+ *   depend on it.
+ * - The call is rejected if shapes do not match. The caller must ensure that ids, positions and offsets are inside their
+ *   tensors; the call does not check them.
+ *
+ * Definition of attention in this family, where x stands for the rows of `inoutput`:
+ *
+ *     qkv = x @ qkv_weight + qkv_bias      Nq query heads, then Nk key heads, then Nk value heads, of size D each
+ *     s = q · k / √D + mask                q and k are rotated; query head h uses key head h // (Nq / Nk)
+ *     p = exp(s − max s) / (Σ exp(s − max s) + 1e-6)
+ *     x becomes Σ p · v                    there is no output projection
+ *
+ * - qkv_weight: [Nq · D, (Nq + 2 Nk) · D]. qkv_bias: [1, (Nq + 2 Nk) · D], or NULL for no bias.
+ * - Rotation changes the columns below `rotary_embedding`, which is even and at most D. For each even column c, let a
+ *   and b be the elements of a head in the columns c and c + 1, and let θ = pos / rope_theta^(c / rotary_embedding).
+ *   Then a becomes a · cos θ − b · sin θ, and b becomes a · sin θ + b · cos θ. Each function defines `pos`.
+ * - key_cache, value_cache: [layers, B, Nk, max_seq_len, D]. Axis 3 contains the slots, one token per slot. The call
+ *   stores the new values and the new rotated keys in layer `layer_id`. All other elements keep their contents.
+ *
+ * Sources: LMDeploy's TurboMind and FasterTransformer; Touvron et al., "LLaMA" (2023).
+ */
+
 /**
  * Apply a gated feed-forward layer in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2.
  *
@@ -16,10 +67,13 @@ extern "C" {
  * weight2 the output projection, like w1, w3 and w2 of LLaMA.
  *
  * inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
+ *
  * Source: Shazeer, "GLU Variants Improve Transformer" (2020).
  *
  * Where `workspace_size` is negative, `inoutput`, `weight1`, `weight2`, `weight3` and `workspace` are not read and may
  * be anything, including NULL: the call only queries a size and changes nothing else.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                              diopiConstTensorHandle_t weight1, diopiConstTensorHandle_t weight2,
@@ -30,7 +84,10 @@ DIOPI_WEAK diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTens
  * Normalize each row by its root mean square, in place: x becomes x · scale / √(mean(x²) + eps).
  *
  * inoutput: [T, H]. scale: [H].
+ *
  * Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                    diopiConstTensorHandle_t scale, float eps);
@@ -42,7 +99,10 @@ DIOPI_WEAK diopiError_t diopiRootMeanSquareNormInp(diopiContextHandle_t ctx, dio
  * implementation may round r to residual's dtype before the normalization.
  *
  * inoutput, residual: [T, H]. bias: [H], or NULL for no bias. scale: [H].
+ *
  * Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                            diopiTensorHandle_t residual, diopiConstTensorHandle_t bias,
@@ -63,13 +123,16 @@ DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t 
  * lengths, in a layout that is private to the implementation. If `is_prepared` is false, the implementation fills
  * `pre_work`. Later calls with the same lengths may pass the same `pre_work` with `is_prepared` true. The result does
  * not depend on `is_prepared`.
- * Source: the definition of attention in this module.
+ *
+ * Source: the definition of attention in the family `lmdeploy`.
  *
  * Where `pre_work_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
  * `pre_work` are not read and may be anything, including NULL: the call only queries a size and changes nothing else.
  * Where `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache`
  * and `pre_work` are not read and may be anything, including NULL: the call only queries a size and changes nothing
  * else.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -95,11 +158,14 @@ DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, 
  *    the call. A NULL `finished` is false everywhere.
  *
  * inoutput: [B, Nq · D]. finished, total_padding_tokens, sequence_lengths: [B].
- * Source: the definition of attention in this module.
+ *
+ * Source: the definition of attention in the family `lmdeploy`.
  *
  * Where `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache`,
  * `finished`, `total_padding_tokens` and `sequence_lengths` are not read and may be anything, including NULL: the call
  * only queries a size and changes nothing else.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -124,10 +190,13 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
  *
  * top_ks_size and top_ps_size are 0, 1 or B. LMDeploy's TurboMind passes 1 if one value applies to all sequences.
  * top_ks, top_ps, skip_decode: [B].
+ *
  * Source: FasterTransformer, top-k sampling layer.
  *
  * Where `top_ks_size` is 0 or 1, the elements of `top_ks` are not read, only shape and dtype: `top_k` is used. Where
  * `top_ps_size` is 0 or 1, the elements of `top_ps` are not read, only shape and dtype: `top_p` is used.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -155,11 +224,14 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
  * token. All other tensors: [B]. A NULL flag is false everywhere, and a NULL result is not computed. generators: B
  * generators. A generator advances when it is used. u depends only on the generator's seed and offset, not on the
  * position in the batch.
+ *
  * Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
  *
  * Where `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
  * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `runtime_top_k` are not read and may be
  * anything, including NULL: the call only queries a size and changes nothing else.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t workspace,
@@ -187,10 +259,13 @@ DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorH
  * Only the caller uses the buffers, for factual-nucleus sampling: after each token, it multiplies p by the decay, down
  * to the minimum. After the token with the reset id, it restores the initial p instead; −1 means that no token does
  * so. All tensors have shape [B].
+ *
  * Source: FasterTransformer, top-p sampling layer.
  *
  * Where `top_ks_size` is 0 or 1, the elements of `top_ks` are not read, only shape and dtype: `top_k` is used. Where
  * `top_ps_size` is 0 or 1, the elements of `top_ps` are not read, only shape and dtype: `top_p` is used.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -221,6 +296,7 @@ DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, d
  * The C interface declares runtime_top_p writable, but the call does not change it. The caller passes
  * `persistent_workspace` to every step and does not change its contents between the steps. Shapes and NULL arguments
  * are as in `diopiTopKSampling`.
+ *
  * Source: FasterTransformer, top-p sampling; Holtzman et al., "Neural Text Degeneration" (2020).
  *
  * Where `persistent_workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`,
@@ -229,6 +305,8 @@ DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, d
  * `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
  * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace` are not read and may
  * be anything, including NULL: the call only queries a size and changes nothing else.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t persistent_workspace,
@@ -252,7 +330,10 @@ DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorH
  * All other elements of output_ids keep their contents.
  *
  * output_ids: [B, max_output_len]; all written positions are inside. ids: [times, B]. context_length: [B].
+ *
  * Source: LMDeploy, gather output.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiConstTensorHandle_t ids, diopiConstTensorHandle_t context_length,
@@ -263,7 +344,10 @@ DIOPI_WEAK diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorH
  * Add `val` to the first `size` elements of inoutput, in place. The other elements keep their values.
  *
  * inoutput: 1-d with at least `size` elements; a negative or larger size is an error. Integers wrap around.
+ *
  * Source: LMDeploy, plus scalar.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiPlusScalarInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, const int64_t val,
                                            const int64_t size);
@@ -272,7 +356,10 @@ DIOPI_WEAK diopiError_t diopiPlusScalarInp(diopiContextHandle_t ctx, diopiTensor
  * Compute the padding of each sequence: total_padding_count[b] becomes max_input_length − input_lengths[b].
  *
  * Both tensors: [B]. total_padding_count contains zeros on entry, so an implementation may assign or add.
+ *
  * Source: LMDeploy, padding count.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiUpdatePaddingCount(diopiContextHandle_t ctx, diopiTensorHandle_t total_padding_count,
                                                 diopiConstTensorHandle_t input_lengths, int64_t max_input_length,
@@ -282,7 +369,10 @@ DIOPI_WEAK diopiError_t diopiUpdatePaddingCount(diopiContextHandle_t ctx, diopiT
  * Swap the first two axes: output[j, i, k] = input[i, j, k].
  *
  * input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous.
+ *
  * Source: torch.transpose.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiTransposeAxis01(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                              diopiConstTensorHandle_t input, const int64_t dim0, const int64_t dim1,
@@ -293,7 +383,10 @@ DIOPI_WEAK diopiError_t diopiTransposeAxis01(diopiContextHandle_t ctx, diopiTens
  *
  * from_tensor: [B, hidden_units]. embedding_table: [V, hidden_units]. all_ids: time-major. Despite its name, the
  * function applies neither a position encoding nor a scale.
+ *
  * Source: torch.nn.functional.embedding.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx, diopiTensorHandle_t from_tensor,
                                                         diopiConstTensorHandle_t embedding_table,
@@ -306,7 +399,10 @@ DIOPI_WEAK diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx
  * from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Despite
  * its plural name, input_lengths is one number: the number of tokens. Despite its name, the function applies neither a
  * position encoding nor a scale.
+ *
  * Source: torch.nn.functional.embedding.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandle_t ctx,
                                                                 diopiTensorHandle_t from_tensor,
@@ -327,7 +423,10 @@ DIOPI_WEAK diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHand
  * the tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded
  * with −1. The first word starts at offset 0, every other word at the end of its predecessor. For example, the words
  * (5, 6) and (7) are the rows [5, 6, 7] and [2, 3, −1]. logits: [B, vocab_size]. output_ids: time-major.
+ *
  * Source: FasterTransformer, ban bad words.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
                                             diopiConstTensorHandle_t output_ids, diopiConstTensorHandle_t bad_words,
@@ -343,7 +442,10 @@ DIOPI_WEAK diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTenso
  *
  * stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
  * time-major.
+ *
  * Source: FasterTransformer, stop words criterion.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiStopWordsCriterion(diopiContextHandle_t ctx, diopiConstTensorHandle_t output_ids,
                                                 diopiConstTensorHandle_t stop_words, diopiTensorHandle_t finished,
@@ -356,7 +458,10 @@ DIOPI_WEAK diopiError_t diopiStopWordsCriterion(diopiContextHandle_t ctx, diopiC
  * finished[b] becomes true if step ≥ sequence_limit_length[b]; it never becomes false. finished_sum: [1], the number
  * of finished sequences afterwards. should_stop: bool [1], whether all B sequences are finished. finished,
  * sequence_limit_length: [B].
+ *
  * Source: FasterTransformer, length criterion.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiLengthCriterion(diopiContextHandle_t ctx, diopiTensorHandle_t finished,
                                              diopiTensorHandle_t should_stop, diopiTensorHandle_t finished_sum,
@@ -377,7 +482,10 @@ DIOPI_WEAK diopiError_t diopiLengthCriterion(diopiContextHandle_t ctx, diopiTens
  * Any other type is an error.
  *
  * logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], with ids below vocab_size.
+ *
  * Source: FasterTransformer, sampling penalties; Keskar et al., "CTRL" (2019).
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
                                                             diopiConstTensorHandle_t penalties,
@@ -396,6 +504,8 @@ DIOPI_WEAK diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t
  * - temperatures: [B].
  *
  * Source: FasterTransformer, sampling penalties.
+ *
+ * Family: lmdeploy.
  */
 DIOPI_WEAK diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
                                                              diopiConstTensorHandle_t bias,

@@ -9,16 +9,247 @@
 extern "C" {
 #endif
 
+/*
+ * The comment of each function names its family. The following conventions hold for all functions of a family, unless
+ * the comment of a function, its docstring in Python, says otherwise.
+ */
+
+/*
+ * Family mmcv_box
+ *
+ * MMCV's operators on boxes, quadrilaterals and polygons in the plane: overlaps, suppression, enclosing shapes.
+ *
+ * - A box is (x1, y1, x2, y2). A rotated box is (cx, cy, w, h, θ), with θ in radians. Its corners are (cx, cy) plus (±w/2,
+ *   ±h/2) rotated by [[cos θ, −sin θ], [sin θ, cos θ]].
+ * - A quadrilateral lists its four corners (x1, y1 … x4, y4) in order and is convex. A point set [·, 18] has nine points
+ *   (x, y).
+ * - I is the area of the intersection of two shapes, and A and A' are the areas of the shapes. All areas are exact areas
+ *   of convex polygons.
+ *
+ * All floating tensors of a call have one dtype. Unless a docstring says otherwise, a call with empty inputs succeeds and
+ * writes nothing. Shapes that touch within rounding may count as separate or as overlapping. A call is rejected if a
+ * tensor has another rank or another number of columns or rows than stated, or if a mode is not one of those listed.
+ *
+ * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
+ */
+
+/*
+ * Family mmcv_box3d
+ *
+ * MMCV's operators on boxes in space: bird's-eye overlap and suppression, points in boxes, pooling of points.
+ *
+ * A box is (x, y, z, dx, dy, dz, rz), where z is the bottom and rz is the angle about the z axis in radians. Point p is in
+ * a box if |pz − (z + dz/2)| ≤ dz/2, −dx/2 < lx < dx/2 and −dy/2 < ly < dy/2. Here lx = (px − x)·cos rz + (py − y)·sin rz
+ * and ly = (py − y)·cos rz − (px − x)·sin rz are the coordinates of p along the box's axes. It is unspecified whether a
+ * point within rounding of a face is in the box.
+ *
+ * In the bird's-eye view, a box is the rectangle dx × dy around (x, y), rotated by rz. z and dz have no effect.
+ *
+ * Boxes, points and features of a call have one dtype. Half precision computes in float32. Unless a docstring says
+ * otherwise, the caller fills in-out tensors with zeros. The call writes to a part of them, or overwrites all of them with
+ * the same values. A call without boxes or points succeeds and writes nothing. A call is rejected if a tensor has another
+ * rank or another number of columns than stated.
+ *
+ * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
+ */
+
+/*
+ * Family mmcv_deform
+ *
+ * MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
+ *
+ * Z(F, y, x) samples an H × W plane F bilinearly at row y and column x, as if zeros surrounded the plane. It is 0 where
+ * y ≤ −1, y ≥ H, x ≤ −1 or x ≥ W. Otherwise, with y0 = ⌊y⌋, x0 = ⌊x⌋, ly = y − y0, lx = x − x0, and zeros outside the
+ * plane, it is
+ * (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x0+1] + ly·(1−lx)·F[y0+1,x0] + ly·lx·F[y0+1,x0+1].
+ * Z†(g, y, x), its adjoint, adds g times these weights to the same cells. ∂Z/∂y and ∂Z/∂x are the derivatives of this
+ * formula with y0 and x0 fixed. They are 0 wherever Z is 0 because of its position.
+ *
+ * All floating tensors of a call have one dtype; half precision accumulates in float32. The caller fills in-out
+ * tensors with zeros, so an implementation may add to them or overwrite them. Additions may happen in any order.
+ * Workspaces (`columns`, `ones`) may have any size, including 0. The backward functions receive them as inputs and must
+ * not use their contents.
+ *
+ * The convolutions have K = kH·kW kernel positions and G deformable groups. Input channel c is in deformable group
+ * g = ⌊c / (Ci/G)⌋. The shapes are:
+ *
+ * - input: [B, Ci, H, W]
+ * - weight: [Co, Ci/groups, kH, kW]
+ * - output: [B, Co, Ho, Wo], where Ho = ⌊(H + 2·padH − dilationH·(kH − 1) − 1) / strideH⌋ + 1. Wo follows from W in the
+ *   same way.
+ * - offset: [B, 2·G·K, Ho, Wo]. Channel 2·(g·K + i·kW + j) is the shift Δy of kernel position (i, j), and the next channel
+ *   is the shift Δx of this position.
+ *
+ * The sample of channel c at kernel position (i, j) and output position (h, w) is
+ * S = Z(input[b, c], h·strideH − padH + i·dilationH + Δy, w·strideW − padW + j·dilationW + Δx).
+ *
+ * A call is an error in each of these cases:
+ *
+ * - The shapes differ from the shapes above.
+ * - Ci or Co is not divisible by groups, or Ci is not divisible by G.
+ * - A kernel size, a stride or a dilation is below 1.
+ * - The output is empty.
+ *
+ * Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; X. Zhu et al., "Deformable ConvNets v2", CVPR
+ * 2019; X. Zhu et al., "Deformable DETR", ICLR 2021; the MMCV 1.x operators.
+ */
+
+/*
+ * Family mmcv_loss
+ *
+ * MMCV's losses: focal loss for sigmoid and softmax probabilities, and chamfer distance.
+ *
+ * All floating tensors of a call have one dtype; half precision computes in float32. MIN is the smallest normal float32
+ * number, 2^−126. It keeps logarithms finite. A call with empty inputs succeeds and writes nothing.
+ *
+ * Focal losses: `target`, int64 [N], contains classes. `weight` has one number per class, [C], or no elements, which means
+ * weight 1 for all classes. p is the probability that the model predicts. gamma (γ ≥ 0) reduces the weight of examples
+ * that are classified well. alpha (α) balances positive and negative examples. The losses are neither summed nor averaged.
+ * NaN gives NaN. A call is rejected if its shapes do not match.
+ *
+ * Source: T.-Y. Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017; the MMCV 1.x operators.
+ */
+
+/*
+ * Family mmcv_norm
+ *
+ * MMCV's synchronized batch normalization, and its fused activation with bias.
+ *
+ * The normalization consists of several calls, so that a caller can combine the statistics of several devices between
+ * them. `input` and all tensors of its shape are [N, C, S], where S stands for the flattened spatial axes. N·S ≥ 1. All
+ * statistics, scales and shifts are float32 [C], and `norm` is float32 [N, C, S]. Sums are computed in float32, so `input`
+ * has at most the precision of float32. A call is rejected if a rank is wrong or the numbers of channels differ.
+ *
+ * Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
+ */
+
+/*
+ * Family mmcv_points
+ *
+ * MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores.
+ *
+ * Points [B, N, 3] are rows (x, y, z). In features [B, C, N], the points are the last axis. d² is the squared Euclidean
+ * distance. A stacked tensor concatenates B sets of different sizes, [ΣN, …]; an int32 tensor [B] contains the sizes.
+ * Indices are int32 unless a docstring says otherwise. They must be inside the set that they refer to, unless a docstring
+ * says what happens otherwise. Attributes that are sizes repeat sizes of the tensors.
+ *
+ * All floating tensors of a call have one dtype; half precision accumulates in float32. Unless a docstring says otherwise,
+ * the caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+ * with the same values. Gradients may be summed in any order. A call without points succeeds and writes nothing.
+ *
+ * A call is rejected if ranks, shapes and size attributes contradict each other.
+ *
+ * Source: the MMCV 1.x operator of the same name; C. Qi et al., "PointNet++", NeurIPS 2017, unless a docstring names
+ * another one.
+ */
+
+/*
+ * Family mmcv_roi
+ *
+ * MMCV's pooling of axis-aligned regions of interest (RoIs) on feature maps, forward and backward.
+ *
+ * Feature maps are [N, C, H, W]. Each row of `rois` [R, 5] is (batch index, x1, y1, x2, y2) in image coordinates. All
+ * columns, including the batch index, have the features' dtype. s = spatial_scale converts image coordinates to
+ * feature-map coordinates. Pooled results are [R, C, ph, pw], where ph × pw is the number of bins of one RoI. All floating
+ * tensors of a call have one dtype; half precision accumulates in float32. With R = 0, a call succeeds and writes nothing.
+ *
+ * The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+ * with the same values. Gradients may be summed in any order.
+ *
+ * B(F, y, x) samples an H × W plane F bilinearly at row y and column x. It is 0 if y < −1, y > H, x < −1 or x > W.
+ * Otherwise, negative coordinates count as 0. Let y0 = ⌊y⌋ and y1 = y0 + 1, but y0 = y1 = y = H−1 if y0 ≥ H−1; likewise
+ * for x and W. With ly = y − y0 and lx = x − x0, the value is (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x1] +
+ * ly·(1−lx)·F[y1,x0] + ly·lx·F[y1,x1]. B†(g, y, x), its adjoint, adds g times these four weights to the same cells, and
+ * nothing if the position is outside.
+ *
+ * A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
+ * or if the shape of a result does not match the inputs.
+ *
+ * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
+ */
+
+/*
+ * Family mmcv_rotated
+ *
+ * MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
+ *
+ * Feature maps are [N, C, H, W]. Each row of the rotated RoIs [R, 6] is (batch index, cx, cy, w, h, θ) in image
+ * coordinates and in the features' dtype, with θ in radians. s = spatial_scale converts image coordinates to feature-map
+ * coordinates. B(F, y, x) is the bilinear sampling that the family `mmcv_roi` defines, and B† is its adjoint. All floating
+ * tensors of a call have one dtype; half precision accumulates in float32. A call without RoIs succeeds and writes
+ * nothing.
+ *
+ * The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+ * with the same values. Gradients may be summed in any order.
+ *
+ * The samples of a RoI of size w × h around (cx, cy) at angle θ: bin (i, j) of ph × pw has a grid of gh × gw points. If
+ * the number n of samples is positive, gh = gw = n; otherwise gh = ⌈h/ph⌉ and gw = ⌈w/pw⌉. Along the axes of the RoI,
+ * point (iy, ix) has the coordinates v = −h/2 + (i + (iy + ½)/gh)·h/ph and u = −w/2 + (j + (ix + ½)/gw)·w/pw. On the map,
+ * it is at y = v·cos θ − u·sin θ + cy and x = v·sin θ + u·cos θ + cx.
+ *
+ * A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
+ * or if the shape of a result does not match the inputs.
+ *
+ * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
+ */
+
+/*
+ * Family mmcv_sampling
+ *
+ * MMCV's resampling and rearranging of feature maps: CARAFE, correlation, FIR, PSA masks, im2col, TIN shift.
+ *
+ * Feature maps are contiguous [N, C, H, W]. Unless a docstring says otherwise, all floating tensors of a call have one
+ * dtype; half precision accumulates in float32. The caller fills in-out tensors with zeros. The call adds to them or
+ * writes to a part of them, or overwrites all of them with the same values. Gradients may be summed in any order.
+ * Workspaces may have any size, including 0. A call with empty inputs succeeds and writes nothing.
+ *
+ * A call is rejected if a tensor has another rank than stated, if shapes contradict each other or the attributes, or if a
+ * size, stride or dilation is below 1.
+ *
+ * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
+ */
+
+/*
+ * Family mmcv_voxel
+ *
+ * MMCV's voxels and sparse convolution: points to voxels, reduction by voxel, convolution and pooling over index pairs.
+ *
+ * Voxels: points are [N, F] with F ≥ 3. Their first three columns are finite x, y and z. voxel_size [3] and coors_range
+ * [6] (minima, then maxima, in the order x, y, z) are float32 tensors in host memory. Along each axis, a point is in cell
+ * ⌊(p − minimum)/size⌋ of a grid of round((maximum − minimum)/size) cells, computed in float32 or higher precision. Points
+ * outside the grid belong to no cell. The coordinates of a cell are an int32 row (z, y, x). NDim is 3.
+ *
+ * The call reads and writes host memory before it returns, even if its stream still has work to do.
+ *
+ * Sparse convolution: a layer has K kernel positions. For position k, indicePairs, int32 [K, 2, n], lists input rows in
+ * [k, 0] and the output rows that they contribute to in [k, 1]. Only the first indiceNum[k] (int32 [K]) pairs count.
+ * filters [kernel sizes …, Ci, Co] are viewed as [K, Ci, Co]. _inverse ≠ 0 exchanges the two rows of indicePairs. _subM ≠
+ * 0 means a submanifold convolution: the output rows are the input rows. The center of the kernel is the position with the
+ * largest indiceNum, the first one among equals; it joins each row to itself, whatever its pairs contain.
+ *
+ * Unless a docstring says otherwise, all floating tensors of a call have one dtype; half precision accumulates in float32.
+ * The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+ * with the same values. Sums may be computed in any order.
+ *
+ * A call is rejected if ranks and shapes contradict these, or for other values of NDim and reduce_type.
+ *
+ * Source: Y. Zhou, O. Tuzel, "VoxelNet", CVPR 2018; Y. Yan et al., "SECOND: Sparsely Embedded Convolutional Detection",
+ * Sensors 2018; B. Graham et al., "3D Semantic Segmentation with Submanifold Sparse Convolutional Networks", CVPR 2018;
+ * the MMCV 1.x operators.
+ */
+
 /**
- * Combine the features of neighbours relative to their centre with M weight matrices, weighted by scores (PAConv).
+ * Combine the features of neighbors relative to their center with M weight matrices, weighted by scores (PAConv).
  *
  * points, centers: [B, N, M, O] with O = out_dim. scores: [B, n, K, M] with n = npoint. knn_idx: int64 [B, n, K].
- * output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbour and c' = knn_idx[b, i, 0] the
- * centre. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
+ * output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbor and c' = knn_idx[b, i, 0] the
+ * center. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
  * must be inside 0 … N − 1. Nothing is written where k' is outside. `aggregate` is ignored: the result is always this
  * sum.
  *
  * Source: M. Xu et al., "PAConv", CVPR 2021; MMCV 1.x assign_score_withk.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t centers,
@@ -32,7 +263,9 @@ DIOPI_WEAK diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diop
  * Each gradient has the shape of its argument and contains zeros on entry. grad_out: [B, O, n, K]. With g =
  * grad_out[b, o, i, k], the call adds scores[b, i, k, m]·g to grad_points[b, k', m, o] and subtracts it from
  * grad_centers[b, c', m, o]. grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g.
- * Neighbours k' outside 0 … N − 1 are skipped.
+ * Neighbors k' outside 0 … N − 1 are skipped.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                           diopiTensorHandle_t grad_centers,
@@ -46,11 +279,13 @@ DIOPI_WEAK diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t c
                                                           int64_t aggregate);
 
 /**
- * Find the first sample_num points in the shell around each centre.
+ * Find the first sample_num points in the shell around each center.
  *
  * center_xyz: [B, npoint, 3]. xyz: [B, N, 3]. idx: int32 [B, npoint, sample_num], zeros on entry. Point k is in the
  * shell if d² = 0 or min_radius² ≤ d² < max_radius². A row of idx contains the first such points in ascending order of
  * k. If there are fewer than sample_num, the first one is repeated. If there are none, the row is not written.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx,
                                            diopiConstTensorHandle_t center_xyz, diopiConstTensorHandle_t xyz, int64_t B,
@@ -58,12 +293,14 @@ DIOPI_WEAK diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensor
                                            float max_radius);
 
 /**
- * Find the first sample_num points in the ball around each centre, in stacked sets.
+ * Find the first sample_num points in the ball around each center, in stacked sets.
  *
  * center_xyz: [ΣM, 3] with the sizes center_xyz_batch_cnt. xyz: [ΣN, 3] with the sizes xyz_batch_cnt. idx: int32
  * [ΣM, sample_num], zeros on entry. Point k is in the ball if d² < max_radius². Indices count from the first point of
- * the set to which the centre belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
+ * the set to which the center belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
  * write the other slots. The rest is as in `diopiBallQueryMmcv`.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx,
                                                 diopiConstTensorHandle_t center_xyz,
@@ -82,6 +319,8 @@ DIOPI_WEAK diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiT
  * The sides of a box are x2 − x1 + offset and y2 − y1 + offset, where offset is 0 or 1. The sides of an intersection
  * are at least 0. Let I be the area of the intersection, and A and A' the areas of the boxes. The result is I / max(A
  * + A' − I, offset) in mode 0, and I / max(A, offset) in mode 1. For offset 0, 0/0 is possible, which gives NaN.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                               diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
@@ -96,7 +335,10 @@ DIOPI_WEAK diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTen
  * at (x1 + k·w/P, y1) on the top, (x1, y1 + k·h/P) on the left, (x2 − k·w/P, y2) on the bottom and (x2, y2 − k·h/P) on
  * the right border. output[n, c, b, e] is the largest B(input[n, e·C + c]) among them, and argmax_idx is the first k
  * with this value. A call with pool_size < 1 is rejected.
+ *
  * Source: H. Qiu et al., "BorderDet: Border Feature for Dense Object Detection", ECCV 2020; MMCV 1.x border_align.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                              diopiTensorHandle_t argmax_idx, diopiConstTensorHandle_t input,
@@ -107,6 +349,8 @@ DIOPI_WEAK diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTens
  *
  * grad_input: [N, 4C, H, W], zeros on entry. For each element g of grad_output [N, C, K, 4], the call applies B†(g) at
  * the sample that argmax_idx (int32, same shape) names.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiConstTensorHandle_t grad_output,
@@ -114,19 +358,26 @@ DIOPI_WEAK diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, d
                                                      diopiConstTensorHandle_t argmax_idx, int64_t pool_size);
 
 /**
- * Compute the intersection over union (mode 0) or over the first box's area (mode 1) of rotated boxes.
+ * Compute the overlap of rotated boxes: intersection over union (mode 0) or over the area of the first (mode 1).
  *
- * bboxes1: [N, 5]. bboxes2: [M, 5]. ious: [N, M] for all pairs, or [N] for pairs of equal rows if `aligned`, where N =
- * M. ious = I / (A + A' − I) in mode 0 and I / A in mode 1. It is 0 if A or A' is below 1e−14.
+ * - bboxes1: [N, 5]. bboxes2: [M, 5].
+ * - ious: [N, M], for all pairs of boxes. If `aligned` is true, N = M and ious is [N], for the pairs of rows with the
+ *   same index.
+ *
+ * The result is I / (A + A' − I) in mode 0, and I / A in mode 1. It is 0 if A or A' is below 1e−14.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiBoxIouRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                                diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
                                                int64_t mode, bool aligned);
 
 /**
- * Compute the intersection over union (mode 0) or over the first area (mode 1) of convex quadrilaterals.
+ * Compute the overlap of convex quadrilaterals: intersection over union (mode 0) or over the first area (mode 1).
  *
- * bboxes1: [N, 8]. bboxes2: [M, 8]. The rest is as in `diopiBoxIouRotatedMmcv`.
+ * bboxes1: [N, 8]. bboxes2: [M, 8]. ious, `aligned` and the formulas are as in `diopiBoxIouRotatedMmcv`.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiBoxIouQuadriMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                               diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
@@ -135,13 +386,19 @@ DIOPI_WEAK diopiError_t diopiBoxIouQuadriMmcv(diopiContextHandle_t ctx, diopiTen
 /**
  * Upsample features, with a separate reassembly kernel for every output position (CARAFE).
  *
- * features: [N, C, H, W]. masks: [N, g·k², s·H, s·W] with k = kernel_size (odd), g = group_size and s = scale_factor.
- * output: [N, C, s·H, s·W]. Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside
- * the map be 0. output[n, c, y, x] is the sum over i, j < k of
- * features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. rfeatures: [N, H, W, C], the features
- * with channels last, an input of `diopiCarafeBackwardMmcv`. A call is rejected if k is even or C is not divisible by
- * g.
+ * - features: [N, C, H, W].
+ * - masks: [N, g·k², s·H, s·W], the kernels, with k = kernel_size, g = group_size and s = scale_factor. k is odd.
+ * - output: [N, C, s·H, s·W].
+ * - rfeatures: [N, H, W, C], a second result: the features with channels last, which is an input of
+ *   `diopiCarafeBackwardMmcv`.
+ *
+ * Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside the map be 0. output[n,
+ * c, y, x] is the sum over i, j < k of features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. A
+ * call is rejected if k is even or C is not divisible by g.
+ *
  * Source: J. Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", ICCV 2019; MMCV 1.x carafe.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rfeatures,
                                         diopiTensorHandle_t routput, diopiTensorHandle_t rmasks,
@@ -155,6 +412,8 @@ DIOPI_WEAK diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHan
  * bottom_grad: [N, C, H, W]. mask_grad: the shape of masks. Both contain zeros on entry. top_grad: [N, C, s·H, s·W].
  * rfeatures: a result of the forward call, the features in the memory order N, H, W, C, whatever shape the tensor
  * declares.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rtop_grad,
                                                 diopiTensorHandle_t rbottom_grad_hs, diopiTensorHandle_t rbottom_grad,
@@ -163,7 +422,11 @@ DIOPI_WEAK diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiT
                                                 diopiConstTensorHandle_t rfeatures, diopiConstTensorHandle_t masks,
                                                 int64_t kernel_size, int64_t group_size, int64_t scale_factor);
 
-/** Compute the result `output` of `diopiCarafeMmcv`, without the tensors for its gradient. */
+/**
+ * Compute the result `output` of `diopiCarafeMmcv`, without the tensors for its gradient.
+ *
+ * Family: mmcv_sampling.
+ */
 DIOPI_WEAK diopiError_t diopiCarafeNaiveMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                              diopiConstTensorHandle_t features, diopiConstTensorHandle_t masks,
                                              int64_t kernel_size, int64_t group_size, int64_t scale_factor);
@@ -174,6 +437,8 @@ DIOPI_WEAK diopiError_t diopiCarafeNaiveMmcv(diopiContextHandle_t ctx, diopiTens
  * bottom_grad, mask_grad: the shapes of features and masks, zeros on entry. For each term of the forward sum, let g be
  * the element of top_grad [N, C, s·H, s·W]. The call adds g·mask to bottom_grad at the position of the feature, and
  * g·feature to mask_grad, summed over the channels of the group. Terms outside the map add nothing.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                      diopiTensorHandle_t mask_grad, diopiConstTensorHandle_t top_grad,
@@ -181,14 +446,20 @@ DIOPI_WEAK diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, d
                                                      int64_t kernel_size, int64_t group_size, int64_t scale_factor);
 
 /**
- * Correlate two feature maps over a patch of displacements; the products are summed, not averaged.
+ * Correlate two feature maps over a patch of displacements: sum the products of their elements.
  *
- * input1, input2: [N, C, H, W]. output: [N, patchH, patchW, oH, oW], where oH = ⌊(H + 2·padH − dilationH·(kH − 1) −
- * 1) / dH⌋ + 1, and oW likewise. output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of
- * input1[n, c, y1, x1]·input2[n, c, y2, x2]. Here y1 = h·dH − padH + i·dilationH and y2 = y1 + p·dilation_patchH −
- * ⌊dilation_patchH·(patchH − 1) / 2⌋; likewise for x1 and x2. Terms with a coordinate outside the map are omitted. A
- * call with even patch sizes is rejected.
+ * - input1, input2: [N, C, H, W].
+ * - output: [N, patchH, patchW, oH, oW], where oH = ⌊(H + 2·padH − dilationH·(kH − 1) − 1) / dH⌋ + 1. oW is computed
+ *   likewise.
+ *
+ * output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of input1[n, c, y1, x1]·input2[n, c, y2, x2]. Here y1 = h·dH
+ * − padH + i·dilationH and y2 = y1 + p·dilation_patchH − ⌊dilation_patchH·(patchH − 1) / 2⌋; likewise for x1 and x2.
+ * Terms with a coordinate outside the map are omitted. The sum is not divided by the number of terms. A call with an
+ * even patch size is rejected.
+ *
  * Source: A. Dosovitskiy et al., "FlowNet", ICCV 2015; MMCV 1.x correlation.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                              diopiConstTensorHandle_t input1, diopiConstTensorHandle_t input2,
@@ -202,6 +473,8 @@ DIOPI_WEAK diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTens
  * grad_input1, grad_input2: [N, C, H, W], zeros on entry. For each term of the forward sum, let g be the element of
  * grad_output [N, patchH, patchW, oH, oW]. The call adds g·input2 to grad_input1 at (y1, x1) and g·input1 to
  * grad_input2 at (y2, x2).
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input1,
                                                      diopiTensorHandle_t grad_input2,
@@ -223,6 +496,8 @@ DIOPI_WEAK diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, d
  *   rejected if B is not a multiple of min(B, im2col_step). The step does not change the result.
  *
  * `diopiDeformConvBackwardParametersMmcv` computes the gradient with respect to weight.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                             diopiTensorHandle_t columns, diopiTensorHandle_t ones,
@@ -233,14 +508,19 @@ DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTenso
                                             int64_t im2col_step);
 
 /**
- * Gradients of `diopiDeformConvMmcv` with respect to input and offset.
+ * Compute the gradients of `diopiDeformConvMmcv` with respect to input and offset.
  *
- * gradInput, gradOffset: of input's and offset's shape, zeros on entry. gradOutput: [B, Co, Ho, Wo]. For every sample
- * S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. Then Z†(v) is added to
- * gradInput[b, c] at the position of S. The Δy channel of gradOffset receives Σ v·∂Z/∂y over the channels c of
- * deformable group g, and the Δx channel receives Σ v·∂Z/∂x.
+ * gradInput and gradOffset have the shapes of input and offset, and contain zeros on entry. gradOutput: [B, Co, Ho,
+ * Wo]. For every sample S, let v = Σ weight[o, c, i, j]·gradOutput[b, o, h, w], where the sum is over the output
+ * channels o of the group of c.
+ *
+ * - gradInput[b, c]: the call adds Z†(v) at the position of S.
+ * - gradOffset: the Δy channel receives Σ v·∂Z/∂y, and the Δx channel receives Σ v·∂Z/∂x, where the sums are over the
+ *   channels c of deformable group g.
  *
  * The elements of `columns` are not read, only shape and dtype: it is scratch memory.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradInput,
                                                          diopiTensorHandle_t gradOffset, diopiConstTensorHandle_t input,
@@ -253,12 +533,15 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ct
                                                          int64_t deform_groups, int64_t im2col_step);
 
 /**
- * Gradient of `diopiDeformConvMmcv` with respect to weight, times `scale`.
+ * Compute the gradient of `diopiDeformConvMmcv` with respect to weight, multiplied by `scale`.
  *
- * gradWeight has weight's shape and contains zeros on entry. Its element [o, c, i, j] receives scale·Σ over b, h, w of
- * gradOutput[b, o, h, w]·S. gradOutput: [B, Co, Ho, Wo]; the call does not write to it.
+ * gradWeight has the shape of weight and contains zeros on entry. gradWeight[o, c, i, j] receives scale·Σ
+ * gradOutput[b, o, h, w]·S, where the sum is over b, h and w. gradOutput: [B, Co, Ho, Wo]; the call does not write to
+ * it.
  *
  * The elements of `columns` and `ones` are not read, only shape and dtype: they are scratch memory.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradOutput,
                                                               diopiTensorHandle_t gradWeight,
@@ -277,7 +560,10 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle
  * o = 0.5, and the size rw × rh of a RoI has no lower limit. offset: [R, 2, ph, pw]. The samples of bin (i, j) are
  * shifted by gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. If offset is NULL or has no
  * elements, there is no shift.
+ *
  * Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; MMCV 1.x deform_roi_pool.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
@@ -293,6 +579,8 @@ DIOPI_WEAK diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTe
  * to grad_input. It adds the sum of gamma·rw·g'·∂B/∂x over channels and samples to grad_offset[r, 0, i, j], and the
  * sum of gamma·rh·g'·∂B/∂y to grad_offset[r, 1, i, j]. The derivatives of B apply inside [0, H−1] × [0, W−1]. The
  * contributions of samples outside to grad_offset are unspecified.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiTensorHandle_t grad_offset,
@@ -312,6 +600,8 @@ DIOPI_WEAK diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx,
  *
  * Targets are in 0 … C. The target C means background: no class is the target. If `weight` has elements, row n is
  * multiplied by weight[target[n]], and the target C is not allowed.
+ *
+ * Family: mmcv_loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLossMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -323,6 +613,8 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossMmcv(diopiContextHandle_t ctx, diop
  * The derivative is not multiplied by an upstream gradient. grad_input, input: [N, C]. If c is the target, it is
  * −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)); otherwise it is −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p). If
  * `weight` has elements, row n is multiplied by weight[target[n]].
+ *
+ * Family: mmcv_loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                           diopiConstTensorHandle_t input,
@@ -334,6 +626,8 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackwardMmcv(diopiContextHandle_t c
  *
  * softmax: [N, C], rows with sum 1. output: [N]. With t = target[n] and p = softmax[n, t], output[n] = −α·(1 − p)^γ·ln
  * max(p, MIN). It is multiplied by weight[t] if `weight` has elements, and it is 0 if t < 0. Targets are below C.
+ *
+ * Family: mmcv_loss.
  */
 DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t softmax, diopiConstTensorHandle_t target,
@@ -346,6 +640,8 @@ DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossMmcv(diopiContextHandle_t ctx, diop
  * t = target[n] and p = softmax[n, t], let b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ), multiplied by
  * weight[t] if `weight` has elements. grad_input[n, c] = b·(1 − softmax[n, c]) for c = t and −b·softmax[n, c] for all
  * other c. The row is 0 if t < 0.
+ *
+ * Family: mmcv_loss.
  */
 DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                           diopiTensorHandle_t buff, diopiConstTensorHandle_t softmax,
@@ -359,6 +655,8 @@ DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossBackwardMmcv(diopiContextHandle_t c
  * index is that of the point with the largest distance d² to the nearest selected point, or of any of them if several
  * points have this distance. temp_tensor: workspace [B, N] in points' dtype. The caller fills it with 1e10, the
  * initial distances.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t temp_tensor,
                                                        diopiTensorHandle_t idx_tensor,
@@ -370,6 +668,8 @@ DIOPI_WEAK diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx,
  *
  * points_dist: [B, N, N]; element [b, i, k] is the distance of point k from the selected point i. It is used without
  * squaring. idx_tensor: int32 [B, num_points]. temp_tensor: workspace [B, N], which the caller fills with 1e10.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandle_t ctx,
                                                                diopiTensorHandle_t temp_tensor,
@@ -391,7 +691,10 @@ DIOPI_WEAK diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandl
  *
  * For `grad` 0, refer is not read and may have no elements. All tensors have one dtype. Other values of act or grad
  * are rejected.
+ *
  * Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x fused_bias_leakyrelu.
+ *
+ * Family: mmcv_norm.
  */
 DIOPI_WEAK diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                     diopiConstTensorHandle_t input, diopiConstTensorHandle_t bias,
@@ -402,6 +705,8 @@ DIOPI_WEAK diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, di
  * Gather the features of selected points: out[b, c, i] = points[b, c, idx[b, i]].
  *
  * points: [b, c, n]. idx: int32 [b, npoints]. out: [b, c, npoints].
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiGatherPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx, int64_t b,
@@ -412,6 +717,8 @@ DIOPI_WEAK diopiError_t diopiGatherPointsMmcv(diopiContextHandle_t ctx, diopiTen
  *
  * The call adds grad_out[b, c, i] to grad_points[b, c, idx[b, i]]. grad_points: [b, c, n], zeros on entry. grad_out:
  * [b, c, npoints].
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiGatherPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                       diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx,
@@ -421,6 +728,8 @@ DIOPI_WEAK diopiError_t diopiGatherPointsBackwardMmcv(diopiContextHandle_t ctx, 
  * Gather the features of groups of points: out[b, c, i, j] = points[b, c, idx[b, i, j]].
  *
  * points: [b, c, n]. idx: int32 [b, npoints, nsample]. out: [b, c, npoints, nsample].
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx, int64_t b,
@@ -431,6 +740,8 @@ DIOPI_WEAK diopiError_t diopiGroupPointsMmcv(diopiContextHandle_t ctx, diopiTens
  *
  * The call adds grad_out[b, c, i, j] to grad_points[b, c, idx[b, i, j]]. grad_points: [b, c, n], zeros on entry.
  * grad_out: [b, c, npoints, nsample].
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiGroupPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                      diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx,
@@ -443,6 +754,8 @@ DIOPI_WEAK diopiError_t diopiGroupPointsBackwardMmcv(diopiContextHandle_t ctx, d
  * idx_batch_cnt_tensor is the number of its rows that belong to each set. out_tensor: [m, c, nsample], zeros on entry.
  * out_tensor[r, f, j] = features_tensor[start + idx_tensor[r, j], f], where start is the first row of the set to which
  * row r belongs. If an index is outside that set, nothing is written.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out_tensor,
                                                   diopiConstTensorHandle_t features_tensor,
@@ -457,6 +770,8 @@ DIOPI_WEAK diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diop
  * The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f]. grad_features_tensor:
  * [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample]. Indices outside their set are skipped. Note
  * that the two tensors with sizes are in the opposite order to the forward call.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiStackGroupPointsBackwardMmcv(diopiContextHandle_t ctx,
                                                           diopiTensorHandle_t grad_features_tensor,
@@ -473,6 +788,8 @@ DIOPI_WEAK diopiError_t diopiStackGroupPointsBackwardMmcv(diopiContextHandle_t c
  * counter-clockwise by rz. The area is accurate if the corners of each rectangle are at least 0.05 away from the edges
  * of the other. Closer corners and edges may be treated as touching, which changes the area by at most 0.02 times the
  * perimeter.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiIou3dBoxesOverlapBevMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ans_overlap,
                                                       diopiConstTensorHandle_t boxes_a,
@@ -485,6 +802,8 @@ DIOPI_WEAK diopiError_t diopiIou3dBoxesOverlapBevMmcv(diopiContextHandle_t ctx, 
  * box with I / max(A + A' − I, 1e−8) > nms_overlap_thresh. I is the area of `diopiIou3dBoxesOverlapBevMmcv`, and A and
  * A' are the areas dx·dy of the two boxes. keep: int64 [N]; the first entries are the retained rows in ascending
  * order, and the other entries are unspecified. keep_num: int64, one element, the number of retained rows.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiIou3dNms3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t keep,
                                             diopiTensorHandle_t keep_num, diopiConstTensorHandle_t boxes,
@@ -493,19 +812,25 @@ DIOPI_WEAK diopiError_t diopiIou3dNms3dMmcv(diopiContextHandle_t ctx, diopiTenso
 /**
  * Suppress non-maximum boxes as in `diopiIou3dNms3dMmcv`, but without rotation.
  *
- * The box is the rectangle x ± dx/2, y ± dy/2; rz is ignored.
+ * Each box is replaced by the rectangle from x − dx/2 to x + dx/2 and from y − dy/2 to y + dy/2. rz is ignored. keep
+ * and keep_num are as in `diopiIou3dNms3dMmcv`.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiIou3dNms3dNormalMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t keep,
                                                   diopiTensorHandle_t keep_num, diopiConstTensorHandle_t boxes,
                                                   float nms_overlap_thresh);
 
 /**
- * Find the nsample nearest points of each centre, nearest first.
+ * Find the nsample nearest points of each center, nearest first.
  *
- * xyz_tensor: [b, n, 3], the points. new_xyz_tensor: [b, m, 3], the centres. idx_tensor (int32) and dist2_tensor
+ * xyz_tensor: [b, n, 3], the points. new_xyz_tensor: [b, m, 3], the centers. idx_tensor (int32) and dist2_tensor
  * (float32, d²): [b, m, nsample]. Points with equal distances may be in any order. If n < nsample, the remaining slots
  * have index 0 and d² = 1e10. A call with nsample outside 1 … 100 is rejected.
+ *
  * Source: MMCV 1.x knn.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx_tensor,
                                      diopiTensorHandle_t dist2_tensor, diopiConstTensorHandle_t xyz_tensor,
@@ -518,7 +843,10 @@ DIOPI_WEAK diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle
  * im: [1, C, H, W]. mask_h_idx, mask_w_idx: int64 [M], the row and column of each position. col:
  * [C·kernel_h·kernel_w, M]. col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i,
  * mask_w_idx[m] − pad_w + j], or 0 outside the image. A call with a batch size other than 1 is rejected.
+ *
  * Source: MMCV 1.x masked_conv2d.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t col,
                                               diopiConstTensorHandle_t im, diopiConstTensorHandle_t mask_h_idx,
@@ -531,7 +859,10 @@ DIOPI_WEAK diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTen
  * im: [1, channels, height, width], zeros on entry. col: [channels, M]. mask_h_idx, mask_w_idx: int64 [M], inside the
  * image. im[0, c, mask_h_idx[m], mask_w_idx[m]] = col[c, m]. The other elements are not written. If a position occurs
  * twice, it receives either value.
+ *
  * Source: MMCV 1.x masked_conv2d.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t im,
                                               diopiConstTensorHandle_t col, diopiConstTensorHandle_t mask_h_idx,
@@ -539,13 +870,18 @@ DIOPI_WEAK diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTen
                                               int64_t channels);
 
 /**
- * Modulated deformable convolution: every sample is multiplied by a mask of its own.
+ * Compute a deformable convolution in which each sample is also multiplied by an element of `mask`.
  *
- * output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias`. mask: [B, G·K, Ho, Wo],
- * where m is channel g·K + i·kW + j at (h, w). bias: [Co]. Note that heights come before widths, unlike in
- * `diopiDeformConvMmcv`.
+ * output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias` is true. c runs over the
+ * input channels of the group of o.
+ *
+ * - mask: [B, G·K, Ho, Wo]. m is the element of channel g·K + i·kW + j at output position (h, w).
+ * - bias: [Co]. It may have no elements if `with_bias` is false.
+ * - In the parameters, heights come before widths. In `diopiDeformConvMmcv`, widths come first.
  *
  * Where `with_bias` is false, `bias` is not read and may be anything, including NULL: nothing is added.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                      diopiTensorHandle_t columns, diopiTensorHandle_t ones,
@@ -558,19 +894,24 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, d
                                                      const int64_t deformable_group, const bool with_bias);
 
 /**
- * Gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
+ * Compute the gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
  *
  * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Co, Ho, Wo]. For every
- * sample S with mask m let v = Σ over the o of its group of weight[o, c, i, j]·grad_output[b, o, h, w].
- * - grad_input[b, c] receives Z†(v·m) at the position of S.
- * - grad_offset receives Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, sums over the channels c of deformable group g.
+ * sample S with mask element m, let v = Σ weight[o, c, i, j]·grad_output[b, o, h, w], where the sum is over the output
+ * channels o of the group of c.
+ *
+ * - grad_input[b, c]: the call adds Z†(v·m) at the position of S.
+ * - grad_offset: the Δy channel receives Σ v·m·∂Z/∂y, and the Δx channel receives Σ v·m·∂Z/∂x, where the sums are over
+ *   the channels c of deformable group g.
  * - grad_mask receives Σ v·S over the same channels.
- * - grad_weight[o, c, i, j] receives Σ over b, h, w of grad_output·m·S.
- * - grad_bias[o] receives the sum of grad_output over b, h, w. Without `with_bias` it is not written; bias and
- *   grad_bias may then have no elements.
+ * - grad_weight[o, c, i, j] receives Σ grad_output[b, o, h, w]·m·S over b, h and w.
+ * - grad_bias[o] receives the sum of grad_output over b, h and w. If `with_bias` is false, grad_bias is not written,
+ *   and bias and grad_bias may have no elements.
  *
  * `bias` is not read and may be anything, including NULL: no gradient depends on the bias. The elements of `columns`
  * and `ones` are not read, only shape and dtype: they are scratch memory.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                              diopiTensorHandle_t grad_weight,
@@ -591,15 +932,23 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_
                                                              int64_t deformable_group, const bool with_bias);
 
 /**
- * Multi-scale deformable attention: weighted samples from feature maps of several levels.
+ * Compute multi-scale deformable attention: weighted sums of samples from feature maps of several levels.
  *
- * There are B samples, M heads of size D, Q queries, L levels and P points per level. value: [B, S, M, D]; the maps of
- * the levels are flattened one after the other along S. spatial_shapes: int64 [L, 2], the height h and width w of each
- * level. level_start_index: int64 [L], where each level starts in S. sampling_loc: [B, Q, M, L, P, 2] as (x, y), where
- * (0, 0) and (1, 1) are the outer corners of the map. attn_weight: [B, Q, M, L, P]; the call does not normalize it.
- * out: [B, Q, M·D]; out[b, q, m·D + d] = Σ over l, p of attn_weight·Z(F, y·h − ½, x·w − ½) with h, w of level l, where
- * F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. The call is rejected if B is not a multiple of
- * min(B, im2col_step); otherwise the step does not change the result.
+ * There are B samples, M heads of size D, Q queries, L levels and P points per level.
+ *
+ * - value: [B, S, M, D]. The maps of the levels are flattened one after the other along S.
+ * - spatial_shapes: int64 [L, 2], the height h and width w of each level.
+ * - level_start_index: int64 [L], the position in S at which each level starts.
+ * - sampling_loc: [B, Q, M, L, P, 2] as (x, y), where (0, 0) and (1, 1) are the outer corners of the map.
+ * - attn_weight: [B, Q, M, L, P]. The call does not normalize the weights.
+ * - out: [B, Q, M·D].
+ *
+ * out[b, q, m·D + d] = Σ over l and p of attn_weight[b, q, m, l, p]·Z(F, y·h − ½, x·w − ½), where h and w are the
+ * sizes of level l, and F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. im2col_step is the number of samples
+ * of the batch that an implementation may process at a time. The call is rejected if B is not a multiple of min(B,
+ * im2col_step). The step does not change the result.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                               diopiConstTensorHandle_t value, diopiConstTensorHandle_t spatial_shapes,
@@ -608,11 +957,16 @@ DIOPI_WEAK diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTen
                                               diopiConstTensorHandle_t attn_weight, int64_t im2col_step);
 
 /**
- * Gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
+ * Compute the gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
  *
- * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. Let a be the
- * attention weight of a sample and g the element of grad_output for d. grad_value receives Z†(g·a); grad_attn_weight =
- * Σ over d of g·Z; grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y), 0 for samples outside.
+ * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. For each sample,
+ * let a be its element of attn_weight, g the element of grad_output for d, and h and w the sizes of its level.
+ *
+ * - grad_value: the call adds Z†(g·a) at the position of the sample.
+ * - grad_attn_weight = Σ over d of g·Z.
+ * - grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y). It is 0 for samples outside the map.
+ *
+ * Family: mmcv_deform.
  */
 DIOPI_WEAK diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_value,
                                                       diopiTensorHandle_t grad_sampling_loc,
@@ -628,8 +982,10 @@ DIOPI_WEAK diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, 
  * Suppress non-maximum boxes and return the indices of the retained boxes, in descending order of score.
  *
  * dets: [N, 4]. scores: [N]. out: int64 [K], empty for N = 0. The boxes are visited in descending order of score. A
- * box is dropped if a retained box before it has I > iou_threshold·(A + A' − I). The offset 0 or 1 enters the areas as
- * in `diopiBboxOverlapsMmcv`. Boxes with equal scores may be visited in any order.
+ * box is dropped if I > iou_threshold·(A + A' − I) for a retained box before it. `offset`, 0 or 1, is added to the
+ * sides of the boxes as in `diopiBboxOverlapsMmcv`. Boxes with equal scores may be visited in any order.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiNmsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t dets,
                                      diopiConstTensorHandle_t scores, double iou_threshold, int64_t offset);
@@ -642,6 +998,8 @@ DIOPI_WEAK diopiError_t diopiNmsMmcv(diopiContextHandle_t ctx, diopiTensorHandle
  * N = 0. A row of dets_sorted is dropped if a retained row before it overlaps it by more than iou_threshold, where the
  * overlap is that of `diopiBoxIouRotatedMmcv` in mode 0. out contains order at the retained rows. Labels have no
  * effect: boxes suppress each other even if their labels differ, so callers must separate them by other means.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                             diopiConstTensorHandle_t dets, diopiConstTensorHandle_t scores,
@@ -653,6 +1011,8 @@ DIOPI_WEAK diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTenso
  *
  * boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M], −1 on entry. The entry remains −1 for a point
  * that is in no box.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiPointsInBoxesPartMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
                                                    diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts);
@@ -662,20 +1022,25 @@ DIOPI_WEAK diopiError_t diopiPointsInBoxesPartMmcv(diopiContextHandle_t ctx, dio
  *
  * boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M, T], zeros on entry. The call writes 1 where box t
  * contains point m.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiPointsInBoxesAllMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
                                                   diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts);
 
 /**
- * Convert attention masks centred at each position to masks over the whole map (point-wise spatial attention).
+ * Convert attention masks centered at each position to masks over the whole map (point-wise spatial attention).
  *
  * input: [N, h_mask·w_mask, H, W]. output: [N, H·W, H, W], zeros on entry. N = num_, H = h_feature, W = w_feature.
  * Entry (i, j) of the mask at (h, w) refers to y = h + i − half_h_mask and x = w + j − half_w_mask. If that position
  * is in the map, the call copies input[n, i·w_mask + j, h, w] to output[n, y·W + x, h, w] for psa_type 0 (collect), or
  * to output[n, h·W + w, y, x] for psa_type 1 (distribute). All other elements remain 0. Other values of psa_type are
  * rejected.
+ *
  * Source: H. Zhao et al., "PSANet: Point-wise Spatial Attention Network for Scene Parsing", ECCV 2018; MMCV 1.x
  * psa_mask.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                          diopiConstTensorHandle_t input, int64_t psa_type, int64_t num_,
@@ -688,6 +1053,8 @@ DIOPI_WEAK diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHa
  * The gradient of each input element is the element of grad_output to which the forward call copied it. grad_input:
  * [N, h_mask·w_mask, H, W], zeros on entry. grad_output: [N, H·W, H, W]. The gradient is 0 for input elements that
  * were not copied because their position is outside the map.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad_output, int64_t psa_type, int64_t num_,
@@ -709,6 +1076,8 @@ DIOPI_WEAK diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopi
  * their contents are unspecified.
  *
  * Source: K. He et al., "Mask R-CNN", ICCV 2017; MMCV 1.x roi_align.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                           diopiTensorHandle_t argmax_y, diopiTensorHandle_t argmax_x,
@@ -725,6 +1094,8 @@ DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
  *
  * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, including NULL: mean pooling has
  * no maxima.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -735,12 +1106,15 @@ DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diop
 /**
  * Compute the mean of bilinear samples in each bin of each rotated RoI.
  *
- * output: [R, C, aligned_height, aligned_width]. The RoI has the centre (cx·s − o, cy·s − o), where o = 0.5 if
+ * output: [R, C, aligned_height, aligned_width]. The RoI has the center (cx·s − o, cy·s − o), where o = 0.5 if
  * `aligned`, else 0. Its size is w·s × h·s; unless `aligned`, both are raised to at least 1. Its angle is −θ if
  * `clockwise`, else θ. A bin is the sum of B(input[n, c]) over its samples, divided by max(gh·gw, 1). The number of
  * samples is n = sampling_ratio.
+ *
  * Source: J. Ma et al., "Arbitrary-Oriented Scene Text Detection via Rotation Proposals", IEEE Trans. Multimedia 2018;
  * MMCV 1.x roi_align_rotated.
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
@@ -752,6 +1126,8 @@ DIOPI_WEAK diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopi
  *
  * bottom_grad: [N, C, H, W], zeros on entry. For each element g of top_grad [R, C, ph, pw], the call applies B†(g /
  * max(gh·gw, 1)) at every sample of the bin.
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                          diopiConstTensorHandle_t top_grad,
@@ -763,13 +1139,16 @@ DIOPI_WEAK diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ct
  * Pool rotated RoIs, with orientation channels shifted by the angle of the RoI (rotation-invariant RoI align).
  *
  * features: [N, C, H, W] with C = C'·O, where O = num_orientations. Channel c·O + o is orientation o of feature c.
- * output: [R, C, pooled_height, pooled_width]. The RoI has the centre (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
+ * output: [R, C, pooled_height, pooled_width]. The RoI has the center (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
  * 1). It is sampled as in `diopiRoiAlignRotatedMmcv`, at the angle −θ if `clockwise`, else θ, with n = num_samples.
  * Let t = θ·O/2π for the original θ, k = ⌊t⌋ and l = t − k. Orientation o combines a = (o − k) mod O and b = (a + 1)
  * mod O: output[r, c·O + o] is the sum over the samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by
  * max(gh·gw, 1). |θ| must be below 2π. A call is rejected if C is not divisible by O.
+ *
  * Source: J. Han et al., "ReDet: A Rotation-equivariant Detector for Aerial Object Detection", CVPR 2021; MMCV 1.x
  * riroi_align_rotated.
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                    diopiConstTensorHandle_t features, diopiConstTensorHandle_t rois,
@@ -781,6 +1160,8 @@ DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, dio
  *
  * bottom_grad: [N, C, H, W], zeros on entry. With g' = top_grad[r, c·O + o] / max(gh·gw, 1), the call applies B†((1 −
  * l)·g') to plane c·O + a and B†(l·g') to plane c·O + b at every sample.
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                            diopiConstTensorHandle_t top_grad,
@@ -802,6 +1183,8 @@ DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t 
  * argmax is not written. An empty voxel gives 0. Other values of pool_method are rejected.
  *
  * Source: S. Shi et al., "From Points to Parts", TPAMI 2020; MMCV 1.x roiaware_pool3d.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t argmax,
                                                 diopiTensorHandle_t pts_idx_of_voxels,
@@ -815,6 +1198,8 @@ DIOPI_WEAK diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiT
  * grad_in: [P, C], zeros on entry; the call adds to it in any order. grad_out: [N, X, Y, Z, C]. The other tensors are
  * results of the forward call. Maximum: each element of grad_out is added to channel c of its argmax point, and not
  * added if argmax is −1. Mean: grad_out / max(count, 1) is added to every point that is listed in the voxel.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
                                                         diopiConstTensorHandle_t pts_idx_of_voxels,
@@ -830,6 +1215,8 @@ DIOPI_WEAK diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx
  * without points, the call writes 1 to pooled_empty_flag and does not write the features.
  *
  * Source: S. Shi et al., "PointRCNN", CVPR 2019; MMCV 1.x roipoint_pool3d.
+ *
+ * Family: mmcv_box3d.
  */
 DIOPI_WEAK diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t pooled_features,
                                                 diopiTensorHandle_t pooled_empty_flag, diopiConstTensorHandle_t xyz,
@@ -843,7 +1230,10 @@ DIOPI_WEAK diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiT
  * i·rh/ph⌋ (inclusive) to ⌈y1·s + (i + 1)·rh/ph⌉ (exclusive), clipped to [0, H]; likewise for columns. argmax is the
  * position y·W + x of the first maximum in row-major order. A bin without cells gives 0 and argmax −1. A RoI with rh ≤
  * 0 or rw ≤ 0 is not written, so its zeros remain.
+ *
  * Source: R. Girshick, "Fast R-CNN", ICCV 2015; MMCV 1.x roi_pool.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                          diopiTensorHandle_t argmax, diopiConstTensorHandle_t input,
@@ -855,6 +1245,8 @@ DIOPI_WEAK diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHa
  *
  * grad_input: [N, C, H, W], zeros on entry. Each element of grad_output [R, C, ph, pw] is added to the cell of plane
  * (batch index of the RoI, c) that argmax (int32, same shape) names. Elements whose argmax is −1 are skipped.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -872,7 +1264,10 @@ DIOPI_WEAK diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopi
  * - reduce_count: int32 [M], the number of points of each row.
  *
  * N = 0 gives copies of feats and coors, and two empty int32 tensors.
+ *
  * Source: MMCV 1.x DynamicScatter.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
                                                      diopiConstTensorHandle_t feats, diopiConstTensorHandle_t coors,
@@ -886,11 +1281,14 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, d
  * grad_reduced_feats[v]. For the mean, it is that divided by reduce_count[v]. For the maximum, the first point of the
  * row whose feature equals reduced_feats receives grad_reduced_feats[v], for each channel. All other gradients are 0,
  * including those of skipped points, whose coors_idx is −1.
+ *
  * Source: MMCV 1.x DynamicScatter.
  *
  * Where `reduce_type` is 0 or 1, the elements of `feats` and `reduced_feats` are not read, only shape and dtype: only
  * the gradient of a maximum compares them. Where `reduce_type` is 0 or 2, the elements of `reduce_count` are not read,
  * only shape and dtype: only a mean is divided by it.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_feats,
                                                              diopiConstTensorHandle_t grad_reduced_feats,
@@ -900,11 +1298,19 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_
                                                              diopiConstTensorHandle_t reduce_count,
                                                              int64_t reduce_type);
 
-/** Compute the mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S). */
+/**
+ * Compute the mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S).
+ *
+ * Family: mmcv_norm.
+ */
 DIOPI_WEAK diopiError_t diopiSyncBnMeanMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                             diopiConstTensorHandle_t input);
 
-/** Compute the biased variance of each channel for a known mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S). */
+/**
+ * Compute the biased variance of each channel for a known mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S).
+ *
+ * Family: mmcv_norm.
+ */
 DIOPI_WEAK diopiError_t diopiSyncBnVarMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t var,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t mean);
 
@@ -917,6 +1323,8 @@ DIOPI_WEAK diopiError_t diopiSyncBnVarMmcv(diopiContextHandle_t ctx, diopiTensor
  * of devices that share the statistics. If n ≤ 1, var is not multiplied by n/(n − 1). running_mean, running_var, norm
  * and std may be NULL; then they are not written. `diopiSyncBnBackwardParamMmcv` computes the gradients with respect
  * to weight and bias.
+ *
+ * Family: mmcv_norm.
  */
 DIOPI_WEAK diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t running_mean,
                                               diopiTensorHandle_t running_var, diopiTensorHandle_t norm,
@@ -930,6 +1338,8 @@ DIOPI_WEAK diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTen
  * Compute the gradients with respect to weight and bias.
  *
  * For each channel, grad_weight is the sum of grad_output·norm over N and S, and grad_bias is the sum of grad_output.
+ *
+ * Family: mmcv_norm.
  */
 DIOPI_WEAK diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_weight,
                                                      diopiTensorHandle_t grad_bias,
@@ -941,6 +1351,8 @@ DIOPI_WEAK diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, d
  *
  * grad_input = weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std. grad_weight and grad_bias are the
  * sums from `diopiSyncBnBackwardParamMmcv`, which the caller has averaged over the devices.
+ *
+ * Family: mmcv_norm.
  */
 DIOPI_WEAK diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                     diopiConstTensorHandle_t grad_output,
@@ -954,6 +1366,8 @@ DIOPI_WEAK diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, di
  *
  * out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]]. The weights are not normalized. points:
  * [b, c, m]. idx (int32), weight: [b, n, 3]. out: [b, c, n].
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiThreeInterpolateMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx,
@@ -965,6 +1379,8 @@ DIOPI_WEAK diopiError_t diopiThreeInterpolateMmcv(diopiContextHandle_t ctx, diop
  *
  * grad_points: [b, c, m], zeros on entry. The call adds weight[b, i, k]·grad_out[b, c, i] to grad_points[b, c,
  * idx[b, i, k]]. grad_out: [b, c, n]. Note that the parameter n precedes m, unlike in the forward call.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiThreeInterpolateBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                           diopiConstTensorHandle_t grad_out,
@@ -980,6 +1396,8 @@ DIOPI_WEAK diopiError_t diopiThreeInterpolateBackwardMmcv(diopiContextHandle_t c
  *
  * Points with equal distances are in ascending order of their indices. If m < 3, dist2 is inf and idx is 0 in the
  * remaining columns.
+ *
+ * Family: mmcv_points.
  */
 DIOPI_WEAK diopiError_t diopiThreeNnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t dist2, diopiTensorHandle_t idx,
                                          diopiConstTensorHandle_t unknown, diopiConstTensorHandle_t known, int64_t b,
@@ -991,7 +1409,10 @@ DIOPI_WEAK diopiError_t diopiThreeNnMmcv(diopiContextHandle_t ctx, diopiTensorHa
  * input, output: [N, T, C, S], where output contains zeros on entry. shift: int32 [N, G], where C is divisible by G.
  * q = ⌊c / (C/G)⌋ is the group of channel c. output[n, t + shift[n, q], c, s] = input[n, t, c, s] if 0 ≤ t +
  * shift[n, q] < T. All other elements remain 0.
+ *
  * Source: H. Shao et al., "Temporal Interlacing Network", AAAI 2020; MMCV 1.x tin_shift.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiTinShiftMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t shift);
@@ -1002,6 +1423,8 @@ DIOPI_WEAK diopiError_t diopiTinShiftMmcv(diopiContextHandle_t ctx, diopiTensorH
  * grad_input, grad_output: [N, T, C, S], where grad_input contains zeros on entry. shift: int32 [N, G]. grad_input[n,
  * t + shift[n, q], c, s] = grad_output[n, t, c, s] if 0 ≤ t + shift[n, q] < T. All other elements remain 0. The
  * mathematical gradient, grad_input[n, t] = grad_output[n, t + shift], is accepted too.
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t shift);
@@ -1020,12 +1443,15 @@ DIOPI_WEAK diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diop
  * - Add pad_x0 columns of zeros before the first column, and pad_x1 after the last one. Add pad_y0 rows of zeros
  *   before the first row, and pad_y1 after the last one. Negative numbers remove columns and rows instead.
  * - Multiply each window of kh × kw elements by the kernel, flipped along both axes, and add the products.
- * - Keep every down_x-th column and every down_y-th row of these sums, starting with the first ones.
+ * - Keep every down_x-th column and every down_y-th row of these sums, starting with the first.
  *
  * A call with an empty result is rejected.
+ *
  * Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
  *
  * MMCV's upfirdn2d passes `input` as [N·C, H, W, 1].
+ *
+ * Family: mmcv_sampling.
  */
 DIOPI_WEAK diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t kernel,
@@ -1042,7 +1468,10 @@ DIOPI_WEAK diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTens
  * points. Points beyond max_points of a voxel and points outside the grid are dropped too. If `deterministic` is
  * false, voxels and points may be in any order, and it is unspecified which of them are dropped; only their numbers
  * are specified.
+ *
  * Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, which has a faster kernel for `deterministic` false.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t voxels,
                                               diopiTensorHandle_t coors, diopiTensorHandle_t num_points_per_voxel,
@@ -1056,24 +1485,30 @@ DIOPI_WEAK diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTen
  *
  * coors: int32 [N, 3], zeros on entry, rows (z, y, x). For a point outside the grid, column 0 is −1 and the other
  * columns are unspecified.
+ *
  * Source: Y. Zhou et al., "End-to-End Multi-View Fusion for 3D Object Detection in LiDAR Point Clouds", CoRL 2019;
  * MMCV 1.x dynamic_voxelize.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t coors,
                                                  diopiConstTensorHandle_t points, diopiConstTensorHandle_t voxel_size,
                                                  diopiConstTensorHandle_t coors_range, const int64_t NDim);
 
 /**
- * Add to the features of each position the samples at the centre, and optionally at the corners, of its best box.
+ * Add to the features of each position the samples at the center, and optionally at the corners, of its best box.
  *
  * output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], one box per position, read as (y, x, w, h, a). The
- * lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the centre. If points
+ * lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the center. If points
  * is 5, the corners (x ± wx ± hx, y ± wy ± hy) are sampled too, with the four combinations of the two signs, which are
  * the same for x and y. Here (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a). output[n, c, i, j] =
  * features[n, c, i, j] + Σ B(features[n, c]) over the points, a sum and not a mean. Other values of points are
  * rejected.
+ *
  * Source: X. Yang et al., "R3Det: Refined Single-Stage Detector with Feature Refinement for Rotating Object", AAAI
  * 2021; MMCV 1.x rotated_feature_align.
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                      diopiConstTensorHandle_t features,
@@ -1085,6 +1520,8 @@ DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, d
  *
  * bottom_grad, top_grad: [N, C, H, W]. bottom_grad contains zeros on entry. The call adds top_grad, and applies
  * B†(top_grad[n, c, i, j]) at every point of the box at (i, j).
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                              diopiConstTensorHandle_t top_grad,
@@ -1099,6 +1536,8 @@ DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_
  * A point (px, py) is inside if a ray from it in the direction of +x crosses an odd number of edges. The ray crosses
  * an edge if one end of the edge has y < py, the other end has y ≥ py, and the edge has x > px at y = py. For points
  * on an edge or a corner, the result is unspecified.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiPointsInPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t polygons);
@@ -1107,6 +1546,8 @@ DIOPI_WEAK diopiError_t diopiPointsInPolygonsMmcv(diopiContextHandle_t ctx, diop
  * Compute sparse maximum pooling: out[o] = max(0, features[i] over all pairs (i, o) of all positions), per channel.
  *
  * features: [N, C]. out: [numAct, C]. The maximum starts at 0, so no result is negative.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                diopiConstTensorHandle_t features, diopiConstTensorHandle_t indicePairs,
@@ -1118,6 +1559,8 @@ DIOPI_WEAK diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTe
  * outFeatures, outGrad: [numAct, C], the result of the forward call and its gradient. out: the shape of features. For
  * every pair (i, o) and channel c with features[i, c] = outFeatures[o, c], the call adds outGrad[o, c] to out[i, c].
  * If several elements have the maximum, each of them receives the full gradient.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiIndiceMaxpoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                        diopiConstTensorHandle_t features,
@@ -1131,6 +1574,8 @@ DIOPI_WEAK diopiError_t diopiIndiceMaxpoolBackwardMmcv(diopiContextHandle_t ctx,
  *
  * features: [N, Ci]. filters: [K, Ci, Co]. out: [numActOut, Co]. Rows that occur in no pair are 0. With _subM,
  * numActOut is N.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                             diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
@@ -1143,6 +1588,8 @@ DIOPI_WEAK diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTenso
  * outGrad: [numActOut, Co]. outlist receives two tensors, which are sums over the pairs (i, o). inputGrad has
  * features' shape: inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ. filtersGrad has filters' shape: filtersGrad[k] = Σ
  * features[i]ᵀ · outGrad[o]. With _subM, numActOut is N.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
                                                     diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
@@ -1155,6 +1602,8 @@ DIOPI_WEAK diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, di
  * Compute `diopiIndiceConvMmcv`, and add bias [Co] to every row, including rows that occur in no pair.
  *
  * The bias is added with _subM too; MMCV's kernel omits it there.
+ *
+ * Family: mmcv_voxel.
  */
 DIOPI_WEAK diopiError_t diopiFusedIndiceConvBatchnormMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                           diopiConstTensorHandle_t features,
@@ -1172,6 +1621,8 @@ DIOPI_WEAK diopiError_t diopiFusedIndiceConvBatchnormMmcv(diopiContextHandle_t c
  * rectangle. The rectangle with the smallest area is selected, the first among equals. Its corners (xmax, ymin),
  * (xmin, ymin), (xmin, ymax), (xmax, ymax) are rotated back by φ. A cyclic shift of these corners is accepted, and so
  * is any other rectangle with the smallest area.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t polygons,
                                                  diopiConstTensorHandle_t pointsets);
@@ -1183,7 +1634,10 @@ DIOPI_WEAK diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopi
  * output: [P·R, Q·O, kH, kW]. Let E = O·kH·kW, let l number the E entries of one filter, and view output as
  * [P, R, Q, E]. Then output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation
  * of 1 … E.
+ *
  * Source: Y. Zhou et al., "Oriented Response Networks", CVPR 2017; MMCV 1.x active_rotated_filter.
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices);
@@ -1193,6 +1647,8 @@ DIOPI_WEAK diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, d
  *
  * grad_in: [P, Q, O, kH, kW]. grad_out: [P·R, Q·O, kH, kW], viewed as [P, R, Q, E]. grad_in[p, q, l] = Σ over r of
  * grad_out[p, r, q, indices[l, r] − 1].
+ *
+ * Family: mmcv_rotated.
  */
 DIOPI_WEAK diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
                                                              diopiConstTensorHandle_t grad_out,
@@ -1202,6 +1658,8 @@ DIOPI_WEAK diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_
  * Compute the intersection over union of the convex hulls of point sets with quadrilaterals, for every pair.
  *
  * pointsets: [N, 18]. polygons: [K, 8], convex, in either orientation. ious: [N, K], I / (A + A' − I).
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiConvexIouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                            diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons);
@@ -1216,6 +1674,8 @@ DIOPI_WEAK diopiError_t diopiConvexIouMmcv(diopiContextHandle_t ctx, diopiTensor
  * edges).
  *
  * Source: H. Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019; MMCV 1.x convex_giou.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                             diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons);
@@ -1223,7 +1683,7 @@ DIOPI_WEAK diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTenso
 /**
  * Sort the corners of intersection polygons counter-clockwise, so that the shoelace formula gives their areas.
  *
- * vertices: float32 [B, N, 24, 2], relative to the centre of the polygon. Entries 0 to 7 are the corners of two boxes,
+ * vertices: float32 [B, N, 24, 2], relative to the center of the polygon. Entries 0 to 7 are the corners of two boxes,
  * and entries 8 to 23 are the intersections of their edges. mask: bool [B, N, 24], which entries are corners of the
  * polygon. num_valid: int32 [B, N], the number v of these corners. out: int32 [B, N, 9], indices of entries.
  *
@@ -1234,6 +1694,8 @@ DIOPI_WEAK diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTenso
  * there are such points or if y = 0.
  *
  * Source: D. Zhou et al., "IoU Loss for 2D/3D Object Detection", 3DV 2019; MMCV 1.x diff_iou_rotated.
+ *
+ * Family: mmcv_box.
  */
 DIOPI_WEAK diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                             diopiConstTensorHandle_t vertices,
@@ -1250,6 +1712,8 @@ DIOPI_WEAK diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t
  *
  * Source: H. Fan et al., "A Point Set Generation Network for 3D Object Reconstruction from a Single Image", CVPR 2017;
  * MMCV 1.x chamfer_distance.
+ *
+ * Family: mmcv_loss.
  */
 DIOPI_WEAK diopiError_t diopiChamferDistanceMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t dist1,
                                                  diopiTensorHandle_t dist2, diopiTensorHandle_t idx1,
@@ -1263,6 +1727,8 @@ DIOPI_WEAK diopiError_t diopiChamferDistanceMmcv(diopiContextHandle_t ctx, diopi
  * to them in any order. For every i, let j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]). d is
  * added to grad_xyz1[b, i] and subtracted from grad_xyz2[b, j]. Then the same is done with both sets exchanged, with
  * idx2 and grad_dist2.
+ *
+ * Family: mmcv_loss.
  */
 DIOPI_WEAK diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_xyz1,
                                                          diopiTensorHandle_t grad_xyz2, diopiConstTensorHandle_t xyz1,
@@ -1278,7 +1744,10 @@ DIOPI_WEAK diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ct
  * with zeros beyond the border cells. The bins begin at (x1·s, y1·s). Their width is max(x2 − x1, 0)·s/pw and their
  * height max(y2 − y1, 0)·s/ph. For the bin [ya, yb] × [xa, xb], output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya,
  * yb)·G(j; xa, xb) / area with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt. It is 0 if the area is 0.
+ *
  * Source: B. Jiang et al., "Acquisition of Localization Confidence for Accurate Object Detection", ECCV 2018.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
@@ -1289,6 +1758,8 @@ DIOPI_WEAK diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensor
  *
  * grad_input: [N, C, H, W], zeros on entry. Every bin of non-zero area adds grad_output·G(i; ya, yb)·G(j; xa, xb) /
  * area to cell (i, j). grad_output: [R, C, ph, pw].
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -1303,6 +1774,8 @@ DIOPI_WEAK diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, dio
  * integrals from ya to yb. Let g be the element of grad_output and j the column of the bin. The call adds s·g·(da·(1 −
  * j/pw) + db·(1 − (j + 1)/pw)) to column 1 (x1) and s·g·(da·j/pw + db·(j + 1)/pw) to column 3 (x2), for all bins and
  * channels. Columns 2 and 4 are computed likewise from y, the row of the bin and ph. Column 0 remains 0.
+ *
+ * Family: mmcv_roi.
  */
 DIOPI_WEAK diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_rois,
                                                        diopiConstTensorHandle_t output,

@@ -9,6 +9,17 @@
 extern "C" {
 #endif
 
+/*
+ * The comment of each function names its family. The following conventions hold for all functions of a family, unless
+ * the comment of a function, its docstring in Python, says otherwise.
+ */
+
+/*
+ * Family sparse
+ *
+ * Products with sparse matrices.
+ */
+
 /**
  * Multiply a sparse matrix by a dense matrix: input @ mat2.
  *
@@ -18,7 +29,11 @@ extern "C" {
  * p < crow[r + 1]. crow [M + 1] is `diopiGetTensorCrowIndices` and col [nnz] is `diopiGetTensorColIndices`; both are
  * int32 or int64. values [nnz] is `diopiGetTensorValues`; without values, every value is 1. Columns need not be
  * sorted; entries of repeated columns are added. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2
- * returns diopiNoImplement; mismatched sizes are an error. Source: torch.sparse.mm.
+ * returns diopiNoImplement; mismatched sizes are an error.
+ *
+ * Source: torch.sparse.mm.
+ *
+ * Family: sparse.
  */
 DIOPI_WEAK diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t mat2);
