@@ -1,6 +1,8 @@
 /* Reading and writing the files of the runner. */
 #include "files.h"
 
+#include "inflate.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #endif
 
 static const unsigned char magic[WORD] = {0xD1, 'D', 'I', 'O', 'P', 'I', '\r', '\n'};
-enum { FORMAT_VERSION = 1, RECORD_HEADER_BYTES = 16 };
+enum { FORMAT_VERSION = 2, RECORD_HEADER_BYTES = 16 };
 
 #define MAX_PAYLOAD (SIZE_MAX / 4 < 1ull << 40 ? SIZE_MAX / 4 : 1ull << 40)
 
@@ -108,7 +110,7 @@ bool input_open(struct input* input, const char* path, enum file_kind kind) {
         complain("%s can't be read: its largest record has %llu bytes", path, (unsigned long long)largest);
         return false;
     }
-    input->capacity = (size_t)largest;
+    input->capacity = input->largest = (size_t)largest;
     input->buffer = allocate_or_exit(NULL, input->capacity);
     return true;
 }
@@ -147,9 +149,24 @@ enum next input_next(struct input* input) {
     return RECORD;
 }
 
+bool input_expand(struct input* input) {
+    int64_t size = take_number(&input->payload);
+    if (input->content == NULL) input->content = allocate_or_exit(NULL, input->largest);
+    size_t count = (size_t)(input->payload.end - input->payload.at);
+    if (size < 0 || (uint64_t)size > input->largest ||
+        !inflate_bytes(input->payload.at, count, input->content, (size_t)size)) {
+        complain("%s is damaged: the record at byte %llu can't be decompressed", input->path,
+                 (unsigned long long)input->position);
+        return false;
+    }
+    input->payload = (struct cursor){.at = input->content, .end = input->content + size};
+    return true;
+}
+
 void input_close(struct input* input) {
     if (input->file != NULL) fclose(input->file);
     free(input->buffer);
+    free(input->content);
     *input = (struct input){0};
 }
 
@@ -207,7 +224,8 @@ size_t output_flush(struct output* output) {
         ssize_t count = write(output->descriptor, output->buffer + written, output->size - written);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) {
-            complain("the results can't be written: %s", strerror(errno));
+            complain("the results can't be written: %s", count == 0 ? "nothing was written" : strerror(errno));
+            if (output->write_failed != NULL) *output->write_failed = 1;
             _exit(3);
         }
         written += (size_t)count;

@@ -31,6 +31,8 @@ struct input {
     uint64_t identity, position; /* the position is that of the latest record */
     unsigned char* buffer;
     size_t capacity;
+    unsigned char* content; /* the decompressed payload, which has at most `largest` bytes */
+    size_t largest;
     char tag[TAG_BYTES + 1];
     struct cursor payload;
 };
@@ -43,6 +45,8 @@ enum next { RECORD, END, CUT, DAMAGED };
 /* Read the next record: RECORD, or END at the end of the file, CUT in the middle of a record, DAMAGED after a
  * complaint. */
 enum next input_next(struct input* input);
+/* Replace the payload by its decompressed content; return false after a complaint. */
+bool input_expand(struct input* input);
 void input_close(struct input* input);
 
 /* A file that is written with complete records. */
@@ -50,6 +54,7 @@ struct output {
     int descriptor;
     unsigned char* buffer;
     size_t size, capacity, record; /* `record` is the position of the record that is being written */
+    volatile uint64_t* write_failed; /* set before the process ends because the file can't be written; or NULL */
 };
 
 void put_number(struct output* output, int64_t value);

@@ -6,7 +6,11 @@
 
 enum group_flag { IS_QUEUED = 1, IS_CHAIN = 2 };
 enum { OWNS_STORAGE = -1, IS_SPARSE = -2, SPARSE_PARTS = 3 };
-enum { BALLAST_BYTES = 1 << 20, BALLAST_COPIES = 8 };
+enum { BALLAST_BYTES = 1 << 20 };
+
+#ifndef BALLAST_COPIES
+#define BALLAST_COPIES 8 /* benchmarks/target_runner.py measures without these copies */
+#endif
 
 enum argument_kind {
     NULL_ARGUMENT,
@@ -62,11 +66,22 @@ struct call {
     diopiError_t code;
 };
 
-/* Memory that is released together with the group. */
+/* Memory that is released together with the group. It is allocated once, and again only for a larger group. */
 struct chunk {
     struct chunk* next;
     max_align_t memory[];
 };
+
+static struct {
+    unsigned char* memory;
+    size_t size, used; /* `used` may be larger than `size`: the rest is in chunks */
+} arena;
+
+/* Memory into which storages are read. */
+static struct {
+    unsigned char* memory;
+    size_t size;
+} scratch;
 
 struct group {
     const struct vendor* vendor;
@@ -82,11 +97,39 @@ struct group {
 };
 
 static void* reserve(struct group* group, size_t count, size_t bytes) {
-    struct chunk* chunk = allocate_or_exit(NULL, sizeof *chunk + count * bytes);
-    memset(chunk->memory, 0, count * bytes);
-    chunk->next = group->chunks;
-    group->chunks = chunk;
-    return chunk->memory;
+    size_t size = (count * bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    void* memory = arena.memory + arena.used;
+    arena.used += size;
+    if (arena.used > arena.size) {
+        struct chunk* chunk = allocate_or_exit(NULL, sizeof *chunk + size);
+        chunk->next = group->chunks;
+        group->chunks = chunk;
+        memory = chunk->memory;
+    }
+    memset(memory, 0, size);
+    return memory;
+}
+
+static void release_memory(struct group* group) {
+    while (group->chunks != NULL) {
+        struct chunk* chunk = group->chunks;
+        group->chunks = chunk->next;
+        free(chunk);
+    }
+    if (arena.used > arena.size) {
+        free(arena.memory);
+        arena.size = arena.used;
+        arena.memory = allocate_or_exit(NULL, arena.size);
+    }
+    arena.used = 0;
+}
+
+static unsigned char* require_scratch(size_t bytes) {
+    if (bytes > scratch.size) {
+        scratch.memory = allocate_or_exit(scratch.memory, bytes);
+        scratch.size = bytes;
+    }
+    return scratch.memory;
 }
 
 static bool is_count(int64_t count) { return count >= 0 && count <= 1 << 20; }
@@ -384,6 +427,7 @@ static void make_call(struct group* group, struct call* call) {
     end_record(output);
     group->progress->committed += output_flush(output);
     group->progress->calls++;
+    group->progress->is_pending = 1;
     call->code = call->entry->call(call->entry->function, group->contexts[call->context], call->values);
 }
 
@@ -396,7 +440,7 @@ static unsigned char byte_before(const struct tensor* tensor, int64_t position) 
 
 /* Write the part of a storage that has changed. */
 static bool put_changes(struct output* output, const struct tensor* tensor) {
-    unsigned char* now = allocate_or_exit(NULL, (size_t)tensor->bytes);
+    unsigned char* now = require_scratch((size_t)tensor->bytes);
     bool is_read = diopirt_tensor_read(tensor->handle, 0, tensor->bytes, now) == diopiSuccess;
     int64_t first = 0, end = is_read ? tensor->bytes : 0;
     while (first < end && now[first] == byte_before(tensor, first)) first++;
@@ -404,7 +448,6 @@ static bool put_changes(struct output* output, const struct tensor* tensor) {
     put_number(output, first);
     put_number(output, end - first);
     put_bytes(output, now + first, (size_t)(end - first));
-    free(now);
     return is_read;
 }
 
@@ -427,14 +470,13 @@ static void put_new_tensor(struct output* output, diopiTensorHandle_t handle) {
                     diopiGetTensorStorageNbytes(handle, &bytes) == diopiSuccess;
     put_number(output, is_there);
     if (!is_there) return;
-    unsigned char* content = allocate_or_exit(NULL, bytes);
+    unsigned char* content = require_scratch(bytes);
     diopirt_tensor_read(handle, 0, (int64_t)bytes, content);
     int64_t numbers[] = {dtype, memory_kind, shape.len, offset, (int64_t)bytes};
     put_bytes(output, numbers, sizeof numbers);
     put_size(output, shape);
     put_size(output, strides);
     put_bytes(output, content, bytes);
-    free(content);
 }
 
 static void put_box(struct output* output, const struct box* box) {
@@ -511,11 +553,7 @@ static void release_group(struct group* group) {
         }
     }
     if (group->ballast != NULL) diopirt_device_free(group->vendor->device, group->ballast);
-    while (group->chunks != NULL) {
-        struct chunk* chunk = group->chunks;
-        group->chunks = chunk->next;
-        free(chunk);
-    }
+    release_memory(group);
 }
 
 static bool run_one_after_another(struct group* group) {
@@ -576,6 +614,9 @@ bool group_run(struct cursor* cursor, const unsigned char* contents, const struc
     if (!is_done) complain("the case at byte %llu is damaged", (unsigned long long)progress->case_position);
     if (is_done) keep_implemented(&group);
     if (is_done && group.call_count > 0) is_done = run_calls(&group);
-    release_group(&group);
+    release_group(&group); /* before the group counts as complete: the vendor may crash here as well */
+    progress->committed += output_flush(output);
+    progress->is_pending = 0;
+    if (is_done) progress->group++;
     return is_done;
 }

@@ -7,9 +7,11 @@
 /* Where the runner is in the bundle. A process that replaces a crashed one continues after this place. */
 struct progress {
     uint64_t case_position, group;
-    uint64_t calls;     /* number of calls that began */
+    uint64_t calls;      /* number of calls that began */
+    uint64_t is_pending; /* whether a call of the group has begun and the group is not complete */
     uint64_t committed; /* bytes of complete records in the file of results */
     uint64_t has_described_vendor, is_done;
+    uint64_t write_failed; /* whether the results could not be written */
 };
 
 /* Make the calls of the group at `group`, and write their results. `contents` is the beginning of the contents of

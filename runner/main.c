@@ -1,16 +1,19 @@
 /* diopi-runner: make the calls of a bundle with a vendor's library, and write the results to a file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef DIOPI_RUNNER_NO_FORK
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #endif
 
 #include "group.h"
@@ -22,7 +25,8 @@ enum { DEFAULT_TIMEOUT = 60, MAX_FAILED_STARTS = 3 };
 struct options {
     const char *cases, *library, *results;
     double timeout;
-    bool resume, in_process;
+    uint64_t first_case, first_group; /* 0: the beginning */
+    bool resume, skip, in_process;
 };
 
 static const char usage[] =
@@ -33,7 +37,24 @@ static const char usage[] =
     "  -o FILE            write the results to FILE; by default to standard output\n"
     "  --timeout SECONDS  end a call after this time (default: 60)\n"
     "  --in-process       do not protect the runner from crashes of the vendor\n"
-    "  --resume           continue FILE after the call during which the runner ended\n";
+    "  --resume           continue FILE; repeat the calls during which the runner ended\n"
+    "  --resume --skip    continue FILE; do not repeat these calls, their case counts as crashed\n"
+    "  --start-at POSITION GROUP\n"
+    "                     begin with a group of calls of the case at this byte of CASES\n"
+    "  --version          show the version of the format, and the features of this runner\n";
+
+static const char version[] =
+    "diopi-runner, format 2"
+#ifndef DIOPI_RUNNER_NO_FORK
+    ", fork"
+#endif
+#ifndef DIOPIRT_NO_THREADS
+    ", threads"
+#endif
+#ifndef DIOPI_RUNNER_STATIC
+    ", dlopen"
+#endif
+    "\n";
 
 /* Write the header of a new file, or find where an earlier runner ended. */
 
@@ -44,43 +65,58 @@ static void put_loss(struct output* output, enum loss loss, int64_t value) {
     end_record(output);
 }
 
-/* Find the last call of earlier results. `end` becomes the end of their last complete record. */
-static bool read_earlier(struct input* earlier, struct progress* progress, uint64_t* end, bool* is_pending) {
+/* What earlier results contain. */
+struct earlier {
+    uint64_t end, complete_end; /* the end of the last record, and of the last complete group of calls */
+    bool is_pending;            /* whether there are records of a group that is not complete */
+};
+
+/* Read earlier results. `progress` becomes the place after the last complete group, or after the last group if the
+ * group that is not complete is to be skipped. */
+static bool read_earlier(struct input* input, struct progress* progress, bool skip, struct earlier* earlier) {
     enum next next;
-    *is_pending = false;
-    while ((next = input_next(earlier)) == RECORD) {
-        long position = ftell(earlier->file);
-        *end = position < 0 ? *end : (uint64_t)position;
-        if (strcmp(earlier->tag, "VEND") == 0) progress->has_described_vendor = 1;
-        if (strcmp(earlier->tag, "END ") == 0) progress->is_done = 1;
-        if (strcmp(earlier->tag, "CALL") == 0) {
-            take_bytes(&earlier->payload, KEY_BYTES);
-            progress->case_position = (uint64_t)take_number(&earlier->payload);
-            progress->group = (uint64_t)take_number(&earlier->payload);
-            progress->calls++;
+    uint64_t case_position = 0, group = 0;
+    while ((next = input_next(input)) == RECORD) {
+        bool is_call = strcmp(input->tag, "CALL") == 0;
+        long position = ftell(input->file);
+        if (position > 0) earlier->end = (uint64_t)position;
+        if (strcmp(input->tag, "VEND") == 0) progress->has_described_vendor = 1;
+        if (strcmp(input->tag, "END ") == 0) progress->is_done = 1;
+        if (is_call) {
+            take_bytes(&input->payload, KEY_BYTES);
+            case_position = (uint64_t)take_number(&input->payload);
+            group = (uint64_t)take_number(&input->payload) + 1;
         }
-        *is_pending = strcmp(earlier->tag, "CALL") == 0 || strcmp(earlier->tag, "RSLT") == 0;
+        earlier->is_pending = is_call || strcmp(input->tag, "RSLT") == 0;
+        if (earlier->is_pending && !skip) continue;
+        earlier->complete_end = earlier->end;
+        progress->case_position = case_position;
+        progress->group = group;
     }
     return next != DAMAGED;
 }
 
 static bool resume(const struct options* options, uint64_t identity, struct output* output, struct progress* progress) {
-    struct input earlier;
-    uint64_t end = FILE_HEADER_BYTES;
-    bool is_pending = false;
-    if (!input_open(&earlier, options->results, RESULTS)) return false;
-    bool is_same = earlier.identity == identity;
+    struct input input;
+    struct earlier earlier = {.end = FILE_HEADER_BYTES, .complete_end = FILE_HEADER_BYTES};
+    if (!input_open(&input, options->results, RESULTS)) return false;
+    bool is_same = input.identity == identity;
     if (!is_same) complain("%s contains results of another bundle", options->results);
-    bool is_readable = is_same && read_earlier(&earlier, progress, &end, &is_pending);
-    input_close(&earlier);
+    bool is_readable = is_same && read_earlier(&input, progress, options->skip, &earlier);
+    input_close(&input);
     if (!is_readable || progress->is_done) return is_readable;
-    if (ftruncate(output->descriptor, (off_t)end) != 0 || lseek(output->descriptor, 0, SEEK_END) < 0) {
+    if (ftruncate(output->descriptor, (off_t)earlier.complete_end) != 0 ||
+        lseek(output->descriptor, 0, SEEK_END) < 0) {
         complain("%s can't be continued: %s", options->results, strerror(errno));
         return false;
     }
-    progress->committed = end;
-    if (progress->calls > 0) progress->group++;
-    if (is_pending) put_loss(output, BY_INTERRUPTION, 0);
+    progress->committed = earlier.complete_end;
+    if (!earlier.is_pending) return true;
+    if (options->skip) {
+        put_loss(output, BY_INTERRUPTION, 0);
+    } else {
+        complain("the calls during which an earlier runner ended are repeated; add --skip if it ends there again");
+    }
     return true;
 }
 
@@ -98,6 +134,10 @@ static bool open_output(const struct options* options, uint64_t identity, struct
     if (!is_new && !resume(options, identity, output, progress)) return false;
     if (is_new) put_header(output, identity);
     progress->committed += output_flush(output);
+    if (is_new) {
+        progress->case_position = options->first_case;
+        progress->group = options->first_group;
+    }
     return true;
 }
 
@@ -130,10 +170,32 @@ static enum status run_cases(struct input* cases, const struct vendor* vendor, s
     while ((next = input_next(cases)) == RECORD && strcmp(cases->tag, "END ") != 0) {
         bool is_first = cases->position == first_case;
         if (strcmp(cases->tag, "CASE") != 0 || cases->position < first_case) continue;
+        if (!input_expand(cases)) return FAILED;
         if (!run_case(cases, is_first ? first_group : 0, vendor, output, progress)) return FAILED;
     }
     if (next == END || next == CUT) complain("%s is cut off: its last record is missing", cases->path);
     return next == RECORD ? DONE : FAILED;
+}
+
+/* Without another process that observes it, the process itself writes that a signal ends it during a call. */
+
+static struct output* observed_output;
+static const struct progress* observed_progress;
+
+static void note_own_end(int signal_number) {
+    signal(signal_number, SIG_DFL);
+    if (observed_progress->is_pending) {
+        put_loss(observed_output, BY_SIGNAL, signal_number); /* the buffer is empty and has memory for this record */
+        output_flush(observed_output);
+    }
+    raise(signal_number);
+}
+
+static void observe_own_end(struct output* output, const struct progress* progress) {
+    static const int signals[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV};
+    observed_output = output;
+    observed_progress = progress;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], note_own_end);
 }
 
 /* Load the library, and run the cases after the place in `progress`. */
@@ -167,6 +229,27 @@ static double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static volatile pid_t protected_process;
+
+/* End the process that makes the calls together with the runner. */
+static void end_both(int signal_number) {
+    if (protected_process > 0) kill(protected_process, SIGKILL);
+    _exit(128 + signal_number);
+}
+
+static void handle_signals(void (*handler)(int)) {
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], handler);
+}
+
+/* Let the system end this process together with the runner, so that no second runner meets it on the device. */
+static void end_with(pid_t runner) {
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != runner) _exit(FAILED);
 }
 
 /* Wait until the process ends; end it if no call begins within the time limit. */
@@ -206,25 +289,37 @@ static void note_loss(struct output* output, struct progress* progress, int stat
 
 static enum status supervise(const struct options* options, struct output* output, struct progress* progress) {
     int failed_starts = 0;
+    handle_signals(end_both);
     while (!progress->is_done) {
         uint64_t calls = progress->calls;
         fflush(NULL);
-        pid_t process = fork();
+        progress->is_pending = 0;
+        pid_t runner = getpid(), process = fork();
         if (process < 0) {
             complain("no process can be started: %s", strerror(errno));
             return FAILED;
         }
-        if (process == 0) _exit(run(options, output, progress));
+        if (process == 0) {
+            handle_signals(SIG_DFL);
+            end_with(runner);
+            _exit(run(options, output, progress));
+        }
+        protected_process = process;
         bool is_late;
         int status = wait_for(process, progress, options->timeout, &is_late);
+        protected_process = 0;
         if (progress->is_done) break;
+        if (progress->write_failed) return FAILED; /* the vendor is not to blame */
+        bool has_complained = WIFEXITED(status) && WEXITSTATUS(status) == FAILED && !progress->is_pending;
+        if (has_complained && progress->calls > calls) return FAILED;
         failed_starts = progress->calls == calls ? failed_starts + 1 : 0;
         if ((WIFEXITED(status) && WEXITSTATUS(status) == FAILED && progress->calls == calls) ||
             failed_starts == MAX_FAILED_STARTS) {
-            complain("the vendor does not start");
+            complain("the vendor does not start, or ends before the first call of the case at byte %llu",
+                     (unsigned long long)progress->case_position);
             return FAILED;
         }
-        if (progress->calls > calls) {
+        if (progress->is_pending) { /* else the group has not begun, and is repeated */
             note_loss(output, progress, status, is_late);
             progress->group++;
         }
@@ -240,13 +335,17 @@ static enum status start(const struct options* options, struct output* output, c
         return FAILED;
     }
     *progress = *first;
-    return options->in_process ? run(options, output, progress) : supervise(options, output, progress);
+    output->write_failed = &progress->write_failed;
+    if (!options->in_process) return supervise(options, output, progress);
+    observe_own_end(output, progress);
+    return run(options, output, progress);
 }
 
 #else
 
 static enum status start(const struct options* options, struct output* output, const struct progress* first) {
     struct progress progress = *first;
+    observe_own_end(output, &progress);
     return run(options, output, &progress);
 }
 
@@ -263,8 +362,13 @@ static bool read_options(int count, char** words, struct options* options) {
             options->results = words[++i];
         } else if (strcmp(word, "--timeout") == 0 && has_value) {
             options->timeout = strtod(words[++i], NULL);
+        } else if (strcmp(word, "--start-at") == 0 && i + 2 < count) {
+            options->first_case = strtoull(words[++i], NULL, 10);
+            options->first_group = strtoull(words[++i], NULL, 10);
         } else if (strcmp(word, "--resume") == 0) {
             options->resume = true;
+        } else if (strcmp(word, "--skip") == 0) {
+            options->skip = true;
         } else if (strcmp(word, "--in-process") == 0) {
             options->in_process = true;
         } else if (word[0] == '-' || options->library != NULL) {
@@ -275,13 +379,14 @@ static bool read_options(int count, char** words, struct options* options) {
             options->library = word;
         }
     }
-    return options->cases != NULL && options->timeout > 0 && (options->results != NULL || !options->resume);
+    return options->cases != NULL && options->timeout > 0 && (options->results != NULL || !options->resume) &&
+           (options->resume || !options->skip);
 }
 
 DIOPI_EXPORT int main(int count, char** words) {
     struct options options;
-    if (count == 2 && strcmp(words[1], "--help") == 0) {
-        fputs(usage, stdout);
+    if (count == 2 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "--version") == 0)) {
+        fputs(strcmp(words[1], "--help") == 0 ? usage : version, stdout);
         return DONE;
     }
     if (!read_options(count, words, &options)) {
