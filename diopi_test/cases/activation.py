@@ -41,7 +41,7 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 ROWS = ONE_AXIS[0]
-"""A matrix whose rows are normalized."""
+"""A template of a matrix, for functions such as softmax that normalize its rows."""
 
 ALL_PATTERNS = [
     shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM
@@ -96,7 +96,7 @@ EQUAL_BOUNDS = {"min_val": 0.75, "max_val": 0.75}
 
 
 def _limits(factor: float) -> Mapping[str, ByDtype]:
-    """Return bounds of hardtanh, multiplied by `factor`. Some values of `_draw_around_limits` lie outside them."""
+    """Return `min_val` and `max_val` of hardtanh: −2 and 3 (for uint8, 2 and 5), multiplied by `factor`."""
 
     def limit(of_uint8: float, other_dtypes: float) -> ByDtype:
         return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else other_dtypes))
@@ -105,7 +105,7 @@ def _limits(factor: float) -> Mapping[str, ByDtype]:
 
 
 def _draw_around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers on both sides of the bounds of `_limits`."""
+    """Draw numbers of which some are below, between and above the bounds `_limits(1)`."""
     return (uniform(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
 
 
@@ -160,7 +160,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
         *MATRIX.variants({"input": normal(2)}, BOUNDS),
         MATRIX.with_domains({"input": normal(2)}, "point", EQUAL_BOUNDS, non_discriminating="both bounds are equal"),
         MATRIX.with_domains(
-            {"input": ADJACENT_INTEGERS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
+            {"input": ADJACENT_INTEGERS}, "neighbors", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
         ),
     ],
     "diopiHardtanhBackward": [
@@ -203,7 +203,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
             {"input": integer_values(2, 9)}, "wrapped-numbers", {"threshold": 5 - 256, "value": 77 - 256}, [Dtype.uint8]
         ),
         MATRIX.with_domains(
-            {"input": ADJACENT_INTEGERS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
+            {"input": ADJACENT_INTEGERS}, "neighbors", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
         ),
         SPECIAL.with_domains({"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
     ],
@@ -405,7 +405,7 @@ SOFTMAX = (
     *LOG_SOFTMAX,
     _axis_template(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _draw_powers_of_two, exact=True),
 )
-"""The templates of softmax: those of log-softmax, and one with exact results."""
+"""The templates of softmax: the templates of log-softmax, and a template with exact results."""
 
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL_REASONS)
@@ -478,3 +478,4 @@ CaseFacts(number_choices=[NumberChoice("negative_slope", "bool", False)]).declar
     "diopiLeakyRelu", "diopiLeakyReluBackward"
 )
 CaseFacts(huge_form="plain").declare("diopiGelu")
+CaseFacts(finds_extremes=True).declare("diopiSoftmax", "diopiLogSoftmax")

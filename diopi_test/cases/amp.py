@@ -1,4 +1,8 @@
-"""Automatic mixed precision: unscaling gradients, and updating the scale when gradients overflow."""
+"""Cases of automatic mixed precision: gradients are unscaled, and the scale is updated.
+
+A program multiplies the loss by a scale, so that small gradients do not underflow. The scale is reduced if a gradient
+overflows, and increased after a number of steps (`growth_interval`) without overflow.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +26,16 @@ from diopi_test.cases.template import (
 )
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
 
 
 def single_element(value: float, shape: tuple[int, ...], dtype: Dtype | None = F32) -> TensorTemplate:
-    """Return a tensor with one element."""
+    """Return a tensor with the element `value`; the shape is () or (1,), and None means the type under test."""
     return tensor(*shape, dtype=dtype, domain=choice([value]))
 
 
 def _normal_with_last(value: float) -> Domain:
-    """Return a domain of normal numbers whose last number is `value`."""
+    """Return a domain of normally distributed numbers, whose last number is replaced by `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         return np.where(np.arange(count) == count - 1, value, rng.normal(0, 3, count))
@@ -55,17 +60,17 @@ def unscale_template(
     state: tuple[int, ...] = (1,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template that unscales gradients.
+    """Return a template of a call that multiplies gradients by `inv_scale` and looks for infinities and NaN.
 
     Args:
         label: The label of the cases.
-        inv_scale: The factor that the gradients are multiplied by.
+        inv_scale: The factor by which the gradients are multiplied.
         shapes: The shapes of the gradients.
-        domain: The domain that the gradients are drawn from.
+        domain: The domain of the gradients.
         unusual: By position of a gradient in the list, a domain that replaces `domain`.
         found_inf: The value of `found_inf` before the call.
         gradient_layout: The layout of the gradients.
-        remaining_dtype: The element type of all gradients except the first.
+        remaining_dtype: The element type of all gradients except the first; None for the type under test.
         state: The shape of `found_inf` and `inv_scale`.
         **fields: Further fields of the template.
 
@@ -84,9 +89,10 @@ def unscale_template(
 
 
 ALREADY_FOUND_REASON = "the result is 1 for any earlier value, because an element is not finite"
-"""Why a case does not show whether an earlier `found_inf` is kept."""
+"""The `non_discriminating` reason of cases that do not show whether a call keeps the earlier value of `found_inf`."""
 
 TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
+"""The shapes of the tensors of short lists, and of a list of 150 tensors."""
 
 UNSCALINGS = (
     unscale_template("finite", dtypes=floating, smoke=True),
@@ -172,7 +178,22 @@ def update_template(
     shape: tuple[int, ...] = (1,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template that updates a scale, `tracker` steps after the last change of the scale."""
+    """Return a template of a call that updates a scale.
+
+    Args:
+        label: The label of the cases.
+        scale: The scale before the call.
+        tracker: The number of steps without overflow since the last change of the scale.
+        found_inf: 1.0 if a gradient of this step overflowed, otherwise 0.0.
+        growth: The factor by which the scale grows.
+        backoff: The factor by which the scale is multiplied after an overflow.
+        interval: The number of steps without overflow after which the scale grows.
+        shape: The shape of `current_scale`, `growth_tracker` and `found_inf`.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     arguments: Arguments = {
         "current_scale": single_element(scale, shape, None),
         "growth_tracker": single_element(tracker, shape, Dtype.int32),
@@ -185,7 +206,7 @@ def update_template(
 
 
 RESET_REASON = "any infinity resets the tracker, whatever its position is"
-"""Why a case does not show whether the earlier value of the tracker is read."""
+"""The `non_discriminating` reason of cases that do not show whether a call reads the earlier value of the tracker."""
 
 UPDATES = (
     update_template("waits", smoke=True),

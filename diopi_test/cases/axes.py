@@ -1,4 +1,4 @@
-"""Shared parts of the cases of functions along axes: axes, shapes and layouts."""
+"""Shared parts of the cases of functions that work along one or several axes of a tensor."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 @dataclass(frozen=True)
 class Axes:
-    """Axes of a shape.
+    """The shape of an input, and the axes along which a function works: the sizes of a template.
 
     Attributes:
         shape: The shape of the input.
-        axes: The axes; negative axes count from the last. An empty tuple means all axes if the function accepts that.
+        axes: The axes; −1 is the last one. An empty tuple means all axes if the function accepts that.
         keepdim: Whether a reduction keeps the reduced axes with size 1.
     """
 
@@ -27,12 +27,12 @@ class Axes:
 
     @property
     def axis(self) -> int | None:
-        """Return the axis of a function that takes one axis, None for all axes."""
+        """Return the first of the axes, for functions with one axis; None if there is none, which means all axes."""
         return self.axes[0] if self.axes else None
 
     @property
     def reduced_shape(self) -> tuple[int, ...]:
-        """Return the shape of a reduction's result."""
+        """Return the shape of the result of a reduction along the axes."""
         rank = len(self.shape)
         reduced_axes = {axis % rank for axis in self.axes} if rank and self.axes else set(range(rank))
         if self.keepdim:
@@ -57,7 +57,8 @@ class Axes:
             shape: The shape of the input.
             axes: The axes.
             keepdim: Whether a reduction keeps the reduced axes.
-            all_dtypes: Whether there is a case for every element type instead of only float32.
+            all_dtypes: Whether there is a case for every element type that the function accepts, instead of only for
+                float32.
             fields: Further fields of the template.
 
         Returns:
@@ -68,7 +69,10 @@ class Axes:
 
     @classmethod
     def untested_templates(cls, templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-        """Return calls along the axes that no template uses, alternately with and without `keepdim`."""
+        """Return a template for each axis of ranks 1 to 4, counted from either end, that no small template uses.
+
+        `keepdim` is true for even axes and false for odd axes.
+        """
         tested = {
             (len(template.sizes.shape), template.sizes.axis)
             for template in templates
@@ -80,17 +84,17 @@ class Axes:
 
 
 _SHAPES = ((6,), (5, 4), (3, 5, 4), (3, 2, 5, 4))
-"""Shapes of ranks 1 to 4 without equal sizes within a shape."""
+"""Shapes of ranks 1 to 4. The sizes within a shape differ, so that a wrong axis changes the result."""
 
 
 def untested_axes(tested: Collection[tuple[int, int]] = ()) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Yield label, shape and axis for each axis of ranks 1 to 4, counted from either end, that is not tested.
+    """Yield the axes that no case tests, for tensors of ranks 1 to 4.
 
     Args:
-        tested: The ranks and axes that other cases test.
+        tested: Pairs of a rank and an axis that other cases test. The axes −1 and rank − 1 are different entries.
 
     Yields:
-        A label, a shape of the rank, and the axis.
+        A label such as `axis-2-of-3`, a shape of this rank, and the axis.
     """
     for shape in _SHAPES:
         rank = len(shape)
@@ -115,5 +119,6 @@ ONE_AXIS = (
     Axes.template("long-rows", (24, 130), (-1,)),
     Axes.template("long-columns", (130, 3), (0,)),
     Axes.template("many-columns", (3, 1031), (0,)),
+    Axes.template("sixth-of-8", (2, 1, 2, 2, 1, 3, 2, 2), (5,)),
 )
-"""Calls along one axis; every axis length is at least 1."""
+"""Templates of calls along one axis, whose length is at least 1; the other axis of "no-slices" has the length 0."""

@@ -16,14 +16,14 @@ from diopi_test.cases.layouts import Layout, contiguous
 from lib_rt.dtypes import to_numpy
 
 Values = Mapping[str, Any]
-"""Argument values by name: arrays in float64, complex128, int64 or bool, plain numbers, text, None."""
+"""Argument values by name: an array in float64, complex128, int64 or bool for a tensor; a number, a string or None."""
 
 
 class CaseClass(StrEnum):
     """What a case requires of a vendor beyond the function's first case. Reports count each class separately."""
 
     basic = "basic"
-    """Nothing more."""
+    """Nothing beyond the function's first case."""
     types = "types"
     """Other element types than the leading type, or several types."""
     layout = "layout"
@@ -51,7 +51,7 @@ class CaseClass(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> CaseClass | None:
-        """Return the member for a former name, which older baselines, logs and reports contain."""
+        """Return the member that had the name `value` in older baselines, logs and reports; None for other values."""
         return cls.negative if value == cls.negative.former_name else None
 
     @property
@@ -67,13 +67,16 @@ class CaseClass(StrEnum):
 
 @dataclass(frozen=True)
 class ResultOf:
-    """The result of another function for the earlier arguments, such as what a forward function saves.
+    """A tensor argument that the reference computes with another function, from the arguments before it.
+
+    For example, the argument `norm` of `diopiNormBackward` is the result of `diopiNorm`.
 
     Attributes:
-        function, result: The name of the function and of one of its results.
-        argument_names: By parameter of the function, the name of the case's argument if that name differs.
-        extra_arguments: Arguments of the function that the case does not have.
-        unspecified: The value of elements that the function leaves open; None keeps the reference's values.
+        function, result: The names of the other function and of its result.
+        argument_names: For parameters of the other function, the name of the case's argument if the names differ:
+            `{"input": "self"}`.
+        extra_arguments: Arguments of the other function that the case does not have.
+        unspecified: The value of elements that the other function leaves open; None keeps the reference's values.
     """
 
     function: str
@@ -93,8 +96,8 @@ class TensorSpec:
         dtype: The element type.
         domain: The domain that values are drawn from if `compute` is None.
         layout: The positions of the elements in memory.
-        compute: Returns the values of this tensor for the values of the arguments before it, in the case's order; or
-            the function result that provides them.
+        compute: A function that returns the values of this tensor. It takes the values of the arguments that precede
+            the tensor in the case. Or the result of another function (`ResultOf`). None to draw values from `domain`.
     """
 
     shape: tuple[int, ...]
@@ -106,12 +109,12 @@ class TensorSpec:
 
     @property
     def storage_bytes(self) -> int:
-        """Return the size of the storage that the tensor lies in."""
+        """Return the size in bytes of the storage that contains the tensor, including gaps."""
         return self.layout(self.shape).storage_elements * to_numpy(self.dtype).itemsize
 
     @staticmethod
     def all_in(value: Any) -> Sequence[TensorSpec]:
-        """Return the tensor specs in an argument: none, one, or the specs of a list."""
+        """Return the tensor specs in an argument: the argument itself, the specs in a list, or none for others."""
         if isinstance(value, TensorSpec):
             return [value]
         return [entry for entry in value if isinstance(entry, TensorSpec)] if isinstance(value, list) else []
@@ -123,10 +126,10 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ResultOverride:
-    """A caller's choices for a result tensor that differ from the default.
+    """The properties of a result tensor that the caller allocates, where they differ from the default.
 
     Attributes:
-        dtype: The element type; None for the type that the prototype's rule gives.
+        dtype: The element type; None for the type that the prototype derives from the arguments.
         layout: The positions of the elements in memory.
         shape: The sizes if the function leaves them to the caller; None for the shape of the reference's result.
     """
@@ -137,7 +140,7 @@ class ResultOverride:
 
 
 _HUGE = 2**31
-"""Bytes of a storage that 32-bit offsets cannot address."""
+"""The size in bytes above which signed 32-bit offsets cannot address a whole storage."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Case:
         arguments: A value for every argument of the prototype: a `TensorSpec`, a list of them, None, or an attribute.
             For a bare address, a `TensorSpec` stands for the address of the tensor's memory. Names that start with `_`
             are tensors that are not passed; later arguments are computed from them.
-        results: Overrides by result name; None if the caller omits an optional result.
+        results: By result name, a `ResultOverride`, or None if the caller omits an optional result.
         smoke: Whether the case belongs to the smoke level. Smoke cases are called more than once.
         exact: Whether every intermediate value is exactly representable, so that no result has a rounding error; or the
             names of the results of which this is true.
@@ -176,27 +179,28 @@ class Case:
 
     @property
     def is_huge(self) -> bool:
-        """Return whether a tensor lies in a storage that 32-bit offsets cannot address."""
+        """Return whether a tensor argument has a storage of more than 2^31 bytes."""
         values = [value for name, value in self.arguments.items() if not name.startswith("_")]
         return any(spec.storage_bytes > _HUGE for value in values for spec in TensorSpec.all_in(value))
 
     @property
     def is_giant(self) -> bool:
-        """Return whether the case is huge or has millions of elements, too many to be computed for every mutant."""
+        """Return whether the case is huge or has a period, and so has too many elements to run it with every mutant."""
         return self.is_huge or self.period > 0
 
     def operands(self, prototype: Prototype) -> tuple[list[TensorSpec], list[Number]]:
-        """Return the tensors and the numbers that take part in type promotion."""
+        """Return the tensors and the numbers that determine the common element type; omitted arguments are skipped."""
         values = [self.arguments[p.name] for p in prototype.operands if self.arguments[p.name] is not None]
         tensors = [value for value in values if isinstance(value, TensorSpec)]
         return tensors, [value for value in values if not isinstance(value, TensorSpec)]
 
     def is_exact(self, result: str) -> bool:
-        """Return whether the data make a result free of rounding errors."""
+        """Return whether the result of this name has no rounding errors for the values of the case."""
         return self.exact if isinstance(self.exact, bool) else result in self.exact
 
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]
+"""Yields the cases of a function, or of a form of it (such as the in-place form), for the prototype."""
 
 _Reasons = Mapping[str, str]
 """Reasons why cases do not discriminate, by a regular expression.
@@ -205,20 +209,22 @@ The expression matches labels without the element type, up to a dash or the end.
 """
 
 _makers: dict[str, tuple[CaseMaker, _Reasons]] = {}
+"""The registered case maker and its reasons, by function name."""
 
 
 def cases_for(*names: str, non_discriminating: _Reasons | None = None) -> Callable[[CaseMaker], CaseMaker]:
-    """Register the decorated function as the maker of the cases of these functions and of the forms derived from them.
+    """Register the decorated function as the maker of the cases of these functions and of their forms.
 
     Args:
-        names: The functions.
-        non_discriminating: Reasons for cases that have no reason of their own.
+        names: The names of the functions.
+        non_discriminating: By a regular expression for labels without the element type, the reason of cases that do not
+            state one themselves (`Case.non_discriminating`).
 
     Returns:
-        A decorator for a function that takes the prototype of a function or form and yields cases for its parameters.
+        A decorator for a function that takes the prototype of a function or form and yields its cases.
 
     Raises:
-        ValueError: A function already has a maker.
+        ValueError: The decorator was applied, and a function already has a maker.
     """
 
     def register(maker: CaseMaker) -> CaseMaker:
@@ -237,14 +243,22 @@ def _no_cases(prototype: Prototype) -> Iterable[Case]:
 
 
 def registered_cases(prototype: Prototype, *, large: bool = False) -> tuple[Case, ...]:
-    """Return the large, or all other, cases that a function's registered maker yields; none without a maker."""
+    """Return the cases that the maker of a function yields.
+
+    Args:
+        prototype: The prototype of the function or form.
+        large: Whether to return the large cases instead of all other cases.
+
+    Returns:
+        The cases; none if the function has no maker.
+    """
     maker, _ = _makers.get(prototype.name) or _makers.get(prototype.base) or (_no_cases, {})
     return _cases_of(maker, prototype)[large]
 
 
 @cache
 def _cases_of(maker: CaseMaker, prototype: Prototype) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    """Return the cases that a function's maker yields: those that are not large, and the large ones."""
+    """Return the cases that a function's maker yields, as two tuples: those that are not large, and the large ones."""
     _, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_no_cases, {})
     cases = [_with_reason(case, reasons) for case in maker(prototype)]
     return tuple(case for case in cases if not case.large), tuple(case for case in cases if case.large)

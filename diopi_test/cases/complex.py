@@ -1,4 +1,4 @@
-"""Complex numbers from real ones, and their parts."""
+"""Cases of functions that combine real numbers into complex numbers, or return parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from diopi_test.cases.elementwise import UNIFORM, Elementwise
 from diopi_test.cases.template import DtypeSelection
 
 MATRIX = UNIFORM[0]
+"""The pattern of a matrix."""
 
 
 @cases_for("diopiComplex")
 def complex_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of `diopiComplex`, whose arguments are the real and the imaginary parts."""
     domains = {"real": any_value, "imag": any_value}
     templates = [
         shapes.with_domains(domains, dtypes=DtypeSelection.all) for shapes in Elementwise(prototype).patterns()
@@ -25,6 +27,7 @@ def complex_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiPolar")
 def polar_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of `diopiPolar`, whose arguments are the moduli and the angles."""
     domains = {"abs": uniform(-4, 4), "angle": uniform(-10, 10)}
     templates = [
         shapes.with_domains(domains, dtypes=DtypeSelection.all) for shapes in Elementwise(prototype).patterns()
@@ -37,6 +40,7 @@ def polar_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiConj", "diopiReal", "diopiImag")
 def parts_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the conjugate, the real part or the imaginary part."""
     templates = [
         shapes.with_domains({"input": any_value}, dtypes=DtypeSelection.all if shapes.smoke else complexes)
         for shapes in UNIFORM

@@ -14,22 +14,28 @@ from diopi_proto.types import Dtype
 from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, integer_values, special
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS
 
 Sizes = tuple[int, ...]
+"""The sizes of a tensor, or of a window along each axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution:
-    """The sizes and attributes of a convolution for depth, height and width; a 2d convolution takes the last two.
+    """The sizes and attributes of a convolution. Tuples describe depth, height and width.
+
+    A convolution with two spatial axes takes the last two entries of a tuple.
 
     Attributes:
         input: The spatial sizes of the input.
-        batch: The number of images; None for an input without a batch axis.
+        kernel: The spatial sizes of the kernel.
+        stride, padding, dilation, output_padding, groups: The arguments of the functions.
+        channels: The numbers of channels of the input and of the result.
+        batch: The number of samples; None for an input without a batch axis.
         bias: Whether the call has a bias.
     """
 
@@ -44,32 +50,36 @@ class Convolution:
     batch: int | None = 2
     bias: bool = True
 
-    def over(self, rank: int) -> Convolution:
+    def with_rank(self, rank: int) -> Convolution:
         """Return the convolution over the last `rank` spatial axes."""
         lists = "input", "kernel", "stride", "padding", "dilation", "output_padding"
         return replace(self, **{name: getattr(self, name)[-rank:] for name in lists})
 
     @property
     def batch_shape(self) -> Sizes:
-        """Return the size of the batch axis, or nothing without this axis."""
+        """Return a tuple of the size of the batch axis; an empty tuple if there is no batch axis."""
         return () if self.batch is None else (self.batch,)
 
-    def convolved(self) -> Sizes:
+    def result_sizes(self) -> Sizes:
         """Return the spatial sizes of the convolution's result."""
         axes = zip(self.input, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
 
-    def transposed(self) -> Sizes:
+    def transposed_result_sizes(self) -> Sizes:
         """Return the spatial sizes of the transposed convolution's result."""
         axes = zip(self.input, self.kernel, self.stride, self.padding, self.dilation, self.output_padding, strict=True)
         return tuple((size - 1) * step - 2 * pad + far * (k - 1) + more + 1 for size, k, step, pad, far, more in axes)
 
     def shapes(self, is_transposed: bool) -> dict[str, Sizes]:
-        """Return the shapes of the tensors by name."""
+        """Return the shapes of `grad_output`, `input`, `weight` and `bias` by name, for either kind of convolution."""
         incoming, outgoing = self.channels
         outer, inner = (incoming, outgoing) if is_transposed else (outgoing, incoming)
         return {
-            "grad_output": (*self.batch_shape, outgoing, *(self.transposed() if is_transposed else self.convolved())),
+            "grad_output": (
+                *self.batch_shape,
+                outgoing,
+                *(self.transposed_result_sizes() if is_transposed else self.result_sizes()),
+            ),
             "input": (*self.batch_shape, incoming, *self.input),
             "weight": (outer, inner // self.groups, *self.kernel),
             "bias": (outgoing,),
@@ -77,12 +87,22 @@ class Convolution:
 
 
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
+"""The names of the attributes of a convolution."""
 
 
 def with_further_dtypes(
     dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Convolution]
 ) -> tuple[CaseTemplate[Convolution], ...]:
-    """Return the templates for float32; every `step`-th of them is for these types too."""
+    """Return the templates with other element types.
+
+    Args:
+        dtypes: The further element types.
+        step: The first template and every `step`-th after it have these types in addition to float32.
+        *templates: The templates.
+
+    Returns:
+        The new templates.
+    """
     return tuple(
         template.replace(dtypes=(Dtype.float32, *(() if number % step else dtypes)))
         for number, template in enumerate(templates)
@@ -92,7 +112,17 @@ def with_further_dtypes(
 def with_domain(
     template: CaseTemplate[Convolution], words: str, domain: Domain, **changes: Any
 ) -> CaseTemplate[Convolution]:
-    """Return the template with all tensors drawn from `domain`; its cases are not basic ones."""
+    """Return a copy of a template with another domain, without smoke cases.
+
+    Args:
+        template: The template.
+        words: The end of the new label; empty to keep the label.
+        domain: The domain of all tensors.
+        **changes: New values of other fields.
+
+    Returns:
+        The new template.
+    """
     label = f"{template.label}-{words}" if words else template.label
     domains = dict.fromkeys(("grad_output", "input", "weight", "bias"), domain)
     return template.replace(label, domains=domains, smoke=False, **changes)
@@ -122,6 +152,8 @@ IN_ALL_DTYPES = (
         layout=channels_last,
     ),
 )
+"""Templates in every element type."""
+
 IN_SOME_DTYPES = with_further_dtypes(
     (Dtype.float16,),
     2,
@@ -167,6 +199,8 @@ IN_SOME_DTYPES = with_further_dtypes(
     ),
     CaseTemplate("wide", Convolution(input=(1, 2, 131), kernel=(1, 2, 3), channels=(2, 2), batch=1)),
 )
+"""Templates in float32 and a few of them also in float16."""
+
 TRANSPOSED = with_further_dtypes(
     (Dtype.float16,),
     2,
@@ -194,13 +228,15 @@ _EQUAL_SHAPES = CaseTemplate(
     "alike",
     Convolution(input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 1), channels=(1, 2), batch=1),
 )
+"""A convolution whose result keeps its shape when one of the attributes changes as in EQUAL_SHAPES."""
+
 EQUAL_SHAPES = (
     _EQUAL_SHAPES,
     _EQUAL_SHAPES.with_sizes("alike-stride", stride=(4, 4, 4)),
     _EQUAL_SHAPES.with_sizes("alike-padding", padding=(0, 0, 0)),
     _EQUAL_SHAPES.with_sizes("alike-dilation", dilation=(2, 2, 2)),
 )
-"""Convolutions whose tensors all have the same shapes, while one attribute differs."""
+"""Four convolutions with the same shapes of input, kernel and result. The last three change one attribute each."""
 
 GRADIENT_NAMES = ("grad_input", "grad_weight", "grad_bias")
 """The names of the results of gradients."""
@@ -221,8 +257,7 @@ GROUPED = (
 def windowed_templates(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
     """Yield convolutions with the windows of real models.
 
-    The input of a transposed one has the size of the
-    other convolution's result.
+    The input of a transposed convolution has the size of the result of the convolution that it transposes.
     """
     for label, window in WINDOWS.items():
         size = window.COUNTS if is_transposed else window.lengths
@@ -259,6 +294,8 @@ LARGE_CONVOLUTIONS = (
         ),
     ),
 )
+"""The templates of convolutions in the level `large`."""
+
 STEM = CaseTemplate(
     "stem",
     Convolution(input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1),
@@ -272,7 +309,7 @@ def _arguments(prototype: Prototype) -> Derive[Convolution]:
     attributes = [p.name for p in prototype.arguments if p.name in ATTRIBUTES]
 
     def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
-        sizes = template.sizes.over(rank)
+        sizes = template.sizes.with_rank(rank)
         shapes = sizes.shapes(_is_transposed(prototype))
         tensors = {name: tensor(*shape, layout=template.layout) for name, shape in shapes.items()}
         bias = replace(tensors["bias"], layout=_vector_layout(template))
@@ -300,7 +337,8 @@ def _with_results(template: CaseTemplate[Convolution]) -> CaseTemplate[Convoluti
 def _common_templates(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
     """Yield templates for convolutions and gradients.
 
-    In one of the last two, the argument `first` has infinities; in the other, it is an expanded view.
+    In the last template but one, the argument `first` begins with an infinity and ends with a NaN. In the last
+    template, it is an expanded view.
     """
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (with_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
@@ -321,6 +359,7 @@ def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolutio
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of convolutions and of transposed convolutions."""
     long_sums = with_domain(LONG_SUMS, "", integer_values(1, 7), dtypes=half, exact=True)
     templates = [*_common_templates(prototype, "input"), long_sums, *_further_templates(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
@@ -340,6 +379,7 @@ def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> Case
     "diopiConvTranspose3dBackward",
 )
 def gradients_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the gradients of input, weight and bias."""
     long_sums = LONG_SUMS.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common_templates(prototype, "grad_output"),
@@ -372,6 +412,8 @@ PATCHES = (
         layout=strided,
     ),
 )
+"""The templates of im2col and col2im in every element type."""
+
 PATCHES_IN_SOME_DTYPES = with_further_dtypes(
     (Dtype.float16, Dtype.complex64),
     3,
@@ -391,18 +433,28 @@ PATCHES_IN_SOME_DTYPES = with_further_dtypes(
     CaseTemplate("no-batch", Convolution(batch=0)),
     CaseTemplate("long", Convolution(input=(1, 17, 16), channels=(2, 2), padding=(0, 1, 0), batch=1)),
 )
+"""The templates of im2col and col2im in float32, and a few also in float16 or complex64."""
 
 
 LARGE_UNROLLED_SIZES = Convolution(
     input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7)
 )
+"""The sizes of a large unrolled convolution."""
+
 LARGE_UNROLLED = CaseTemplate("images", LARGE_UNROLLED_SIZES, large=True)
+"""A large template of both functions."""
+
 FLOAT16_IMAGE = LARGE_UNROLLED.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
+"""A large template of both functions in float16."""
+
 LARGE_IM2COL = (
     LARGE_UNROLLED,
     FLOAT16_IMAGE.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
 )
+"""The templates of `diopiIm2Col` in the level `large`."""
+
 LARGE_COL2IM = (LARGE_UNROLLED, FLOAT16_IMAGE.replace("half"))
+"""The templates of `diopiCol2Im` in the level `large`."""
 
 
 def _columns_layout(template: CaseTemplate[Convolution]) -> Layout:
@@ -412,11 +464,12 @@ def _columns_layout(template: CaseTemplate[Convolution]) -> Layout:
 
 @cases_for("diopiIm2Col", "diopiCol2Im")
 def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of im2col and of col2im, which adds up overlapping patches."""
     unrolls = prototype.name == "diopiIm2Col"
 
     def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
-        sizes = template.sizes.over(2)
-        rows, columns = sizes.channels[0] * int(np.prod(sizes.kernel)), int(np.prod(sizes.convolved()))
+        sizes = template.sizes.with_rank(2)
+        rows, columns = sizes.channels[0] * int(np.prod(sizes.kernel)), int(np.prod(sizes.result_sizes()))
         image = tensor(*sizes.batch_shape, sizes.channels[0], *sizes.input, layout=template.layout)
         return {
             "input": image if unrolls else tensor(*sizes.batch_shape, rows, columns, layout=_columns_layout(template)),
@@ -453,7 +506,7 @@ def _lacks_batch_axis(prototype: Prototype, case: Case) -> bool:
 
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _lacks_batch_axis,
             "torch.ops.aten.convolution takes a batch; callers above it add the axis where there is none",
         )

@@ -1,4 +1,4 @@
-"""Boxes and regions of interest."""
+"""Cases of non-maximum suppression of boxes, and of pooling in regions of interest (RoI align)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from diopi_test.cases.template import (
 )
 
 F16, F32, F64 = Dtype.float16, Dtype.float32, Dtype.float64
+"""The element types of some templates."""
 
 # Boxes
 
 
 def _boxes(values: Values) -> Any:
-    """Compute boxes from their first corners and their sizes."""
+    """Return the boxes (x1, y1, x2, y2) for the argument values `_corners` (x1, y1) and `_extents` (width, height)."""
     return np.concatenate([values["_corners"], values["_corners"] + values["_extents"]], -1)
 
 
@@ -41,7 +42,22 @@ def boxes_template(
     confidence: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of boxes with whole coordinates, whose areas every element type represents exactly."""
+    """Return a template of non-maximum suppression of random boxes.
+
+    The coordinates are small integers, so that every element type represents the areas exactly, unless the template has
+    other domains.
+
+    Args:
+        label: The label of the cases.
+        n: The number of boxes.
+        threshold: The overlap (intersection over union) above which a box is suppressed.
+        extents: The minimum and maximum width and height.
+        confidence: The domain of the confidences of the boxes.
+        **fields: Further fields of the template. `layout` is the layout of the boxes.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "_corners": tensor(n, 2, domain=integer_values(-2, 4), dtype=F64),
@@ -54,7 +70,7 @@ def boxes_template(
 
 
 def half_box_template(label: str, threshold: float) -> CaseTemplate:
-    """Return a template of two boxes of which one is half of the other."""
+    """Return a template of non-maximum suppression of two boxes, whose overlap is 0.5."""
     arguments: Arguments = {
         "boxes": tensor(2, 4, compute=lambda values: [[1, 1, 3, 2], [1, 1, 2, 2]]),
         "confidence": tensor(2, compute=lambda values: [0.25, 0.75]),
@@ -83,12 +99,14 @@ SUPPRESSIONS = (
     boxes_template("many", 2053, 0.37, domains=SCATTERED, large=True),
     boxes_template("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), large=True),
 )
+"""The templates of non-maximum suppression."""
 
 ALL_KEPT_REASONS = {
     "one": "no overlap exceeds the threshold 1",
     "single": "a single box is always kept",
     "not-above": "both boxes are kept, as if they did not overlap",
 }
+"""Reasons why wrong results can pass some cases (`non_discriminating`), by label."""
 
 
 register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT_REASONS)
@@ -99,10 +117,10 @@ register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT_REASONS
 
 @dataclass(frozen=True, kw_only=True)
 class Pooling:
-    """One way of pooling regions.
+    """The sizes and attributes of a call that pools features in regions of interest.
 
     Attributes:
-        shape: The shape of the features.
+        shape: The shape of the features: samples, channels, height and width.
         bins: The numbers of bins along the height and the width.
         regions: The number of regions.
         scale, ratio, aligned: The arguments spatial_scale, sampling_ratio and aligned.
@@ -120,7 +138,7 @@ class Pooling:
     starts: tuple[float, float] = (-0.2, 0.7)
 
     def drawn_regions(self, layout: Layout) -> Mapping[str, TensorTemplate]:
-        """Return random regions, which belong to any sample, and the random numbers that they are computed from."""
+        """Return the argument `rois`, random regions in all samples, and the tensors from which it is computed."""
         return {
             "_starts": tensor(self.regions, 2, domain=uniform(*self.starts), dtype=F64),
             "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
@@ -128,7 +146,11 @@ class Pooling:
         }
 
     def _regions(self, values: Values) -> Any:
-        """Compute the regions; if ratio ≤ 0, their sizes keep away from where the number of samples changes."""
+        """Return the regions, as rows (sample, x1, y1, x2, y2), for the argument values `_starts` and `_sizes`.
+
+        If `ratio` is 0 or negative, the number of sampled points depends on the size of a region. The sizes then keep
+        away from integers per bin, at which this number changes.
+        """
         sizes = values["_sizes"]
         if self.ratio <= 0:
             sizes = np.floor(sizes) + 0.3 + 0.4 * (sizes % 1)
@@ -153,7 +175,18 @@ def pooling_template(
     regions_of_interest: Sequence[Sequence[float]] | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template in one `layout`, with regions in layout `rois`; random regions unless they are passed."""
+    """Return a template of RoI align and of its gradient.
+
+    Args:
+        label: The label of the cases.
+        sizes: The sizes and attributes.
+        rois: The layout of random regions.
+        regions_of_interest: The regions, as rows (sample, x1, y1, x2, y2); None for random regions.
+        **fields: Further fields of the template. `layout` is the layout of the other tensors.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     regions = (
         {"rois": tensor(sizes.regions, 5, compute=lambda values: regions_of_interest)}
@@ -172,12 +205,13 @@ WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
 """Small integers, whose averages are exact."""
 
 EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
+"""Fields of templates without rounding errors."""
 
 HALVES = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]
 """Regions whose samples lie at multiples of half an element."""
 
 EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
-"""Samples at −1 and at the size of each axis, which are the last positions that count, and in the middle."""
+"""Regions with samples at −1 and at the size of each axis, the last positions that count, and in the middle."""
 
 POOLINGS = (
     pooling_template("aligned", Pooling(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
@@ -225,9 +259,10 @@ POOLINGS = (
         large=True,
     ),
 )
+"""The templates of RoI align and of its gradient."""
 
 NAN_SAMPLE = pooling_template("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
-"""One of the samples contains only NaN, and the regions lie inside the samples."""
+"""A template in which one of two samples contains only NaN, and the regions lie inside the samples."""
 
 
 register("diopiRoiAlign", templates=(NAN_SAMPLE, *POOLINGS))

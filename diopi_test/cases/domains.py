@@ -1,7 +1,7 @@
-"""Domains: the sets and distributions that a case's tensor values are drawn from.
+"""Domains: the sets and distributions from which the values of a case's tensors are drawn.
 
-A domain takes a random generator, a number of elements and the element type. It returns that many values as float64
-(complex128, int64), not yet rounded to the type.
+A domain is a function of a random generator, a number of elements and an element type. It returns a vector of this many
+values in float64, complex128, int64 or bool. The values are not yet rounded to the element type.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of, is_subnormal
 
 Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
+"""Returns a vector of `count` values for a random generator, `count` and an element type.
+
+The caller rounds the values to the element type and gives them the shape of a tensor.
+"""
 
 _Parameters = ParamSpec("_Parameters")
+"""The parameters of a function that returns a domain."""
 
 
 def random_generator(*key: str) -> Generator:
@@ -32,7 +37,7 @@ def random_generator(*key: str) -> Generator:
 
 
 def _random_integers(rng: Generator, count: int, low: float, high: float, dtype: Dtype) -> NDArray[Any]:
-    """Draw integers from [low, high], limited to the range of the type; raise ValueError if that is empty."""
+    """Draw uniform integers from the part of [low, high] that the type represents; raise ValueError if it is empty."""
     smallest, largest = integer_range(dtype)
     lowest, highest = max(int(np.ceil(low)), smallest), min(int(np.floor(high)), largest)
     if lowest > highest:
@@ -41,7 +46,7 @@ def _random_integers(rng: Generator, count: int, low: float, high: float, dtype:
 
 
 def _draws_complex_parts(draw: Domain) -> Domain:
-    """Return `draw`, extended to complex types by drawing the real and then the imaginary parts."""
+    """Return a domain that extends `draw` to complex types: it draws all real parts first, then all imaginary parts."""
 
     @wraps(draw)
     def draw_parts(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -55,14 +60,14 @@ def _draws_complex_parts(draw: Domain) -> Domain:
 
 
 def _one_per_arguments(make: Callable[_Parameters, Domain]) -> Callable[_Parameters, Domain]:
-    """Return `make`, extended to return the same domain for equal arguments: caches are keyed by domain."""
+    """Return `make` with a cache: equal arguments give the same domain, so that domains can be keys of caches."""
     cached: Callable[..., Domain] = lru_cache(maxsize=None, typed=True)(make)
     return cached
 
 
 @_one_per_arguments
 def uniform(low: float, high: float) -> Domain:
-    """Return a domain of uniform values in [low, high); integer types: integers in [low, high]."""
+    """Return a domain of uniformly distributed values in [low, high); for integer types, integers in [low, high]."""
 
     @_draws_complex_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -75,7 +80,17 @@ def uniform(low: float, high: float) -> Domain:
 
 @_one_per_arguments
 def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
-    """Return a normal domain; integer types: integers within three deviations of the mean."""
+    """Return a domain of normally distributed values.
+
+    For integer types, the domain is uniform: integers at a distance of at most 3·scale, or 3, from the mean.
+
+    Args:
+        scale: The standard deviation.
+        mean: The mean.
+
+    Returns:
+        The domain.
+    """
 
     @_draws_complex_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -88,7 +103,17 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
 
 @_one_per_arguments
 def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
-    """Return a domain of log-uniform magnitudes 2^low … 2^high that are normal numbers, of both signs if `signed`."""
+    """Return a domain of numbers whose logarithm is uniformly distributed.
+
+    Args:
+        low_exponent: The base-2 logarithm of the smallest magnitude.
+        high_exponent: The base-2 logarithm of the largest magnitude. Both exponents are limited to those of normal
+            numbers of the type.
+        signed: Whether half of the numbers are negative, on average.
+
+    Returns:
+        The domain. For integer types, it draws uniform integers with magnitudes up to 2^high_exponent.
+    """
 
     @_draws_complex_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -104,7 +129,10 @@ def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -
 
 @_one_per_arguments
 def integer_values(low: int, high: int) -> Domain:
-    """Return a domain of small integers in [low, high] in any type, whose sums and products are exact."""
+    """Return a domain of uniform integers in [low, high], for every element type.
+
+    If the limits are small, floating-point types represent sums and products of the integers exactly.
+    """
 
     @_draws_complex_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -116,7 +144,7 @@ def integer_values(low: int, high: int) -> Domain:
 
 @_draws_complex_parts
 def full_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw integers of the whole range, so that arithmetic wraps around; floats of magnitudes 2^-8 … 2^8."""
+    """Draw integers from the whole range, so that arithmetic wraps around; floating numbers from 2^-8 to 2^8."""
     if is_floating(dtype):
         return log_uniform(-8, 8)(rng, count, dtype)
     return _random_integers(rng, count, *integer_range(dtype), dtype)
@@ -124,7 +152,10 @@ def full_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 @_one_per_arguments
 def non_integers(low: int, high: int, margin: float = 0.1) -> Domain:
-    """Return a domain like `uniform` whose floating values keep `margin` from integers, where floor and ceil jump."""
+    """Return a domain of values in [low, high] that have at least the distance `margin` from all integers.
+
+    Functions such as floor jump at integers. For integer types, the domain draws integers in [low, high].
+    """
 
     @_draws_complex_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -136,7 +167,16 @@ def non_integers(low: int, high: int, margin: float = 0.1) -> Domain:
 
 
 def avoid_points(points: Sequence[float], domain: Domain, margin: float = 0.05) -> Domain:
-    """Return `domain`, moving floating values that are nearer than `margin` to one of `points` to that distance."""
+    """Return a domain without floating-point values near some points.
+
+    Args:
+        points: The points. They should be at least two margins apart.
+        domain: The domain from which values are drawn.
+        margin: The least distance from a point. Values that are nearer to a point are moved to this distance.
+
+    Returns:
+        The new domain. Integer values are not changed.
+    """
 
     @_draws_complex_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -151,7 +191,7 @@ def avoid_points(points: Sequence[float], domain: Domain, margin: float = 0.05) 
 
 
 def alternating_rows(width: int, *domains: Domain) -> Domain:
-    """Return a domain of rows of `width` numbers; consecutive rows are drawn from consecutive `domains`, cyclically."""
+    """Return a domain of rows of `width` numbers, with the rows drawn from each of `domains` in rotation."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         samples = np.stack([domain(rng, count, dtype).reshape(-1, width) for domain in domains])
@@ -163,7 +203,11 @@ def alternating_rows(width: int, *domains: Domain) -> Domain:
 
 @_draws_complex_parts
 def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw different values in random order, so that there are no ties; the type must have at least `count` values."""
+    """Return different values in random order, so that there are no ties.
+
+    Integers are consecutive, other values are consecutive multiples of 1/4. The type must represent at least `count`
+    such values. For bool, which has only two values, true and false alternate.
+    """
     if dtype is Dtype.bool:
         return np.asarray(np.arange(count) % 2 == 0)
     start = max(integer_range(dtype)[0], -(count // 2)) if not is_floating(dtype) else -(count // 2)
@@ -172,7 +216,10 @@ def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def choice(values: Sequence[complex]) -> Domain:
-    """Return a domain that draws from `values`; every value occurs if there are enough elements."""
+    """Return a domain that repeats `values` up to the number of elements and shuffles the result.
+
+    If the number of elements is a multiple of the number of values, all values occur equally often.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         repeated = np.resize(np.asarray(values), count)
@@ -182,7 +229,11 @@ def choice(values: Sequence[complex]) -> Domain:
 
 
 def special_values(dtype: Dtype) -> NDArray[Any]:
-    """Return values that reveal defects: signed zeros, infinities, NaN, subnormal numbers, the ends of the range."""
+    """Return values of a type with which functions often fail.
+
+    They are zeros of both signs, infinities, NaN, subnormal numbers and the ends of the range; for complex types, all
+    pairs of 0.0, −0.0, 1, −1, ∞ and NaN; for integer types, the ends of the range, and small integers.
+    """
     if not is_floating(dtype) and not is_complex(dtype):
         low, high = integer_range(dtype)
         return np.unique(np.array([low, low + 1, -1, 0, 1, 2, high - 1, high]).clip(low, high))
@@ -196,13 +247,16 @@ def special_values(dtype: Dtype) -> NDArray[Any]:
 
 
 def subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw subnormal numbers of both signs and zeros, which are equal only if subnormal numbers are flushed to zero."""
+    """Draw zeros, and subnormal numbers of both signs; all are equal if subnormal numbers are flushed to zero."""
     multiples = np.array([0, 1, -1, 2, -2, 7, -7, 100, -100])
     return rng.permutation(np.resize(multiples, count)) * format_of(dtype).subnormal
 
 
 def tiny_multiples(*multiples: float) -> Domain:
-    """Return a domain of multiples of the least normal number, whose differences and remainders may be subnormal."""
+    """Return a domain of `multiples` times the least normal number, in random order.
+
+    Multiples below 1 in magnitude, and the differences of some others, are subnormal.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return rng.permutation(np.resize(np.array(multiples), count)) * format_of(dtype).tiny
@@ -211,13 +265,22 @@ def tiny_multiples(*multiples: float) -> Domain:
 
 
 def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return the special values of the type in order, repeated to `count` elements."""
+    """Return the first `count` values of the sequence that repeats `special_values` in order."""
     return np.resize(special_values(dtype), count)
 
 
 @_draws_complex_parts
 def any_value(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw from the whole range, including special values that are not subnormal: for data that is only moved."""
+    """Draw values for functions that only move data: as `full_range`, with one third replaced by special values.
+
+    Args:
+        rng: The random generator.
+        count: The number of values.
+        dtype: The element type.
+
+    Returns:
+        The values; subnormal numbers are not among the special values.
+    """
     ends = special_values(dtype)
     if is_floating(dtype):
         ends = ends[~is_subnormal(ends, dtype)]
@@ -227,7 +290,7 @@ def any_value(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def half_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw as `any_value`, but make half of the elements zeros of either sign."""
+    """Draw as `any_value`, and replace about half of the elements by zeros, of either sign except in integer types."""
     values = any_value(rng, count, dtype)
     is_exact = not is_floating(dtype) and not is_complex(dtype)
     zeros = np.zeros(count, np.int64) if is_exact else np.where(rng.random(count) < 0.5, 0.0, -0.0)
@@ -235,14 +298,17 @@ def half_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def half_nan(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw NaN for the first half of the elements, then as `normal`: whole samples or channels contain only NaN."""
+    """Return NaN for the first half of the elements, and normally distributed numbers for the others.
+
+    In a tensor with several samples or channels, some therefore contain only NaN.
+    """
     values = normal()(rng, count, dtype)
     values[: count // 2] = np.nan
     return values
 
 
 def with_value_in_middle(value: float, domain: Domain) -> Domain:
-    """Return `domain` with the middle element replaced by `value`."""
+    """Return a domain that draws from `domain` and replaces the middle element, at position count // 2, by `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
@@ -253,7 +319,7 @@ def with_value_in_middle(value: float, domain: Domain) -> Domain:
 
 
 def special_except(*excluded: float) -> Domain:
-    """Return the domain `special` without the `excluded` values; −0.0 and 0.0 are different values."""
+    """Return a domain that repeats the special values of the type except `excluded`; −0.0 and 0.0 differ."""
 
     def is_excluded(value: complex) -> bool:
         return any(

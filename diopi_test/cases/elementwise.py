@@ -1,9 +1,10 @@
 """Shared parts of the cases of element-wise functions: shapes, layouts, special values, and type promotion.
 
-A template's `sizes` are its operands: the shapes and layouts of the tensor arguments in order; the last operand
-repeats.
-Patterns are templates that have only operands; `CaseTemplate.with_domains` combines them with domains and numbers. If a
-form of a function takes a tensor for an argument, numbers for that argument are left out.
+The `sizes` of a template are its operands: tensor templates with the shapes and layouts of the tensor arguments, in
+order. If there are fewer operands than tensor arguments, the last operand stands for the remaining arguments.
+
+A pattern is a template that has only operands. `CaseTemplate.with_domains` combines a pattern with domains and numbers.
+If a form of a function takes a tensor for an argument, a number for this argument is left out.
 """
 
 from __future__ import annotations
@@ -27,13 +28,23 @@ from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 Operands = tuple[TensorTemplate, ...]
-"""The tensor arguments in order; the last operand repeats."""
+"""Templates of the tensor arguments in order; the last one stands for all remaining arguments."""
 
 
 def pattern_template(
     label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
 ) -> CaseTemplate[Operands]:
-    """Return a template of operands with these shapes and layouts; the last shape and layout repeat."""
+    """Return a pattern.
+
+    Args:
+        label: The label.
+        *shapes: The shapes of the operands; the last one also is the shape of the remaining operands.
+        layouts: The layouts of the operands; the last one also is the layout of the remaining operands.
+        **attributes: Further fields of the template.
+
+    Returns:
+        The pattern.
+    """
     count = max(len(shapes), len(layouts))
     operands = (tensor(*_item_or_last(shapes, i), layout=_item_or_last(layouts, i)) for i in range(count))
     return CaseTemplate(label, tuple(operands), **attributes)
@@ -47,6 +58,12 @@ def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
 MATRIX = pattern_template("matrix", (7, 5), smoke=True)
 """The simplest pattern: all tensors have the shape 7 × 5."""
 
+_GEOMETRY = (
+    pattern_template("rank8", (2, 1, 2, 2, 1, 3, 2, 2)),
+    pattern_template("misaligned", (4, 8), layouts=[strides(8, 1, offset=1)], result_layout=strides(8, 1, offset=3)),
+)
+"""Patterns with many axes, and with contiguous tensors at addresses that are no multiples of 16 bytes."""
+
 UNIFORM = (
     MATRIX,
     pattern_template("scalar", ()),
@@ -56,6 +73,7 @@ UNIFORM = (
     pattern_template("strided", (3, 2, 4), layouts=[strided], result_layout=strided, smoke=True),
     pattern_template("rank5", (2, 1, 3, 2, 2)),
     pattern_template("to-transposed", (5, 3), result_layout=transposed),
+    *_GEOMETRY,
 )
 """Patterns in which all tensors have one shape."""
 
@@ -63,7 +81,7 @@ ROW = pattern_template("row", (4, 5), (5,))
 """A matrix and a vector that is applied to each row."""
 
 BASIC_ROW = ROW.replace(smoke=True)
-"""The same pattern in the smoke level."""
+"""The pattern `ROW`, for smoke cases."""
 
 BROADCAST = (
     BASIC_ROW,
@@ -82,7 +100,7 @@ BROADCAST = (
 
 
 FAR_APART = strides(17_000_023, 30_011, 3_001, 503, 97, 13, 1)
-"""The last elements of a tensor with this layout lie beyond 2^24 elements, which float32 cannot count exactly."""
+"""A layout with gaps between all elements. The last positions exceed 2^24, which float32 cannot count exactly."""
 
 RANK_7 = (2, 5, 7, 3, 5, 7, 11)
 """Sizes for large tensors with many axes."""
@@ -103,10 +121,10 @@ FAR_APART_UNIFORM = pattern_template("rank7-far-apart", RANK_7, layouts=[FAR_APA
 """A large pattern with gaps between all elements."""
 
 FAR_APART_BROADCAST = pattern_template("rank7-far-apart", RANK_7, (7, 3, 1, 7, 1), layouts=[FAR_APART, contiguous])
-"""The same with a second operand of another shape."""
+"""A large pattern with gaps between all elements of the first operand, and a second operand of another shape."""
 
 HUGE = pattern_template("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
-"""Rows so far apart that they span more than 2^31 bytes."""
+"""A pattern of a first operand whose rows are so far apart that they span more than 2^31 bytes."""
 
 
 def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
@@ -117,7 +135,11 @@ def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
 def _large_templates(
     prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]
 ) -> Iterator[CaseTemplate[Operands]]:
-    """Yield the first ordinary template of the element type of each large pattern with the operands of the pattern."""
+    """Yield a large template per large pattern.
+
+    It has the domains and numbers of the first ordinary one of `templates` in the pattern's element type. Patterns for
+    which there is none are skipped.
+    """
     for shapes in Elementwise(prototype).large_patterns():
         (dtype,) = shapes.dtypes_for(prototype)
         usual = (t for t in templates if dtype in t.dtypes_for(prototype) and _is_ordinary(t))
@@ -134,7 +156,11 @@ def _is_ordinary(template: CaseTemplate[Operands]) -> bool:
 
 
 def is_applicable(prototype: Prototype, template: CaseTemplate[Operands]) -> bool:
-    """Return whether the prototype accepts the operands: an in-place result must have the broadcast shape."""
+    """Return whether a function or form accepts the operands of a template.
+
+    All functions do, except in-place forms: their first operand must have the broadcast shape, and must not overlap
+    with itself in memory.
+    """
     if not prototype.is_inplace:
         return True
     operands = [_item_or_last(template.sizes, i) for i in range(len(Elementwise(prototype).tensor_names()))]
@@ -152,7 +178,7 @@ def _drop_numbers(template: CaseTemplate[Operands], names: Collection[str]) -> C
 
 
 def _drop_duplicates(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield templates, skipping those that differ from an earlier one only in their labels."""
+    """Yield the templates without those that equal an earlier one except for the label."""
     seen: list[tuple[CaseTemplate[Operands], str]] = []
     for template in templates:
         call = (
@@ -167,25 +193,36 @@ def _drop_duplicates(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[Ca
 def vary_argument(
     label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any
 ) -> Mapping[str, Arguments]:
-    """Return sets of arguments for `CaseTemplate.variants` that differ in one number, labelled by its name or value."""
+    """Return sets of arguments for `CaseTemplate.variants`, which differ in one argument.
+
+    Args:
+        label: The start of the labels; may be empty.
+        argument: The name of the argument.
+        values: Its values: by the end of the labels, or a list of values that are also the ends of the labels.
+        **fixed: Arguments that all sets have.
+
+    Returns:
+        The sets of arguments by label.
+    """
     named = values if isinstance(values, Mapping) else {str(value): value for value in values}
     return {"-".join(filter(None, [label, name])): {**fixed, argument: value} for name, value in named.items()}
 
 
 def _special_values_along_axis(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return the special values along one axis, or along the first axis of the cube that an in-place tensor spans."""
+    """Return the special values in order, each repeated equally often, so that they vary along the first long axis."""
     values = special_values(dtype)
     return values.repeat(count // len(values))
 
 
 def _two_type_template(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate[Operands]:
-    """Return operands of two element types.
+    """Return a template with operands of two element types.
 
     Args:
-        relation: The start of the label; the second type follows.
-        first_dtype: The type of the first operand, which counts as the type under test.
+        relation: The start of the label; a dash and the second type follow.
+        first_dtype: The type of the first operand, which is the type under test.
         second_dtype: The type of the other operands.
-        shape: The shape of the other operands.
+        shape: The shape of the other operands. The first operand has 3 rows of this shape, or of 16 elements if the
+            other operands have no axes.
 
     Returns:
         The template.
@@ -205,7 +242,7 @@ PAIRS = (
     (Dtype.complex64, Dtype.float32),
     (Dtype.float64, Dtype.complex64),
 )
-"""Pairs of element types in one call: their common type is a third type, the second type, or the first type."""
+"""Pairs of element types of the first and the other tensors; the common type is one of both, or a third type."""
 
 INPLACE_PAIRS = (
     (Dtype.int32, Dtype.int64),
@@ -214,12 +251,12 @@ INPLACE_PAIRS = (
     (Dtype.float32, Dtype.int64),
     (Dtype.complex64, Dtype.float64),
 )
-"""Pairs of element types in one call whose common type is of the first type's category."""
+"""Pairs of element types for in-place calls: the common type is of the category of the first type."""
 
 
 @dataclass(frozen=True)
 class Elementwise:
-    """The templates that the cases of many element-wise functions share.
+    """Cases and templates that many element-wise functions share, for one function or form.
 
     Attributes:
         prototype: The prototype of the function or form.
@@ -233,17 +270,17 @@ class Elementwise:
         (Dtype.int32, Dtype.float32),
         (Dtype.int64, Dtype.float64),
     )
-    """Integer types with the floating type that they are promoted to."""
+    """Pairs of an integer type and a floating-point type; the latter is their common type."""
 
     def cases(self, templates: Iterable[CaseTemplate[Operands]], *, large: bool = True) -> Iterator[Case]:
-        """Return the cases of all templates that are applicable to the prototype, and of large tensors.
+        """Return the cases of those templates that are applicable to the prototype, and large cases derived from them.
 
         Args:
             templates: The templates of the small cases.
-            large: Whether there are large cases.
+            large: Whether to derive large cases.
 
         Returns:
-            The cases.
+            The cases; open calls are not among the large cases.
         """
         names = self.tensor_names()
 
@@ -260,7 +297,7 @@ class Elementwise:
         return [p.name for p in self.prototype.arguments if p.is_tensor]
 
     def patterns(self) -> list[CaseTemplate[Operands]]:
-        """Return the applicable patterns; functions of several tensors also have those of different shapes."""
+        """Return the patterns `UNIFORM`, and for functions of several tensors also `BROADCAST`, if applicable."""
         patterns = UNIFORM if len(self.tensor_names()) == 1 else (*UNIFORM, *BROADCAST)
         return [shapes for shapes in patterns if is_applicable(self.prototype, shapes)]
 
@@ -284,11 +321,21 @@ class Elementwise:
         arguments: Arguments | None = None,
         dtypes: Sequence[Dtype] | None = None,
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield every pattern in the leading type, in each other type the basic pattern and one in rotation."""
+        """Yield templates that distribute the patterns over the element types.
+
+        Args:
+            domains: The domains by argument name.
+            arguments: Other arguments by name.
+            dtypes: The element types; None for all that the function accepts.
+
+        Yields:
+            For the leading type, a template per pattern. For each other type, two templates: with the basic pattern,
+            and with one of the other patterns, assigned in rotation.
+        """
         selected = [dtype for dtype in dtypes or self.prototype.dtypes if dtype in self.prototype.dtypes]
         patterns = self.patterns()
         basic = BASIC_ROW if len(self.tensor_names()) > 1 else MATRIX
-        remaining = [shapes for shapes in patterns if shapes is not basic]
+        remaining = [shapes for shapes in patterns if shapes not in (basic, *_GEOMETRY)]
         for turn, dtype in enumerate(selected):
             for shapes in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):
                 yield shapes.with_domains(domains, "", arguments, [dtype])
@@ -299,7 +346,16 @@ class Elementwise:
         dtypes: Sequence[Dtype] | None = None,
         smoke: bool | Collection[Dtype] = True,
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield one template per element type that combines each special value of a tensor with those of the others."""
+        """Yield one template per element type, in which all combinations of special values of the tensors occur.
+
+        Args:
+            arguments: Other arguments by name.
+            dtypes: The element types; None for all that the function accepts.
+            smoke: Whether the cases are smoke cases, or the element types of the smoke cases.
+
+        Yields:
+            The templates. Each tensor has its own axis, along which its special values vary.
+        """
         names = self.tensor_names()
         for dtype in self.prototype.dtypes if dtypes is None else dtypes:
             count = len(special_values(dtype))
@@ -346,7 +402,19 @@ class Elementwise:
     def wider_scalar_tensor(
         self, domains: Mapping[str, Domain], arguments: Arguments | None = None, **attributes: Any
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
+        """Yield a template in float16 whose second tensor is a float32 tensor without axes.
+
+        The standard lets such a tensor determine the common type. Functions of one tensor and in-place forms have no
+        such template.
+
+        Args:
+            domains: The domains of the tensors, by argument name.
+            arguments: Other arguments by name.
+            attributes: Other fields of the template, which is exact by default.
+
+        Yields:
+            At most one template.
+        """
         first_dtype, second_dtype = Dtype.float16, Dtype.float32
         if len(self.tensor_names()) > 1 and not self.prototype.is_inplace:
             yield _two_type_template("with-one", first_dtype, second_dtype).with_domains(
@@ -359,18 +427,16 @@ class Elementwise:
         arguments: Arguments | None = None,
         floats_first: bool | None = None,
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield exact templates in which the first tensor holds integers and the others floats, or the reverse.
-
-        Forms without other tensors have none.
+        """Yield exact templates of tensors of an integer type together with tensors of a floating-point type.
 
         Args:
-            domains: Returns the domains of the tensors for the floating type that they are promoted to.
+            domains: Returns the domains of the tensors for the floating type to which they are promoted.
             arguments: Other arguments by name.
-            floats_first: Whether the first tensor holds floating numbers; None for the order in which the first
-                tensor can hold the result.
+            floats_first: Whether the first tensor has the floating-point type instead of the integer type; None for
+                true if the form is in-place.
 
         Yields:
-            One template per pair of types.
+            One template per pair in `PROMOTED_PAIRS`; none for functions of one tensor.
         """
         floats_first_now = self.prototype.is_inplace if floats_first is None else floats_first
         for whole, floating in self.PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():

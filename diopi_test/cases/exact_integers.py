@@ -1,7 +1,8 @@
-"""Integers whose sums and products do not overflow, while a floating type can't represent them.
+"""Integers whose sums and products do not overflow, but exceed the integers that a floating-point type represents.
 
-A vendor that adds or multiplies int64 in float64, or int32 in float32, returns wrong results for them. Integers of the
-whole range show this, too, but their sums overflow, so that a failure may be mistaken for a matter of overflow.
+A vendor that adds or multiplies int64 in float64, or int32 in float32, returns wrong results for these integers.
+Integers of the whole range also reveal such a vendor. But their sums overflow, so that a failure may be mistaken for an
+effect of overflow.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from diopi_test.cases.domains import Domain, integer_values
 from lib_rt.formats import format_of
 
 TOO_NARROW = {Dtype.int32: Dtype.float32, Dtype.int64: Dtype.float64}
-"""The floating type in which integers of a type are most likely to be computed by mistake."""
+"""By integer type, the floating-point type in which a vendor is most likely to compute by mistake."""
 
 
 def integers_without_overflow(*, factors: int = 1, terms: int = 1) -> Domain:
@@ -29,8 +30,9 @@ def integers_without_overflow(*, factors: int = 1, terms: int = 1) -> Domain:
         terms: The number of products that are added up.
 
     Returns:
-        A domain for int32 and int64. Each product is odd and larger than the integers that `TOO_NARROW` represents. In
-        other types, which fuzzed calls may have, the numbers are small.
+        A domain for int32 and int64. Each product is odd, and larger than all consecutive integers that the type in
+        `TOO_NARROW` represents. For other types, which fuzzed calls may have, the domain draws integers from −9 to 9.
+        The domain raises ValueError if there are no such integers.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:

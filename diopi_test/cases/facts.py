@@ -1,7 +1,8 @@
-"""Facts about functions that only their family knows: the suite derives further cases and open calls from them.
+"""Facts about functions, from which the suite derives further cases and open calls.
 
-A family declares the facts next to its templates: `CaseFacts(open_calls=[...]).declare("diopiPad")`. Facts that follow
-from the standard belong to the prototype instead (`diopi_proto.facts`).
+The module that contains the cases of a function also declares its facts:
+`CaseFacts(open_calls=[...]).declare("diopiPad")`. Facts that the standard defines belong to the prototype instead
+(`diopi_proto.facts`).
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ FurtherCases = Callable[[Prototype, Sequence[Case]], Iterable[Case]]
 
 @dataclass(frozen=True)
 class NumberChoice:
-    """A number that a function is tested with instead of the default of a region or kind.
+    """A number to test a parameter with, instead of the suite's default number for a region or kind.
 
     Attributes:
-        parameter: The parameter.
-        property: The region or kind (`diopi_test.cases.selection.numbers`).
+        parameter: The name of the parameter.
+        property: The region ("zero", "negative", "whole" or "fraction") or the kind ("bool", "int" or "float"), see
+            `diopi_test.cases.selection.numbers`.
         number: The number.
-        non_discriminating: The reason if no wrong result can fail the case.
+        non_discriminating: The reason why a wrong result can pass the case; empty if it cannot.
     """
 
     parameter: str
@@ -39,12 +41,12 @@ class NumberChoice:
 
 
 @dataclass(frozen=True)
-class OpenCalls:
+class CallsUndefinedInPyTorch:
     """Calls that the standard defines although PyTorch rejects them or leaves their results open.
 
     Attributes:
-        matches: Returns whether a call of the function is one of these calls.
-        reason: The behavior of PyTorch.
+        matches: Returns whether a case of the function is one of these calls.
+        reason: A description of what PyTorch does with these calls.
     """
 
     matches: Callable[[Prototype, Case], bool]
@@ -56,23 +58,30 @@ class CaseFacts:
     """Facts about a function and the forms derived from it.
 
     Attributes:
-        further_cases: Makers of cases that follow the function's own cases, see `diopi_test.cases.selection.repeated`.
-        attribute_changes: By the label of a case, attributes with which it is repeated, and which no other case has.
+        further_cases: Functions that yield further cases, see `diopi_test.cases.selection.repeated`.
+        attribute_changes: By the label of a case, sets of attributes that no other case has. The suite repeats the case
+            with each set.
         number_choices: Numbers to test instead of the defaults.
-        open_calls: Calls that a vendor need not support.
-        saved: By argument of a gradient function, the result of the forward function that programs pass for it.
-        scattered_tensor: The tensor that the function writes to positions along an axis; the positions must differ.
-        huge_form: The form ("plain", "inplace", …) that has a case with a storage of more than 2^31 bytes.
-        has_single_nan: Whether cases may contain only one NaN, because it is open whether several NaNs are equal.
+        open_calls: Calls that PyTorch does not define. Their cases have the class `open` and count only with
+            `--strict`.
+        saved: By argument of a gradient function, the result of another function that programs pass for this argument.
+        scattered_tensor: The name of the tensor whose elements at the positions `index` along an axis the function
+            writes. The positions must differ. Empty for other functions.
+        huge_form: The form ("plain", "inplace", …) that has a case with a storage of more than 2^31 bytes; empty for
+            none.
+        finds_extremes: Whether the function computes maxima or minima although the prototype does not show it.
+        has_single_nan: Whether derived cases contain at most one NaN per tensor, because it is open whether several
+            NaNs are equal.
     """
 
     further_cases: Sequence[FurtherCases] = ()
     attribute_changes: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     number_choices: Sequence[NumberChoice] = ()
-    open_calls: Sequence[OpenCalls] = ()
+    open_calls: Sequence[CallsUndefinedInPyTorch] = ()
     saved: Mapping[str, ResultOf] = field(default_factory=dict)
     scattered_tensor: str = ""
     huge_form: str = ""
+    finds_extremes: bool = False
     has_single_nan: bool = False
 
     def declare(self, *names: str) -> None:
@@ -87,11 +96,12 @@ class CaseFacts:
 
 
 _declared: defaultdict[str, list[CaseFacts]] = defaultdict(list)
+"""The declared facts, by function name."""
 
 
 @cache
 def _combine(name: str) -> CaseFacts:
-    """Return the facts that all families declare about a function, as one."""
+    """Return the combination of all facts that are declared for a function; empty facts if there are none."""
     load_families("diopi_test.cases")
     declared = _declared[name]
     return CaseFacts(
@@ -102,5 +112,6 @@ def _combine(name: str) -> CaseFacts:
         saved={argument: result for facts in declared for argument, result in facts.saved.items()},
         scattered_tensor="".join(facts.scattered_tensor for facts in declared),
         huge_form="".join(facts.huge_form for facts in declared),
+        finds_extremes=any(facts.finds_extremes for facts in declared),
         has_single_nan=any(facts.has_single_nan for facts in declared),
     )

@@ -1,7 +1,7 @@
-"""Half-precision cases of sums, with whole numbers that reveal a vendor which accumulates in half precision.
+"""Half-precision cases of sums, with integers that reveal a vendor that accumulates in half precision.
 
-The sums are exact in float32, in any order, and are rounded once. Their partial sums have more bits than a
-half-precision number, so that a vendor which rounds them has another result, however few terms there are.
+Float32 represents the sums exactly, in any order of the terms, so that only the result is rounded. The partial sums
+have more bits than a half-precision number. A vendor that rounds them returns another result, even with few terms.
 """
 
 from __future__ import annotations
@@ -24,25 +24,29 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from lib_rt.formats import format_of
 
 UNSUITABLE = (CaseClass.special, CaseClass.empty, CaseClass.open, CaseClass.negative)
-"""The classes of cases that keep their numbers."""
+"""The classes of cases whose numbers are not replaced."""
 
 SizesT = TypeVar("SizesT")
+"""The type of the sizes of a template."""
 
 MAX_TOTAL = 60_000
 """The largest exact sum of float16, whose largest number is 65,504."""
 
 TYPICAL_TOTAL = 8000
-"""The standard deviation of exact sums with either sign."""
+"""The intended standard deviation of exact sums of positive and negative terms."""
 
 
 DomainOfTerms = Callable[[int, Dtype], Domain | None]
-"""Returns the domain of the numbers in sums of this many terms, for a half-precision type; None if there is none."""
+"""Returns the domain of the terms of a sum, or of their factors, for the number of terms and a half-precision type.
+
+Returns None if there is no suitable domain.
+"""
 
 NEARLY_EQUAL = choice([0.7, -0.7, 0.9, -0.9])
-"""Numbers whose moduli are so few that the rounding errors of long sums of their powers do not cancel."""
+"""Four numbers with two different magnitudes, so that rounding errors in long sums of their powers do not cancel."""
 
 LONG_ROW = 1031
-"""The length of rows whose sums of powers lose many units in half precision."""
+"""The length of rows whose sums of powers have errors of many units in the last place in half precision."""
 
 
 def nonzero_integers(largest: int) -> Domain:
@@ -56,7 +60,7 @@ def nonzero_integers(largest: int) -> Domain:
 
 
 def largest_factor(terms: int, factors: int, dtype: Dtype) -> int:
-    """Return the largest whole number with which sums of products neither overflow nor are exact in half precision.
+    """Return the largest magnitude of factors in sums of products that exceed half precision without overflow.
 
     Args:
         terms: the number of terms of a sum.
@@ -64,7 +68,7 @@ def largest_factor(terms: int, factors: int, dtype: Dtype) -> int:
         dtype: the half-precision type.
 
     Returns:
-        The largest magnitude of a factor, which is uniformly distributed.
+        The largest magnitude of a factor, if factors are uniformly distributed integers of either sign.
     """
     deviation = (TYPICAL_TOTAL / math.sqrt(max(terms, 1))) ** (1 / factors)
     return int(min(deviation * math.sqrt(3), 2 ** format_of(dtype).precision - 1))
@@ -80,9 +84,9 @@ integer_pairs = integer_factors(2)
 
 
 def integer_multiples(terms: int, dtype: Dtype) -> Domain | None:
-    """Return a domain of multiples of the number of terms, whose mean is a whole number of the element type.
+    """Return a domain of integers for means: multiples of the number of terms, so that their mean is an integer.
 
-    Return None if there are too many terms for several such numbers.
+    Return None if there are so many terms that fewer than four such numbers are exact in the type.
     """
     largest = 2 ** format_of(dtype).precision // max(terms, 1) - 1
     if largest < 4:
@@ -98,20 +102,21 @@ def reveal_half_sums(
     addends: Collection[str] = (),
     unchanged: Collection[str] = (),
 ) -> Iterator[Case]:
-    """Yield the cases, half-precision ones with whole numbers whose partial sums no half-precision type represents.
+    """Yield the cases, with other numbers in half-precision cases: integers whose partial sums are not exact there.
 
-    A vendor may round a product before it adds something. So addends are 0, and a case keeps its numbers if it scales a
-    product by anything but a power of 2. Cases with exact, special or computed numbers keep them, too.
+    A vendor may round a product before it adds another tensor. The added tensors are therefore 0, and a case that
+    scales its products keeps its numbers unless the factor is a power of 2. Cases with exact, special or computed
+    numbers also keep them.
 
     Args:
         cases: the cases of a function.
         terms: returns the number of terms of the sums of a case.
-        domain_of: returns the domain of the numbers for a number of terms.
+        domain_of: returns the domain of the numbers for a number of terms and an element type.
         addends: the names of tensors that are added to the sums.
-        unchanged: the labels of cases that keep their numbers, because large sums would hide what is added.
+        unchanged: the labels of cases that keep their numbers, because large sums would hide the effect of an addend.
 
     Yields:
-        The cases.
+        Each case once, in order. Cases with new numbers are exact.
     """
     for case in cases:
         domain = domain_of(terms(case), case.dtype) if case.dtype in half else None
@@ -126,7 +131,9 @@ def reveal_half_sums(
 
 
 def reveal_half_gradients(cases: Iterable[Case]) -> Iterator[Case]:
-    """Yield the cases; the gradients of the bias of half-precision ones are exact sums of whole numbers in float32.
+    """Yield the cases, with integers as `grad_output` of half-precision cases.
+
+    The gradient of the bias is then a sum that is exact in float32, but not in half precision.
 
     Args:
         cases: the cases of the gradients of a normalization.
@@ -157,14 +164,15 @@ def _parameter_shape(case: Case) -> tuple[int, ...] | None:
 def templates_with_long_half_rows(
     templates: Iterable[CaseTemplate[SizesT]], lengthen: Callable[[SizesT], SizesT | None]
 ) -> Iterator[CaseTemplate[SizesT]]:
-    """Yield the templates, with other sizes of half-precision cases.
+    """Yield the templates, with longer rows in half-precision cases.
 
     Args:
         templates: the templates.
-        lengthen: returns the sizes of half-precision cases; None to leave them as they are.
+        lengthen: returns the sizes of half-precision cases for the sizes of a template; None to keep the template.
 
     Yields:
-        A template of the types that are not half-precision types, and a template of half-precision types.
+        For each template one for the types that are not half-precision types, and one for the half-precision types; or
+        the template itself if it is large, lists no half-precision type, or keeps its sizes.
     """
     for template in templates:
         wide, narrow = split_dtypes(template)
@@ -177,7 +185,10 @@ def templates_with_long_half_rows(
 
 
 def split_dtypes(template: CaseTemplate[Any]) -> tuple[list[Dtype], list[Dtype]]:
-    """Return the element types of a template that are not half-precision types, and those that are."""
+    """Return the element types of a template in two lists: other types, and half-precision types.
+
+    Both lists are empty for the selections `leading` and `one_per_size`.
+    """
     selected: Sequence[Dtype] = ()
     if template.dtypes is DtypeSelection.all:
         selected = tuple(Dtype)
@@ -187,7 +198,7 @@ def split_dtypes(template: CaseTemplate[Any]) -> tuple[list[Dtype], list[Dtype]]
 
 
 def _is_suitable(case: Case, names: Collection[str] = ()) -> bool:
-    """Return whether the numbers of these tensors of a case may be replaced; those of all tensors by default."""
+    """Return whether the numbers of these tensors of a case may be replaced; by default, of all its tensors."""
     if case.dtype not in half or case.exact or case.large or case.case_class in UNSUITABLE:
         return False
     values = [case.arguments[name] for name in names or case.arguments]
@@ -198,7 +209,7 @@ def _is_suitable(case: Case, names: Collection[str] = ()) -> bool:
 
 
 def _draws_normal_numbers(case: Case, specs: Collection[TensorSpec]) -> bool:
-    """Return whether all tensors have finite numbers that are neither tiny nor huge."""
+    """Return whether samples of all tensors are finite, with a largest magnitude between 2^-10 and 2^10."""
     values = [spec.domain(np.random.default_rng(0), 64, case.dtype) for spec in specs]
     return all(np.isfinite(array).all() and 2.0**-10 < np.abs(array).max() < 2.0**10 for array in values)
 
@@ -209,7 +220,7 @@ def _factors(arguments: Mapping[str, Any]) -> Iterator[complex]:
 
 
 def _is_power_of_two(number: complex) -> bool:
-    """Return whether the product of a number with this one has the same significant bits."""
+    """Return whether the magnitude of a number is a power of 2; a product with it has the same significant bits."""
     return isinstance(number, int | float) and number != 0 and math.frexp(abs(number))[0] == 0.5
 
 
@@ -219,12 +230,15 @@ def _with_domain(value: Any, domain: Domain, dtype: Dtype) -> Any:
 
 
 def terms_of_convolution(case: Case) -> int:
-    """Return the most terms of a sum of a convolution: the elements of the kernel for an output channel."""
+    """Return the largest number of terms in a sum of a convolution: the kernel's elements per output channel."""
     shape: tuple[int, ...] = case.arguments["weight"].shape
     return math.prod(shape) // min(shape[:2])
 
 
 def terms_of_gradients(case: Case) -> int:
-    """Return the most terms of a sum of a gradient: all positions of a channel, or the elements of the kernel."""
+    """Return the largest number of terms in a sum of a convolution's gradients.
+
+    The number is that of all positions of a channel in all samples, or that of `terms_of_convolution`.
+    """
     shape: tuple[int, ...] = case.arguments["grad_output"].shape
     return max(shape[0] * math.prod(shape[2:]), terms_of_convolution(case))

@@ -1,4 +1,4 @@
-"""Resampling of regular grids: resizing, and sampling at given points, with gradients."""
+"""Cases of resizing images, lines and volumes, of its gradients, and of sampling at the points of a grid."""
 
 from __future__ import annotations
 
@@ -29,14 +29,22 @@ from diopi_test.cases.template import (
 )
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
+
 F16 = (Dtype.float16,)
+"""The element types of large half-precision cases."""
 
 # Resizing
 
 
 @dataclass(frozen=True)
 class Resizing:
-    """The shape of the input, and the spatial sizes of the result."""
+    """The sizes of a call that resizes an input.
+
+    Attributes:
+        shape: The shape of the input: samples, channels, and one to three spatial sizes.
+        size: The spatial sizes of the result.
+    """
 
     shape: Shape
     size: Shape
@@ -45,7 +53,18 @@ class Resizing:
 def resize_template(
     label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate[Resizing]:
-    """Return a template that resizes an input of a shape to these spatial sizes, with numbers from `domain`."""
+    """Return a template that resizes an input.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input: samples, channels, and one to three spatial sizes.
+        size: The spatial sizes of the result.
+        domain: The domain of the input, or of the gradient of the result; None for the default of the function.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     domains = {} if domain is None else {"input": domain, "grad_output": domain}
     return CaseTemplate(label, Resizing(shape, size), domains=domains).replace(**fields)
 
@@ -60,7 +79,7 @@ def resize_cases(
     Args:
         prototype: the function.
         templates: the templates of its cases.
-        domain: the domain of the elements.
+        domain: the domain of the elements for templates that have none.
         sets_result_dtype: whether the cases set the element type of the result: the type under test, except in exact
             cases.
 
@@ -110,12 +129,10 @@ NEAREST = (
     resize_template("line", (3, 37, 1031), (4_124,), large=True),
     resize_template("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, large=True),
 )
-"""Sizes for which rounding never changes the nearest element.
+"""Templates of nearest-neighbor resizing, with sizes for which rounding never changes the nearest element.
 
-The product i · (input size / result size), computed in float32, is an integer only if the exact product is the same
-integer.
-
-Each size of a large case is a multiple of the other, so that rounding does not affect which element is nearest.
+The element nearest to position i of the result is ⌊i · (input size / result size)⌋. This product, computed in float32,
+is an integer only if the exact product is the same integer.
 """
 
 FURTHER_RATIOS = (
@@ -132,14 +149,15 @@ FURTHER_RATIOS = (
     resize_template("volume-odd", (1, 1, 3, 11, 2), (13, 4, 7)),
     resize_template("volume-up-9", (1, 1, 1, 2, 3), (9, 18, 5)),
 )
-"""Large and odd ratios, up, down, and near 1."""
+"""Templates with unusual ratios of the sizes of input and result: large, odd, or near 1."""
 
 NAN_CHANNEL = resize_template("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
-"""One input channel contains only NaN. So must that channel of the result, even where weights are 0."""
+"""A template in which one input channel contains only NaN; so must this channel of the result, even for weights 0."""
 
 
 @cases_for("diopiUpsampleNearest")
 def upsample_nearest_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of nearest-neighbor resizing."""
     view = resize_template("expanded", (1, 2, 2, 3), (5, 4), layout=expanded, smoke=True)
     extremes = resize_template("special", (1, 1, 4, 5), (5, 4), domain=special, **SMOKE_IN_ALL_DTYPES)
     return resize_cases(prototype, [*NEAREST, view, extremes, *FURTHER_RATIOS], any_value)
@@ -147,6 +165,7 @@ def upsample_nearest_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiUpsampleNearestBackward")
 def upsample_nearest_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the gradient of nearest-neighbor resizing, which adds up the gradients of all copies."""
     view = resize_template("expanded", (1, 2, 2, 3), (5, 4), result_layout=expanded)
     exact = resize_template(
         "exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
@@ -181,18 +200,21 @@ LINEAR = (
     resize_template("line", (3, 5, 4097), (5_003,), large=True),
     resize_template("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
 )
-"""Shapes and sizes of linear interpolation."""
+"""Templates of linear and cubic interpolation, without the mode."""
 
 EXACT: Mapping[str, tuple[Shape, Shape]] = {
     "exact": ((1, 3, 3, 5), (6, 10)),
     "exact-line": ((2, 3, 5), (10,)),
     "exact-volume": ((1, 2, 2, 3, 5), (4, 3, 10)),
 }
-"""Sizes for which every weight is exact. With integer inputs, every result is exact as well."""
+"""By label, the shape of the input and the spatial sizes of the result, for which every weight is exact.
+
+With integer inputs, every result is exact, too.
+"""
 
 
 def templates_in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
-    """Yield the template in each mode for its rank, with and without aligned corners."""
+    """Yield the template for each mode that its rank allows (`MODES`), with and without aligned corners."""
     for mode in MODES[len(template.sizes.shape)]:
         for suffix, align_corners in (("", False), ("-corners", True)):
             yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
@@ -209,6 +231,7 @@ def exact_linear_templates() -> Iterator[CaseTemplate[Resizing]]:
 
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
 def upsample_linear_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of linear, bilinear, trilinear and bicubic resizing, or of its gradient."""
     input_layout, output_layout = (
         (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
     )
@@ -240,14 +263,14 @@ def sampling_templates(
     Args:
         label: the label of the cases, before the mode.
         shape: the shape of the input.
-        grid_sizes: the spatial sizes of the grid.
+        grid_sizes: the spatial sizes of the grid, and of the result.
         layouts: the layouts of input and grid.
         domain: the domain of the input in bilinear mode.
         max_coordinate: the largest absolute coordinate in bilinear mode.
         **fields: further fields of the templates.
 
     Yields:
-        A template per mode.
+        A template for bilinear sampling, and one for the nearest element.
     """
     grid_shape = (shape[0], *grid_sizes, len(grid_sizes))
     bilinear_input = tensor(*shape, domain=domain or normal(), layout=layouts[0])
@@ -261,7 +284,7 @@ def sampling_templates(
 
 
 FRACTIONS = "_where"
-"""The argument of a case with the random fractions from which a grid is computed. Its name seeds the fractions."""
+"""The name of the argument with the random fractions from which a grid is computed. The name seeds the fractions."""
 
 
 def grid_near_elements(grid_shape: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
@@ -280,7 +303,7 @@ def grid_near_elements(grid_shape: Shape, sizes: Shape, layout: Layout) -> dict[
     """
 
     def coordinates_near_elements(values: Values) -> Any:
-        """Compute the coordinates from the random fractions."""
+        """Return the coordinates of the grid's points for the random fractions in [0, 1)."""
         indices = values[FRACTIONS] * (np.array(sizes) + 1) - 1  # from −1 to the size
         nearest = np.rint(indices)
         indices_near_elements = nearest + np.clip(indices - nearest, -0.35, 0.35)
@@ -297,7 +320,7 @@ def exact_sampling_template(
 ) -> CaseTemplate:
     """Return a template that samples an input of integers at random pairs of `coordinates`.
 
-    Every weight must be exact for these coordinates.
+    Every interpolation weight must be exact for these coordinates, because the cases are exact.
     """
     grid = tensor(1, len(coordinates), len(coordinates), 2, domain=choice(coordinates))
     arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
@@ -339,6 +362,7 @@ SAMPLINGS = (
     *sampling_templates("images", (3, 37, 29, 31), (31, 23), large=True),
     *sampling_templates("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, large=True),
 )
+"""The templates of grid sampling."""
 
 register("diopiGridSample", templates=SAMPLINGS)
 

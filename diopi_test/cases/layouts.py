@@ -11,14 +11,24 @@ from typing import final
 
 @dataclass(frozen=True)
 class Placement:
-    """Strides and offset of a tensor, and the number of elements of its storage."""
+    """The positions of a tensor's elements in its storage. All fields count elements, not bytes.
+
+    Attributes:
+        strides: The distance of neighboring elements along each axis.
+        offset: The position of the first element.
+        storage_elements: The number of elements of the storage.
+    """
 
     strides: tuple[int, ...]
     offset: int
     storage_elements: int
 
     def is_non_overlapping(self, shape: Sequence[int]) -> bool:
-        """Return whether no two elements share memory; False if the strides are too complex to decide quickly."""
+        """Return whether no two elements of a tensor of this shape share memory.
+
+        The check sorts the axes by stride. It also returns False for some placements without overlaps, whose axes
+        interleave in memory.
+        """
         end = 0
         for step, length in sorted(zip(self.strides, shape, strict=True)):
             if length > 1 and step <= end:
@@ -28,10 +38,11 @@ class Placement:
 
 
 Layout = Callable[[Sequence[int]], Placement]
+"""Returns the placement of a tensor for its shape; `contiguous` is a layout."""
 
 
 def _dense(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a dense tensor whose axes lie in memory in `order`, outermost first."""
+    """Return the strides of a tensor without gaps; `order` lists the axes from the outermost to the innermost."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         strides[axis] = step
@@ -45,24 +56,24 @@ def contiguous(shape: Sequence[int]) -> Placement:
 
 
 def transposed(shape: Sequence[int]) -> Placement:
-    """Place elements in column-major order: the axes lie in memory in reverse order."""
+    """Place elements in column-major order without gaps: the first axis is the innermost."""
     return Placement(_dense(shape, range(len(shape))[::-1]), 0, prod(shape))
 
 
 def channels_last(shape: Sequence[int]) -> Placement:
-    """Place elements with axis 1 innermost: NHWC, NDHWC, NLC."""
+    """Place elements without gaps and with axis 1 innermost, as in NHWC; in row-major order below three axes."""
     order = [0, *range(2, len(shape)), 1] if len(shape) > 2 else list(range(len(shape)))
     return Placement(_dense(shape, order), 0, prod(shape))
 
 
 def strided(shape: Sequence[int]) -> Placement:
-    """Use every second element of a larger row-major storage from the third on: gaps inside, before and after."""
+    """Use every second element of a row-major storage from element 3 on: there are gaps before, inside and after."""
     strides = tuple(2 * stride for stride in _dense(shape, range(len(shape))))
     return Placement(strides, 3, 2 * prod(shape) + 5)
 
 
 def expanded(shape: Sequence[int]) -> Placement:
-    """Use stride 0 along the first axis longer than 1, like a broadcast view; for inputs only."""
+    """Use stride 0 along the first axis longer than 1, as in a broadcast view; only inputs may have this layout."""
     axis = next((i for i, length in enumerate(shape) if length > 1), None)
     inner = [1 if i == axis else length for i, length in enumerate(shape)]
     strides = [0 if i == axis else stride for i, stride in enumerate(_dense(inner, range(len(inner))))]
@@ -74,8 +85,12 @@ def expanded(shape: Sequence[int]) -> Placement:
 class Strides:
     """The layout of a tensor with fixed strides and offset in elements.
 
-    Its name, `strides(4096,1)` or `strides(4096,1)+3`, describes it completely. A stride may be 0, and elements of an
-    input may share memory.
+    The name of the layout contains all numbers: `strides(4096,1)`, or `strides(4096,1)+3` with the offset 3. A stride
+    may be 0, and elements of an input may share memory.
+
+    Attributes:
+        steps: The strides, one per axis.
+        offset: The position of the first element in the storage.
     """
 
     steps: tuple[int, ...]
@@ -112,9 +127,10 @@ def strides(*steps: int, offset: int = 0) -> Strides:
 LAYOUTS: dict[str, Layout] = {
     layout.__name__: layout for layout in (contiguous, transposed, channels_last, strided, expanded)
 }
-"""The layouts for all shapes, by the name in stored cases."""
+"""The layouts that fit tensors of any shape, by their names in stored cases."""
 
 _STRIDES = re.compile(r"strides\((\d{1,18}(?:,\d{1,18})*)?\)(?:\+(\d{1,18}))?")
+"""Matches the name of a `Strides` layout, such as `strides(8,1)` or `strides(8,1)+3`."""
 
 
 def layout_named(name: str) -> Layout:
@@ -128,7 +144,16 @@ def layout_named(name: str) -> Layout:
 
 
 def different_layout(layout: str, shape: Sequence[int]) -> str:
-    """Return the name of a layout with other element positions: contiguous, unless `layout` is contiguous already."""
+    """Return the name of another layout than `layout`.
+
+    Args:
+        layout: The name of a layout.
+        shape: The shape of the tensor.
+
+    Returns:
+        "contiguous" unless `layout` is contiguous. Otherwise "transposed", or "strided" if fewer than two axes are
+        longer than 1, because transposing does not move elements then.
+    """
     if layout != "contiguous":
         return "contiguous"
     return "transposed" if sum(length > 1 for length in shape) > 1 else "strided"

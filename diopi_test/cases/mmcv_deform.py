@@ -1,6 +1,7 @@
-"""MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
+"""Cases of MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
 
-Samples keep away from the positions of cells, where derivatives jump. In exact cases, many samples are there.
+The derivatives jump at the positions of cells. Samples therefore lie between these positions, except many in exact
+cases.
 """
 
 from __future__ import annotations
@@ -21,24 +22,36 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal, zeros
 
 F64, I64 = Dtype.float64, Dtype.int64
+"""Short names of two element types: float64 for auxiliary tensors, int64 for positions."""
 
 Pair = tuple[int, int]
+"""Two sizes: along H and along W."""
 
 NEARBY = non_integers(-2, 2)
 """Shifts of samples by up to two cells, to positions between cells."""
 
-HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
-"""Shifts to cells and to the middle between them."""
+HALF_CELL_SHIFTS = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
+"""Shifts by multiples of half a cell."""
 
 
 def _draw_rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw positive numbers that are larger in each channel than in those before it, so that their sums differ."""
+    """Draw positive numbers that rise from the first to the last, so that the sums of channels differ."""
     return uniform(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deform:
-    """The sizes of a deformable convolution; pairs are along H and along W."""
+    """The sizes of a deformable convolution; pairs are along H and along W.
+
+    Attributes:
+        shape: The shape of the input, (N, C, H, W).
+        outputs: The number of output channels.
+        kernel, stride, padding, dilation, groups, deform_groups: The attributes of the convolution.
+        step, scale, with_bias: The arguments im2col_step, scale and with_bias.
+        has_bias_elements: Whether the bias has elements.
+        shifts: The domain of the offsets of samples, in cells.
+        workspace: The shape of the workspace tensors.
+    """
 
     shape: tuple[int, int, int, int] = (2, 2, 4, 5)
     outputs: int = 2
@@ -51,7 +64,7 @@ class Deform:
     step: int = 64
     scale: float = 1.0
     with_bias: bool = True
-    bias_given: bool = True
+    has_bias_elements: bool = True
     shifts: Domain = NEARBY
     workspace: tuple[int, ...] = (0,)
 
@@ -78,14 +91,14 @@ class Deform:
 
 
 def convolution_arguments(template: CaseTemplate[Deform], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` for the sizes of a template."""
     sizes = template.sizes
     layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
     taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
     shapes = {
         "input": sizes.shape,
         "weight": (sizes.outputs, c // sizes.groups, *sizes.kernel),
-        "bias": (sizes.outputs if sizes.bias_given else 0,),
+        "bias": (sizes.outputs if sizes.has_bias_elements else 0,),
         "offset": (b, 2 * taps, *sizes.size),
         "mask": (b, taps, *sizes.size),
         "output": (b, sizes.outputs, *sizes.size),
@@ -102,16 +115,20 @@ def convolution_arguments(template: CaseTemplate[Deform], dtype: Dtype) -> Mappi
     }
 
 
-CONV = CaseTemplate("", Deform())
-"""A deformable convolution of the default size."""
+CONVOLUTION_LEADING = CaseTemplate("", Deform())
+"""A deformable convolution of the default size, in the leading element type."""
 
-IN_ALL_DTYPES = CONV.replace(dtypes=DtypeSelection.all)
-WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
+CONVOLUTION_IN_ALL_DTYPES = CONVOLUTION_LEADING.replace(dtypes=DtypeSelection.all)
+"""The same convolution in every element type."""
+
+SMALL_INTEGERS = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
 """Small integers, whose sums of products are exact."""
 
-CONVOLUTIONS = (
-    CONV.with_sizes("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0)).replace(**SMOKE_IN_ALL_DTYPES),
-    IN_ALL_DTYPES.with_sizes(
+CONVOLUTION_TEMPLATES = (
+    CONVOLUTION_LEADING.with_sizes("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0)).replace(
+        **SMOKE_IN_ALL_DTYPES
+    ),
+    CONVOLUTION_IN_ALL_DTYPES.with_sizes(
         "all",
         shape=(2, 4, 6, 5),
         kernel=(3, 2),
@@ -122,38 +139,42 @@ CONVOLUTIONS = (
         deform_groups=2,
         scale=0.5,
     ).replace(layout=strided, result_layout=transposed),
-    IN_ALL_DTYPES.with_sizes("exact", shape=(1, 2, 4, 3), shifts=HALVES).replace(domains=WHOLE, exact=True),
-    CONV.with_sizes("exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES).replace(
-        domains=WHOLE, exact=True
+    CONVOLUTION_IN_ALL_DTYPES.with_sizes("exact", shape=(1, 2, 4, 3), shifts=HALF_CELL_SHIFTS).replace(
+        domains=SMALL_INTEGERS, exact=True
     ),
-    CONV.with_sizes("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
-    CONV.with_sizes("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
-    CONV.with_sizes("padded", padding=(2, 0), scale=2.0),
-    CONV.with_sizes("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
-    CONV.with_sizes("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
-    CONV.with_sizes("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
-    CONV.with_sizes("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
-    CONV.with_sizes("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
-    CONV.with_sizes("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
-    CONV.with_sizes("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
-    CONV.with_sizes("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
-    CONV.with_sizes("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
-    CONV.with_sizes("steps", shape=(4, 2, 3, 4), step=2),
-    CONV.with_sizes("step-by-step", shape=(3, 2, 3, 4), step=1),
-    CONV.with_sizes("far-shifts", shape=(2, 2, 5, 6), shifts=non_integers(-9, 9)),
-    CONV.with_sizes("room-to-work-in", workspace=(5, 7)),
-    CONV.with_sizes("without-bias", with_bias=False, outputs=3, workspace=(5, 7)).replace(smoke=True),
-    CONV.with_sizes("without-bias-given", with_bias=False, bias_given=False),
-    CONV.with_sizes("undefined", shape=(2, 2, 6, 6)).replace(domains={"input": half_nan}),
-    CONV.replace("channels-last", **same_layout(channels_last)),
-    CONV.replace("transposed", layout=transposed, result_layout=strided),
-    CONV.with_sizes("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
-    CONV.with_sizes("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3)).replace(dtypes=half),
-    CONV.with_sizes("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2)).replace(dtypes=half),
-    CONV.with_sizes("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0)).replace(
+    CONVOLUTION_LEADING.with_sizes(
+        "exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALF_CELL_SHIFTS
+    ).replace(domains=SMALL_INTEGERS, exact=True),
+    CONVOLUTION_LEADING.with_sizes("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
+    CONVOLUTION_LEADING.with_sizes("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
+    CONVOLUTION_LEADING.with_sizes("padded", padding=(2, 0), scale=2.0),
+    CONVOLUTION_LEADING.with_sizes("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
+    CONVOLUTION_LEADING.with_sizes("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
+    CONVOLUTION_LEADING.with_sizes("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
+    CONVOLUTION_LEADING.with_sizes("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
+    CONVOLUTION_LEADING.with_sizes("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
+    CONVOLUTION_LEADING.with_sizes("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
+    CONVOLUTION_LEADING.with_sizes("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
+    CONVOLUTION_LEADING.with_sizes("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
+    CONVOLUTION_LEADING.with_sizes("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
+    CONVOLUTION_LEADING.with_sizes("steps", shape=(4, 2, 3, 4), step=2),
+    CONVOLUTION_LEADING.with_sizes("step-by-step", shape=(3, 2, 3, 4), step=1),
+    CONVOLUTION_LEADING.with_sizes("far-shifts", shape=(2, 2, 5, 6), shifts=non_integers(-9, 9)),
+    CONVOLUTION_LEADING.with_sizes("room-to-work-in", workspace=(5, 7)),
+    CONVOLUTION_LEADING.with_sizes("without-bias", with_bias=False, outputs=3, workspace=(5, 7)).replace(smoke=True),
+    CONVOLUTION_LEADING.with_sizes("without-bias-given", with_bias=False, has_bias_elements=False),
+    CONVOLUTION_LEADING.with_sizes("undefined", shape=(2, 2, 6, 6)).replace(domains={"input": half_nan}),
+    CONVOLUTION_LEADING.replace("channels-last", **same_layout(channels_last)),
+    CONVOLUTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    CONVOLUTION_LEADING.with_sizes("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
+    CONVOLUTION_LEADING.with_sizes("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3)).replace(dtypes=half),
+    CONVOLUTION_LEADING.with_sizes("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2)).replace(
         dtypes=half
     ),
-    CONV.with_sizes(
+    CONVOLUTION_LEADING.with_sizes(
+        "long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0)
+    ).replace(dtypes=half),
+    CONVOLUTION_LEADING.with_sizes(
         "growing-sum-of-places",
         shape=(1, 4, 20, 20),
         outputs=8,
@@ -162,18 +183,28 @@ CONVOLUTIONS = (
         shifts=choice([-0.5, 0.5]),
     ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _draw_rising), dtypes=half),
 )
-MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(large=True)
-GROUPS = MANY_CHANNELS.with_sizes("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1))
+"""The small templates of both convolutions and of their gradients."""
+
+MANY_CHANNELS = CONVOLUTION_LEADING.with_sizes(
+    "many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)
+).replace(large=True)
+"""A large convolution with many channels, for the forward functions."""
+
+LARGE_GROUPS = MANY_CHANNELS.with_sizes(
+    "groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1)
+)
+"""A large convolution with groups, for the gradients."""
 
 CONVOLUTION_REASONS = {
     "undefined": "every sum over positions includes a NaN",
     "without-bias": "terms that are not added have the gradient 0",
 }
+"""Reasons why wrong results can pass a case (`non_discriminating`), by label."""
 
 register(
     "diopiDeformConvMmcv",
     "diopiModulatedDeformConvMmcv",
-    templates=(*CONVOLUTIONS, MANY_CHANNELS),
+    templates=(*CONVOLUTION_TEMPLATES, MANY_CHANNELS),
     derive=convolution_arguments,
     non_discriminating=CONVOLUTION_REASONS,
 )
@@ -181,7 +212,7 @@ register(
     "diopiDeformConvBackwardInputMmcv",
     "diopiDeformConvBackwardParametersMmcv",
     "diopiModulatedDeformConvBackwardMmcv",
-    templates=(*CONVOLUTIONS, GROUPS),
+    templates=(*CONVOLUTION_TEMPLATES, LARGE_GROUPS),
     derive=convolution_arguments,
     non_discriminating=CONVOLUTION_REASONS,
 )
@@ -194,14 +225,14 @@ BETWEEN_CELLS = uniform(0.1, 0.9)
 
 @dataclass(frozen=True, kw_only=True)
 class Attention:
-    """The sizes of the attention.
+    """The sizes of a call of multi-scale deformable attention.
 
     Attributes:
-        levels: The sizes of the maps.
+        levels: The height and width of each map.
         b, q, heads, d, points: The numbers of images, queries and heads, the size of a head, and the samples per level.
         step: The argument im2col_step.
-        order: The order of the levels in memory; empty for their own order.
-        parts: The domain of the positions of samples between cells.
+        order: The order of the levels in memory; empty for the order of `levels`.
+        parts: The domain of the positions of samples between two cells, as fractions of their distance.
     """
 
     levels: Sequence[Pair] = ((4, 5), (3, 2))
@@ -226,20 +257,20 @@ class Attention:
 
     @property
     def starts(self) -> list[int]:
-        """Return the position at which each level starts."""
+        """Return the row of `value` at which each level starts."""
         order = list(self.order or range(len(self.levels)))
         before = np.cumsum([0, *(self.cells[level] for level in order)])
         return [int(before[order.index(level)]) for level in range(len(self.levels))]
 
     def locations(self, values: Mapping[str, Any]) -> Any:
-        """Compute samples (x, y) as fractions of each map, from just outside one side to just outside the other."""
+        """Return sample positions (x, y) as fractions of each map, up to one cell outside of it."""
         lengths = np.array(self.levels, float).reshape(-1, 1, 2)[..., ::-1]
         cells = np.floor(values["_places"] * (lengths + 2)) - 1
         return (cells + values["_parts"] + 0.5) / lengths
 
 
 def attention_arguments(template: CaseTemplate[Attention], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiMsDeformAttnMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiMsDeformAttnMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
     value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)
@@ -259,47 +290,55 @@ def attention_arguments(template: CaseTemplate[Attention], dtype: Dtype) -> Mapp
     }
 
 
-ATTENTION = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
-ATTEND = ATTENTION.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The attention in the leading element type only, without smoke cases."""
+ATTENTION_SMOKE = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
+"""Attention to two levels: a template of smoke cases in every element type."""
 
-MANY_QUERIES = ATTEND.with_sizes(
+ATTENTION_LEADING = ATTENTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+MANY_QUERIES = ATTENTION_LEADING.with_sizes(
     "many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3
 ).replace(large=True)
-WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer_values(-2, 2))
+"""A large attention."""
 
-ATTENTIONS = (
-    ATTENTION,
-    ATTENTION.with_sizes("exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5])).replace(
-        domains=WHOLE_ATTENTION, exact=True, smoke=False
+SMALL_INTEGER_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer_values(-2, 2))
+"""Domains of small integers, whose weighted sums are exact."""
+
+ATTENTION_TEMPLATES = (
+    ATTENTION_SMOKE,
+    ATTENTION_SMOKE.with_sizes("exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5])).replace(
+        domains=SMALL_INTEGER_ATTENTION, exact=True, smoke=False
     ),
-    ATTENTION.with_sizes("other-order", order=(1, 0)).replace(smoke=False, layout=strided, result_layout=transposed),
-    ATTEND.with_sizes("one-level", levels=((5, 3),), points=4),
-    ATTEND.with_sizes("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
-    ATTEND.with_sizes("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
-    ATTEND.with_sizes("one-head", heads=1, d=5),
-    ATTEND.with_sizes("many-heads", heads=8, d=1, q=2),
-    ATTEND.with_sizes("one-query", q=1, b=3),
-    ATTEND.with_sizes("more-queries", q=9, b=1, points=3),
-    ATTEND.with_sizes("steps", b=4, step=2, q=2),
-    ATTEND.with_sizes("step-by-step", b=3, step=1, q=2),
-    ATTEND.with_sizes("one-cell", levels=((1, 1), (1, 1)), q=7),
-    ATTEND.with_sizes("wide-heads", d=33, q=2),
-    ATTEND.replace("undefined", domains={"value": half_nan}),
-    ATTEND.replace("transposed", layout=transposed, result_layout=strided),
-    ATTEND.with_sizes("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
-    ATTEND.with_sizes("no-queries", q=0),
-    ATTEND.with_sizes("no-points", points=0),
+    ATTENTION_SMOKE.with_sizes("other-order", order=(1, 0)).replace(
+        smoke=False, layout=strided, result_layout=transposed
+    ),
+    ATTENTION_LEADING.with_sizes("one-level", levels=((5, 3),), points=4),
+    ATTENTION_LEADING.with_sizes("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
+    ATTENTION_LEADING.with_sizes("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
+    ATTENTION_LEADING.with_sizes("one-head", heads=1, d=5),
+    ATTENTION_LEADING.with_sizes("many-heads", heads=8, d=1, q=2),
+    ATTENTION_LEADING.with_sizes("one-query", q=1, b=3),
+    ATTENTION_LEADING.with_sizes("more-queries", q=9, b=1, points=3),
+    ATTENTION_LEADING.with_sizes("steps", b=4, step=2, q=2),
+    ATTENTION_LEADING.with_sizes("step-by-step", b=3, step=1, q=2),
+    ATTENTION_LEADING.with_sizes("one-cell", levels=((1, 1), (1, 1)), q=7),
+    ATTENTION_LEADING.with_sizes("wide-heads", d=33, q=2),
+    ATTENTION_LEADING.replace("undefined", domains={"value": half_nan}),
+    ATTENTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    ATTENTION_LEADING.with_sizes("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
+    ATTENTION_LEADING.with_sizes("no-queries", q=0),
+    ATTENTION_LEADING.with_sizes("no-points", points=0),
     MANY_QUERIES,
     MANY_QUERIES.with_sizes("half", levels=((47, 41), (13, 11)), b=2, q=131, heads=5, d=4, points=2).replace(
         dtypes=(Dtype.float16,), layout=strided
     ),
 )
+"""The templates of multi-scale deformable attention and of its gradient."""
 
 register(
     "diopiMsDeformAttnMmcv",
     "diopiMsDeformAttnBackwardMmcv",
-    templates=ATTENTIONS,
+    templates=ATTENTION_TEMPLATES,
     derive=attention_arguments,
     non_discriminating={"one-level": "the only level starts at position 0"},
 )

@@ -1,4 +1,4 @@
-"""MMCV's losses: focal loss on sigmoid and softmax probabilities, and chamfer distance."""
+"""Cases of MMCV's losses: focal loss of sigmoid and softmax probabilities, and chamfer distance of point sets."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import literal
 
 NORMAL = normal()
+"""Normally distributed numbers."""
+
 WEIGHTS = uniform(0.25, 2)
+"""The domain of weights of classes."""
+
 MODERATE = uniform(-4, 4)
-"""Logits of ordinary size."""
+"""The domain of logits of moderate magnitude."""
 
 SATURATED = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
-"""Logits whose smaller probability is below the limit of the logarithm's argument, or 0 in float32."""
+"""Logits for which p or 1 − p is 0 or below the least argument of the logarithm, the least normal float32 number."""
 
 
 def classes(low: int, high: int) -> Domain:
-    """Return a domain that repeats the classes in [low, high] in random order."""
+    """Return a domain of the classes from `low` to `high`, in random order and as equally frequent as possible."""
     return choice(range(low, high + 1))
 
 
-# Independent classes
+# Focal loss of sigmoid probabilities
 
 
 def sigmoid_template(
@@ -51,7 +55,22 @@ def sigmoid_template(
     target: Domain | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template; without weights, the target of a row may be C, the background."""
+    """Return a template of the focal loss of sigmoid probabilities and of its gradient.
+
+    Args:
+        label: The label of the cases.
+        shape: The numbers of rows and of classes.
+        domain: The domain of the logits.
+        gamma: The exponent of the loss (its "focus").
+        alpha: The factor of losses of the target class; losses of the other classes have the factor 1 − alpha.
+        weights: The domain of the weights of classes; None for an empty tensor, which means no weights.
+        target: The domain of the target classes; None for all classes. Without weights, None includes the target C (the
+            number of classes), which means background: no class is the target.
+        **fields: Further fields of the template. `layout` is the layout of the matrices.
+
+    Returns:
+        The template.
+    """
     (rows, columns), layout = shape, fields.get("layout", contiguous)
     usual = classes(0, columns - 1 if weights else columns)
     arguments: Arguments = {
@@ -65,7 +84,7 @@ def sigmoid_template(
 
 
 def _vector_layout(layout: Layout) -> Layout:
-    """Return the layout of vectors that goes with the layout of a matrix."""
+    """Return the layout of vectors in a case whose matrices have `layout`: contiguous only if the matrices are."""
     return contiguous if layout is contiguous else strided
 
 
@@ -93,15 +112,16 @@ SIGMOID = (
     sigmoid_template("background", (1021, 79), gamma=1.5, layout=strided, large=True),
     sigmoid_template("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
 )
+"""The templates of the focal loss of sigmoid probabilities; the classes of a row are independent of each other."""
 
 register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templates=SIGMOID)
 
 
-# Exclusive classes
+# Focal loss of softmax probabilities
 
 
 def _softmax(values: Values) -> Any:
-    """Compute rows that sum to 1."""
+    """Return the softmax of each row of the argument value `_logits`."""
     powers = np.exp(values["_logits"])
     return powers / powers.sum(-1, keepdims=True)
 
@@ -118,7 +138,22 @@ def softmax_template(
     probabilities: Any = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template with these probabilities, or softmax of `logits`; targets are classes from `low` on."""
+    """Return a template of the focal loss of softmax probabilities and of its gradient.
+
+    Args:
+        label: The label of the cases.
+        shape: The numbers of rows and of classes.
+        logits: The domain of the logits from which the argument `softmax` is computed.
+        gamma: The exponent of the loss (its "focus").
+        alpha: The factor of all losses.
+        weights: The domain of the weights of classes; None for an empty tensor, which means no weights.
+        low: The lowest target. A negative target means that the row has no target.
+        probabilities: The values of the argument `softmax`; None to compute them from logits.
+        **fields: Further fields of the template. `layout` is the layout of the matrices.
+
+    Returns:
+        The template. It has the argument `buff`, the workspace of the gradient.
+    """
     (rows, columns), layout = shape, fields.get("layout", contiguous)
     arguments: Arguments = {
         "_logits": tensor(rows, columns, domain=logits, dtype=Dtype.float64),
@@ -135,10 +170,7 @@ def softmax_template(
 
 
 CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
-"""Rows of which some probabilities are 0 or 1."""
-
-HALVES = [[0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.25, 0.5, 0.25]]
-"""Probabilities that are exact."""
+"""Rows of probabilities: rows in which some are 0 or 1, and a row of NaN."""
 
 SOFTMAX = (
     softmax_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
@@ -160,6 +192,7 @@ SOFTMAX = (
     softmax_template("many", (811, 83), weights=WEIGHTS, large=True),
     softmax_template("no-target", (70_001, 3), low=-1, large=True),
 )
+"""The templates of focal loss of softmax probabilities."""
 
 register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX)
 
@@ -176,7 +209,21 @@ def point_template(
     positions: Mapping[str, Any] | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of two sets of points; a gradient gets the given or the computed nearest points."""
+    """Return a template of the chamfer distance of two sets of points in the plane, and of its gradient.
+
+    Args:
+        label: The label of the cases.
+        batches: The number of pairs of sets.
+        n: The number of points in each first set.
+        m: The number of points in each second set.
+        domain: The domain of coordinates and of gradients of the distances.
+        positions: The arguments `idx1` and `idx2` of the gradient, the positions of the nearest points in the other
+            set. None to use the results of `diopiChamferDistanceMmcv`.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     nearest = positions or {
         name: tensor(
@@ -196,31 +243,38 @@ def point_template(
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-CROWDED = {
+SHARED_NEAREST_POINTS = {
     "idx1": literal([[2] * 40, [0] * 40], Dtype.int32),
     "idx2": literal([[39, 0, 7]] * 2, Dtype.int32),
 }
-"""Given positions, by which nearly all points of a set have the same nearest point."""
+"""Values of `idx1` and `idx2` for two batches of 40 and 3 points.
 
-WHOLE = {
+All points of a first set have the same nearest point, so that the gradient of this point is a long sum.
+"""
+
+SMALL_NUMBERS = {
     "xyz1": choice([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]),
     "xyz2": choice([-8.0, -2.0, 0.0, 2.0, 6.0]),
     "grad_dist1": integer_values(1, 5),
     "grad_dist2": integer_values(1, 5),
 }
-"""Small numbers whose squares and sums every element type represents, with differences other than 0."""
+"""Domains of small integers. Every element type represents their squares and sums, and no coordinates are equal."""
 
-NO_CHOICE_REASON = "there is only one candidate for the nearest point"
+SINGLE_CANDIDATE_REASON = "there is only one candidate for the nearest point"
+"""The value of `non_discriminating` for cases with a set of a single point.
+
+Each point of the other set has this point as its nearest point, so that these positions cannot be wrong.
+"""
 
 POINTS = (
     point_template("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
     point_template("strided", 2, 4, 6, layout=strided, dtypes=DtypeSelection.all),
     point_template("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
-    point_template("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=DtypeSelection.all),
+    point_template("whole", 2, 6, 9, exact=True, domains=SMALL_NUMBERS, dtypes=DtypeSelection.all),
     point_template("equal-points", 1, 4, 4, choice([0.5]), non_discriminating="all distances are 0"),
-    point_template("one-point", 2, 1, 5, non_discriminating=NO_CHOICE_REASON),
-    point_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=NO_CHOICE_REASON),
-    point_template("one-each", 3, 1, 1, non_discriminating=NO_CHOICE_REASON),
+    point_template("one-point", 2, 1, 5, non_discriminating=SINGLE_CANDIDATE_REASON),
+    point_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=SINGLE_CANDIDATE_REASON),
+    point_template("one-each", 3, 1, 1, non_discriminating=SINGLE_CANDIDATE_REASON),
     point_template("far", 1, 8, 7, normal(0.5, 1000)),
     point_template("tiny", 1, 8, 7, normal(1e-4)),
     point_template("long", 1, 90, 110),
@@ -229,9 +283,13 @@ POINTS = (
     point_template("many", 2, 701, 503, large=True),
     point_template("many-batches", 3001, 11, 13, large=True),
 )
+"""The templates of the chamfer distance and of its gradient."""
 
 register("diopiChamferDistanceMmcv", templates=POINTS)
 register(
     "diopiChamferDistanceBackwardMmcv",
-    templates=(*POINTS, point_template("crowded", 2, 40, 3, positions=CROWDED, dtypes=DtypeSelection.all)),
+    templates=(
+        *POINTS,
+        point_template("crowded", 2, 40, 3, positions=SHARED_NEAREST_POINTS, dtypes=DtypeSelection.all),
+    ),
 )

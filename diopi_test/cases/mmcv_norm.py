@@ -1,4 +1,4 @@
-"""MMCV's synchronized batch normalization, and its activation with bias."""
+"""Cases of MMCV's synchronized batch normalization, and of its activation with bias."""
 
 from __future__ import annotations
 
@@ -21,14 +21,31 @@ from diopi_test.cases.template import (
 )
 
 F32 = Dtype.float32
+"""The element type of all statistics."""
+
 NORMAL = normal()
+"""Normally distributed numbers."""
+
 POSITIVE = uniform(0.5, 2)
+"""Positive numbers, for standard deviations, variances and weights."""
 
 # Statistics
 
 
-def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **fields: Any) -> TensorTemplate:
-    """Return a float32 tensor with one value per channel, strided unless `layout` is contiguous."""
+def _channel_values(
+    channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **fields: Any
+) -> TensorTemplate:
+    """Return a float32 tensor with one value per channel, strided unless `layout` is contiguous.
+
+    Args:
+        channels: The number of channels.
+        domain: The domain of the values.
+        layout: The layout of the other tensors of the case.
+        **fields: Further fields of the tensor template.
+
+    Returns:
+        The tensor template.
+    """
     return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **fields)
 
 
@@ -36,23 +53,33 @@ def batch_template(
     label: str,
     shape: tuple[int, int, int] = (3, 4, 5),
     domain: Domain = NORMAL,
-    centre: Domain = NORMAL,
+    center: Domain = NORMAL,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template with the arguments of the four functions for mean, variance and gradients.
+    """Return a template for the four functions that compute mean, variance and their gradients.
 
-    mean, std and gradients are drawn independently, not computed from input; `centre` is the domain of mean.
+    The arguments mean, std and gradients are drawn from domains. They are not computed from the input.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape (N, C, H · W) of the input.
+        domain: The domain of input, grad_output and norm.
+        center: The domain of mean.
+        **fields: Further fields of the template. `layout` is the layout of the tensors of the shape `shape`.
+
+    Returns:
+        The template.
     """
     channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
-        "mean": _statistic(channels, centre, layout),
+        "mean": _channel_values(channels, center, layout),
         "grad_output": tensor(*shape, domain=domain, layout=layout),
-        "weight": _statistic(channels, POSITIVE, layout),
-        "grad_weight": _statistic(channels, normal(4), layout),
-        "grad_bias": _statistic(channels, normal(4), layout),
+        "weight": _channel_values(channels, POSITIVE, layout),
+        "grad_weight": _channel_values(channels, normal(4), layout),
+        "grad_bias": _channel_values(channels, normal(4), layout),
         "norm": tensor(*shape, domain=domain, layout=layout, dtype=F32),
-        "std": _statistic(channels, POSITIVE, layout),
+        "std": _channel_values(channels, POSITIVE, layout),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
@@ -67,13 +94,14 @@ BATCHES = (
     batch_template("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
     batch_template("long", (4, 2, 700), dtypes=DtypeSelection.all),
     batch_template("many-channels", (2, 150, 3)),
-    batch_template("offset", (4, 3, 9), normal(1, 10), centre=normal(1, 10), dtypes=DtypeSelection.all),
+    batch_template("offset", (4, 3, 9), normal(1, 10), center=normal(1, 10), dtypes=DtypeSelection.all),
     batch_template("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch_template("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch_template("no-channels", (2, 0, 4)),
     batch_template("many", (5, 67, 229), large=True),
     batch_template("channels-last", (3, 131, 197), layout=channels_last, large=True),
 )
+"""The small and large templates of means, variances and their gradients; shapes are (N, C, H · W)."""
 
 EXACT: Mapping[str, Any] = {
     "domains": {
@@ -88,19 +116,20 @@ EXACT: Mapping[str, Any] = {
 The values are small integers, and each channel has a power of two elements, so that means are exact.
 """
 
-EXACT_BATCHES = (*BATCHES, batch_template("exact", (4, 5, 8), **EXACT))
+BATCHES_AND_EXACT = (*BATCHES, batch_template("exact", (4, 5, 8), **EXACT))
+"""The templates of means and input gradients, with an exact one."""
 
 SPREAD_REASONS = {
     "infinite": "the distance of an infinity from any mean is infinite",
     "undefined": "the sum of a channel with NaN is NaN",
 }
-"""The cases of variances and of parameter gradients that accept any implementation, and the reasons."""
+"""Reasons why wrong variances and parameter gradients can pass a case (`non_discriminating`), by label."""
 
-register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=EXACT_BATCHES)
+register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=BATCHES_AND_EXACT)
 register(
     "diopiSyncBnVarMmcv",
     "diopiSyncBnBackwardParamMmcv",
-    templates=EXACT_BATCHES,
+    templates=BATCHES_AND_EXACT,
     non_discriminating=SPREAD_REASONS,
 )
 
@@ -121,20 +150,32 @@ def output_template(
     group_size: int = 1,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of the normalized output for given statistics.
+    """Return a template of `diopiSyncBnOutputMmcv`, which normalizes the input with the arguments mean and var.
 
-    Without `affine`, weight and bias are NULL; without `running`, the running statistics; without `saved`, the results
-    norm and std.
+    Args:
+        label: The label of the cases.
+        shape: The shape (N, C, H · W) of the input.
+        domain: The domain of the input.
+        affine: Whether weight and bias are passed; otherwise they are NULL.
+        running: Whether the running statistics are passed; otherwise they are NULL.
+        saved: Whether the results norm and std are requested; otherwise they are NULL.
+        eps: The number that is added to variances.
+        momentum: The weight of new statistics in running statistics.
+        group_size: The number of devices.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
     """
     channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
-        "running_mean": _statistic(channels, NORMAL, layout) if running else None,
-        "running_var": _statistic(channels, POSITIVE, layout) if running else None,
+        "running_mean": _channel_values(channels, NORMAL, layout) if running else None,
+        "running_var": _channel_values(channels, POSITIVE, layout) if running else None,
         "input": tensor(*shape, domain=domain, layout=layout),
-        "mean": _statistic(channels, normal(0.2), layout),
-        "var": _statistic(channels, POSITIVE, layout),
-        "weight": _statistic(channels, POSITIVE, layout) if affine else None,
-        "bias": _statistic(channels, NORMAL, layout) if affine else None,
+        "mean": _channel_values(channels, normal(0.2), layout),
+        "var": _channel_values(channels, POSITIVE, layout),
+        "weight": _channel_values(channels, POSITIVE, layout) if affine else None,
+        "bias": _channel_values(channels, NORMAL, layout) if affine else None,
         "eps": eps,
         "momentum": momentum,
         "group_size": group_size,
@@ -157,7 +198,7 @@ EXACT_OUTPUT = {
 With eps 1, the roots of var + eps are 2 and 4, and with nine elements per channel, n / (n − 1) is 9/8.
 """
 
-OUTPUTS = (
+OUTPUT_TEMPLATES = (
     output_template("plain", **SMOKE_IN_ALL_DTYPES),
     output_template("two-devices", (2, 3, 4), group_size=2, **SMOKE_IN_ALL_DTYPES),
     output_template("no-affine", affine=False, dtypes=DtypeSelection.all),
@@ -182,8 +223,9 @@ OUTPUTS = (
         "exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=DtypeSelection.all
     ),
 )
+"""The templates of `diopiSyncBnOutputMmcv`, which normalizes the input and updates the running statistics."""
 
-register("diopiSyncBnOutputMmcv", templates=OUTPUTS)
+register("diopiSyncBnOutputMmcv", templates=OUTPUT_TEMPLATES)
 
 
 # Activation
@@ -202,9 +244,22 @@ def activation_template(
     scale: float = 1.375,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of the activation; without `bias` or `refer` these tensors have no elements.
+    """Return a template of `diopiFusedBiasLeakyreluMmcv`.
 
-    `act` 1 is the identity and 3 a leaky ReLU. `grad` is the order of the derivative; 0 is the function itself.
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        domain: The domain of input and bias.
+        act: The activation: 1 is the identity, 3 a leaky ReLU.
+        grad: The order of the derivative; 0 is the function itself.
+        bias: Whether the bias has elements.
+        refer: Whether the tensor refer, the earlier result of the function, has elements.
+        alpha: The slope of the leaky ReLU for negative numbers.
+        scale: The factor of the result.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
     """
     layout = fields.get("layout", contiguous)
     vector = contiguous if layout is contiguous else strided
@@ -221,11 +276,12 @@ def activation_template(
 
 
 REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
-"""Results of the forward function, of which only the sign counts; 0 counts as negative."""
+"""The domain of refer, the earlier results of the function. Only the sign affects the result; 0 counts as negative."""
 
 ZERO_DERIVATIVE_REASON = "the second derivative is 0"
+"""The reason why wrong results can pass a case (`non_discriminating`) of the second derivative."""
 
-ACTIVATIONS = (
+ACTIVATION_TEMPLATES = (
     activation_template("plain", **SMOKE_IN_ALL_DTYPES),
     activation_template("gradient-and-bias", grad=1, **SMOKE_IN_ALL_DTYPES),
     activation_template("no-refer", refer=False, dtypes=DtypeSelection.all),
@@ -257,5 +313,6 @@ ACTIVATIONS = (
         "exact", (4, 5, 3), integer_values(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=DtypeSelection.all
     ),
 )
+"""The templates of `diopiFusedBiasLeakyreluMmcv`."""
 
-register("diopiFusedBiasLeakyreluMmcv", templates=ACTIVATIONS)
+register("diopiFusedBiasLeakyreluMmcv", templates=ACTIVATION_TEMPLATES)

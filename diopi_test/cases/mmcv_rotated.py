@@ -1,4 +1,4 @@
-"""MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters."""
+"""Cases of MMCV's operators with orientation: pooling of rotated RoIs, feature alignment, active rotated filters."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import zeros
 
 F64, I32 = Dtype.float64, Dtype.int32
+"""The element types of auxiliary tensors and of indices."""
 
 FEATURES = normal()
-"""Usual features."""
+"""Normally distributed features."""
 
 ANY_ANGLE = uniform(-3, 3)
-"""Angles of a full turn."""
+"""A domain of angles in radians. The range is nearly a full turn."""
 
 # Rotated RoIs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rotated:
-    """One way of pooling rotated regions.
+    """The sizes and attributes of a call that pools rotated regions.
 
     Attributes:
-        shape: The shape of the features.
+        shape: The shape of the features: samples, channels, height and width.
         bins: The numbers of bins along the regions' height and width.
         regions: The number of random regions.
         scale, ratio, aligned, clockwise, orientations: The arguments of the functions.
@@ -84,7 +85,7 @@ class Rotated:
         }
 
     def _regions(self, values: Values) -> Any:
-        """Compute the regions; if ratio ≤ 0, their sides keep away from where the number of samples changes."""
+        """Return the regions; if ratio ≤ 0, no side is near a length at which the number of samples changes."""
         sizes = values["_sizes"]
         if self.ratio <= 0:
             sizes = np.floor(sizes) + 0.3 + 0.4 * (sizes % 1)
@@ -95,7 +96,7 @@ class Rotated:
 
 
 def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRoiAlignRotatedMmcv` and its relatives from the sizes of a template."""
+    """Return the arguments of rotated and rotation-invariant RoiAlign and of their gradients for a template."""
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     (height, width), ratio = sizes.bins, sizes.ratio
@@ -114,59 +115,64 @@ def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[
     }
 
 
-ROTATED = CaseTemplate("rotated", Rotated(), **SMOKE_IN_ALL_DTYPES)
-ROTATION = ROTATED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+ROTATED_SMOKE = CaseTemplate("rotated", Rotated(), **SMOKE_IN_ALL_DTYPES)
+"""Random rotated regions: a template of smoke cases in every element type."""
+
+ROTATED_LEADING = ROTATED_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
 
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
-"""Whole numbers, so that a weighted sum is +0 where it cancels or where nothing is sampled."""
+"""Integers other than 0, so that a sum of their products is +0 if it cancels or has no terms."""
 
-WHOLE = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
-"""Small integers other than 0, whose averages are exact."""
+NONZERO_INTEGERS = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
+"""Domains of small integers other than 0, whose averages are exact."""
 
 UPRIGHT = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
-"""Regions that are not rotated, whose samples are at quarters of a cell."""
+"""Regions (image, x, y, width, height, angle) that are not rotated, whose samples are at quarters of a cell."""
 
 EDGES = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
-"""Samples at −1 and at the size of one axis, which are the last positions that count, and in the middle."""
+"""Regions with samples at −1 and at the size of one axis, the last positions that count, and in the middle."""
 
-ROTATIONS = (
-    ROTATED,
-    ROTATED.with_sizes("clockwise", scale=0.5, aligned=False, clockwise=True).replace(
+ROTATED_TEMPLATES = (
+    ROTATED_SMOKE,
+    ROTATED_SMOKE.with_sizes("clockwise", scale=0.5, aligned=False, clockwise=True).replace(
         smoke=False, **same_layout(strided)
     ),
-    ROTATED.with_sizes("exact", bins=(2, 2), ratio=1, aligned=False, fixed=UPRIGHT).replace(
-        domains=WHOLE, exact=True, smoke=False
+    ROTATED_SMOKE.with_sizes("exact", bins=(2, 2), ratio=1, aligned=False, fixed=UPRIGHT).replace(
+        domains=NONZERO_INTEGERS, exact=True, smoke=False
     ),
-    ROTATED.with_sizes("exact-edges", shape=(2, 4, 4, 4), bins=(2, 3), ratio=1, aligned=False, fixed=EDGES).replace(
-        domains=WHOLE, exact=True, smoke=False
+    ROTATED_SMOKE.with_sizes(
+        "exact-edges", shape=(2, 4, 4, 4), bins=(2, 3), ratio=1, aligned=False, fixed=EDGES
+    ).replace(domains=NONZERO_INTEGERS, exact=True, smoke=False),
+    ROTATED_LEADING.with_sizes("adaptive", ratio=0, bins=(3, 2)),
+    ROTATED_LEADING.with_sizes(
+        "adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)
     ),
-    ROTATION.with_sizes("adaptive", ratio=0, bins=(3, 2)),
-    ROTATION.with_sizes("adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)),
-    ROTATION.with_sizes("one-sample", ratio=1, bins=(3, 1)),
-    ROTATION.with_sizes("three-samples", ratio=3, bins=(1, 2), scale=2.0),
-    ROTATION.with_sizes("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
-    ROTATION.with_sizes("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
-    ROTATION.with_sizes("beyond-the-features", extent=(2, 5), regions=5),
-    ROTATION.with_sizes("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
-    ROTATION.with_sizes("scaled-by-tenths", scale=0.3, bins=(3, 2)),
-    ROTATION.with_sizes("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
-    ROTATION.with_sizes("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
-    ROTATION.with_sizes("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
-    ROTATION.with_sizes("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
-    ROTATION.replace("channels-last", **same_layout(channels_last)),
-    ROTATION.replace("transposed", layout=transposed, result_layout=strided),
-    ROTATION.with_sizes("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
-    ROTATION.with_sizes("no-regions", regions=0),
-    ROTATION.with_sizes("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41).replace(large=True),
+    ROTATED_LEADING.with_sizes("one-sample", ratio=1, bins=(3, 1)),
+    ROTATED_LEADING.with_sizes("three-samples", ratio=3, bins=(1, 2), scale=2.0),
+    ROTATED_LEADING.with_sizes("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
+    ROTATED_LEADING.with_sizes("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
+    ROTATED_LEADING.with_sizes("beyond-the-features", extent=(2, 5), regions=5),
+    ROTATED_LEADING.with_sizes("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
+    ROTATED_LEADING.with_sizes("scaled-by-tenths", scale=0.3, bins=(3, 2)),
+    ROTATED_LEADING.with_sizes("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
+    ROTATED_LEADING.with_sizes("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
+    ROTATED_LEADING.with_sizes("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
+    ROTATED_LEADING.with_sizes("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
+    ROTATED_LEADING.replace("channels-last", **same_layout(channels_last)),
+    ROTATED_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    ROTATED_LEADING.with_sizes("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
+    ROTATED_LEADING.with_sizes("no-regions", regions=0),
+    ROTATED_LEADING.with_sizes("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41).replace(large=True),
 )
+"""The templates of both poolings and of their gradients."""
 
 register(
     "diopiRoiAlignRotatedMmcv",
     "diopiRoiAlignRotatedBackwardMmcv",
     "diopiRiroiAlignRotatedMmcv",
     "diopiRiroiAlignRotatedBackwardMmcv",
-    templates=ROTATIONS,
+    templates=ROTATED_TEMPLATES,
     derive=rotated_arguments,
 )
 
@@ -175,7 +181,7 @@ register(
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """Features, and the boxes of their places; the attributes are those of `Rotated`."""
+    """Features, and one box per position; `Rotated` explains the other attributes."""
 
     shape: tuple[int, int, int, int] = (2, 2, 3, 4)
     points: int = 5
@@ -187,7 +193,7 @@ class Alignment:
     quarters: bool = False
 
     def boxes(self, values: Values) -> Any:
-        """Compute the boxes (y, x, w, h, a)."""
+        """Return the boxes (y, x, width, height, angle)."""
         centers = values["_centers"] * np.array(self.shape[2:])
         lengths = np.concatenate([centers, values["_sizes"]], -1)
         if self.quarters:
@@ -196,7 +202,7 @@ class Alignment:
 
 
 def alignment_arguments(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     n, _, h, w = sizes.shape
     return {
@@ -212,40 +218,47 @@ def alignment_arguments(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapp
     }
 
 
-ALIGN = CaseTemplate("corners", Alignment(), **SMOKE_IN_ALL_DTYPES)
-ALIGNED = ALIGN.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+ALIGNMENT_SMOKE = CaseTemplate("corners", Alignment(), **SMOKE_IN_ALL_DTYPES)
+"""Boxes with five sample points: a template of smoke cases in every element type."""
 
-UPRIGHT_BOXES = ALIGN.with_sizes(angles=choice([0.0]), quarters=True).replace(domains=WHOLE, exact=True, smoke=False)
+ALIGNMENT_LEADING = ALIGNMENT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+UPRIGHT_BOXES = ALIGNMENT_SMOKE.with_sizes(angles=choice([0.0]), quarters=True).replace(
+    domains=NONZERO_INTEGERS, exact=True, smoke=False
+)
 """Boxes that are not rotated, with exact sample positions."""
 
-ALIGNMENTS = (
-    ALIGN,
-    ALIGN.with_sizes("centre", points=1, scale=0.5).replace(smoke=False, layout=strided, result_layout=transposed),
+ALIGNMENT_TEMPLATES = (
+    ALIGNMENT_SMOKE,
+    ALIGNMENT_SMOKE.with_sizes("center", points=1, scale=0.5).replace(
+        smoke=False, layout=strided, result_layout=transposed
+    ),
     UPRIGHT_BOXES.replace("exact"),
     UPRIGHT_BOXES.with_sizes("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4)),
-    UPRIGHT_BOXES.with_sizes("exact-centre", points=1, centers=(-0.5, 1.5)),
-    ALIGNED.with_sizes("doubled", scale=2.0),
-    ALIGNED.with_sizes("tenths", scale=0.3, points=1),
-    ALIGNED.with_sizes("small-boxes", extent=(0.05, 0.3)),
-    ALIGNED.with_sizes("large-boxes", extent=(3, 9)),
-    ALIGNED.with_sizes("outside", centers=(-0.6, 1.6)),
-    ALIGNED.with_sizes("one-channel", shape=(3, 1, 5, 2)),
-    ALIGNED.with_sizes("many-channels", shape=(1, 9, 2, 3)),
-    ALIGNED.with_sizes("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
-    ALIGNED.with_sizes("undefined", features=half_nan),
-    ALIGNED.replace("channels-last", **same_layout(channels_last)),
-    ALIGNED.replace("transposed", layout=transposed, result_layout=strided),
-    ALIGNED.with_sizes("long", shape=(1, 5, 13, 14)),
-    ALIGNED.with_sizes("no-images", shape=(0, 2, 3, 4)),
-    ALIGNED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
-    ALIGNED.with_sizes("every-place", shape=(1, 67, 33, 31)).replace(large=True),
+    UPRIGHT_BOXES.with_sizes("exact-center", points=1, centers=(-0.5, 1.5)),
+    ALIGNMENT_LEADING.with_sizes("doubled", scale=2.0),
+    ALIGNMENT_LEADING.with_sizes("tenths", scale=0.3, points=1),
+    ALIGNMENT_LEADING.with_sizes("small-boxes", extent=(0.05, 0.3)),
+    ALIGNMENT_LEADING.with_sizes("large-boxes", extent=(3, 9)),
+    ALIGNMENT_LEADING.with_sizes("outside", centers=(-0.6, 1.6)),
+    ALIGNMENT_LEADING.with_sizes("one-channel", shape=(3, 1, 5, 2)),
+    ALIGNMENT_LEADING.with_sizes("many-channels", shape=(1, 9, 2, 3)),
+    ALIGNMENT_LEADING.with_sizes("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
+    ALIGNMENT_LEADING.with_sizes("undefined", features=half_nan),
+    ALIGNMENT_LEADING.replace("channels-last", **same_layout(channels_last)),
+    ALIGNMENT_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    ALIGNMENT_LEADING.with_sizes("long", shape=(1, 5, 13, 14)),
+    ALIGNMENT_LEADING.with_sizes("no-images", shape=(0, 2, 3, 4)),
+    ALIGNMENT_LEADING.with_sizes("no-channels", shape=(2, 0, 3, 4)),
+    ALIGNMENT_LEADING.with_sizes("every-place", shape=(1, 67, 33, 31)).replace(large=True),
 )
+"""The templates of rotated feature alignment and of its gradient."""
 
 register(
     "diopiRotatedFeatureAlignMmcv",
     "diopiRotatedFeatureAlignBackwardMmcv",
-    templates=ALIGNMENTS,
+    templates=ALIGNMENT_TEMPLATES,
     derive=alignment_arguments,
 )
 
@@ -254,20 +267,20 @@ register(
 
 @dataclass(frozen=True)
 class Filters:
-    """Sizes of the filters: `shape` is (P, Q, O, kH, kW)."""
+    """The sizes of filters: `shape` is (P, Q, O, kH, kW), for P outputs, Q inputs and O orientations."""
 
     shape: tuple[int, int, int, int, int] = (2, 3, 2, 2, 3)
     rotations: int = 3
 
     def permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Draw for each rotation a permutation of the entries of a filter, counting from 1."""
+        """Draw one permutation of the entries of a filter per rotation; entries count from 1."""
         entries = int(np.prod(self.shape[2:]))
         permutation_per_rotation = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
 def filter_arguments(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiActiveRotatedFilterMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiActiveRotatedFilterMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     p, q, o, *kernel = sizes.shape
     layout = template.layout
@@ -284,34 +297,37 @@ def filter_arguments(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[s
     }
 
 
-FILTER = CaseTemplate("filters", Filters(), **SMOKE_IN_ALL_DTYPES)
-FILTERED = FILTER.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+FILTERS_SMOKE = CaseTemplate("filters", Filters(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-FILTERS = (
-    FILTER,
-    FILTER.replace("exact", domains={"grad_out": integer_values(-9, 9)}, exact=True, smoke=False),
-    FILTER.with_sizes("square", shape=(3, 2, 1, 3, 3), rotations=8).replace(
+FILTERS_LEADING = FILTERS_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+FILTER_TEMPLATES = (
+    FILTERS_SMOKE,
+    FILTERS_SMOKE.replace("exact", domains={"grad_out": integer_values(-9, 9)}, exact=True, smoke=False),
+    FILTERS_SMOKE.with_sizes("square", shape=(3, 2, 1, 3, 3), rotations=8).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
-    FILTERED.with_sizes("one-rotation", rotations=1),
-    FILTERED.with_sizes("one-entry", shape=(5, 4, 1, 1, 1)),
-    FILTERED.with_sizes("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
-    FILTERED.with_sizes("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
-    FILTERED.with_sizes("many-filters", shape=(17, 9, 1, 2, 2)),
-    FILTERED.replace("strided", **same_layout(strided)),
-    FILTERED.replace("transposed", layout=transposed, result_layout=strided),
-    FILTERED.replace("transposed-result", layout=strided, result_layout=transposed),
-    FILTERED.with_sizes("long", shape=(5, 7, 4, 3, 3), rotations=8),
-    FILTERED.with_sizes("no-filters", shape=(0, 3, 2, 2, 3)),
-    FILTERED.with_sizes("no-channels", shape=(2, 0, 2, 2, 3)),
-    FILTERED.with_sizes("many-filters", shape=(37, 29, 8, 3, 3), rotations=8).replace(large=True),
+    FILTERS_LEADING.with_sizes("one-rotation", rotations=1),
+    FILTERS_LEADING.with_sizes("one-entry", shape=(5, 4, 1, 1, 1)),
+    FILTERS_LEADING.with_sizes("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
+    FILTERS_LEADING.with_sizes("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
+    FILTERS_LEADING.with_sizes("many-filters", shape=(17, 9, 1, 2, 2)),
+    FILTERS_LEADING.replace("strided", **same_layout(strided)),
+    FILTERS_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    FILTERS_LEADING.replace("transposed-result", layout=strided, result_layout=transposed),
+    FILTERS_LEADING.with_sizes("long", shape=(5, 7, 4, 3, 3), rotations=8),
+    FILTERS_LEADING.with_sizes("no-filters", shape=(0, 3, 2, 2, 3)),
+    FILTERS_LEADING.with_sizes("no-channels", shape=(2, 0, 2, 2, 3)),
+    FILTERS_LEADING.with_sizes("many-filters", shape=(37, 29, 8, 3, 3), rotations=8).replace(large=True),
 )
+"""The templates of active rotated filters and of their gradient."""
 
 register(
     "diopiActiveRotatedFilterMmcv",
     "diopiActiveRotatedFilterBackwardMmcv",
-    templates=FILTERS,
+    templates=FILTER_TEMPLATES,
     derive=filter_arguments,
     non_discriminating={"one-entry": "a filter with one entry has only one permutation"},
 )

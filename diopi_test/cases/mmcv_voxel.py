@@ -1,4 +1,4 @@
-"""MMCV's voxels, reduction by voxel, and sparse convolution and pooling over pairs of rows."""
+"""Cases of MMCV's voxels: voxelization of points, reduction by voxel, and sparse convolution and pooling."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 
 I32, F16, F32 = Dtype.int32, Dtype.float16, Dtype.float32
+"""Element types."""
+
 LEADING: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
+"""The fields of templates in the leading element type only, outside the smoke level."""
 
 # Voxels
 
@@ -30,8 +34,8 @@ class Grid:
         points, features: The number of points, and the number of columns: x, y, z and features.
         low, size, cells: The start of the grid, the size of a cell, and the number of cells, in the order x, y, z.
         margin: The number of cells beyond the grid, on either side, in which points may lie.
-        inner: The positions of points within a cell; they keep away from its faces where arithmetic is not exact.
-        room, voxels: The maximum number of points per voxel, and of voxels.
+        inner: The positions of points within a cell, in units of its size; they are not near its faces unless exact.
+        max_points, voxels: The maximum number of points per voxel, and of voxels.
         deterministic: The argument of the function.
     """
 
@@ -42,7 +46,7 @@ class Grid:
     cells: tuple[int, int, int] = (4, 3, 2)
     margin: int = 1
     inner: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875)
-    room: int = 2
+    max_points: int = 2
     voxels: int = 14
     deterministic: bool = True
 
@@ -54,14 +58,14 @@ class Grid:
 
 
 def _points_in_cells(values: Mapping[str, Any]) -> Any:
-    """Compute points in given cells, with features after x, y, z."""
+    """Return points in the cells `_x`, `_y`, `_z`, with features after the coordinates."""
     cells = np.hstack([values[axis] for axis in ("_x", "_y", "_z")])
-    places = (cells + values["_fractions"]) * values["voxel_size"] + values["coors_range"][:3]
-    return np.hstack([places, values["_features"]])
+    positions = (cells + values["_fractions"]) * values["voxel_size"] + values["coors_range"][:3]
+    return np.hstack([positions, values["_features"]])
 
 
 def voxel_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiHardVoxelizeMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiHardVoxelizeMmcv` for the sizes of a template."""
     grid = template.sizes
     low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
     return {
@@ -71,10 +75,10 @@ def voxel_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, 
         "voxel_size": literal(size, F32, layout),
         "coors_range": literal(np.concatenate([low, low + size * grid.cells]), F32, layout),
         "points": tensor(grid.points, grid.features, layout=layout, compute=_points_in_cells),
-        "voxels": zeros(grid.voxels, grid.room, grid.features, layout=result),
+        "voxels": zeros(grid.voxels, grid.max_points, grid.features, layout=result),
         "coors": zeros(grid.voxels, 3, dtype=I32, layout=result),
         "num_points_per_voxel": zeros(grid.voxels, dtype=I32, layout=result),
-        "max_points": grid.room,
+        "max_points": grid.max_points,
         "max_voxels": grid.voxels,
         "NDim": 3,
         "deterministic": grid.deterministic,
@@ -82,44 +86,52 @@ def voxel_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, 
 
 
 def cell_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiDynamicVoxelizeMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiDynamicVoxelizeMmcv` for the sizes of a template."""
     grid = template.sizes
     coordinates = zeros(grid.points, 3, dtype=I32, layout=template.result_layout)
     return {**voxel_arguments(template, dtype), "coors": coordinates}
 
 
-VOXELIZED = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
-VOXELIZE = VOXELIZED.replace(**LEADING)
+VOXELS_SMOKE = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
+
+VOXELS_LEADING = VOXELS_SMOKE.replace(**LEADING)
+"""The preceding template in the leading element type only, without smoke cases."""
 
 POINTS = (
-    VOXELIZED,
-    VOXELIZED.with_sizes("on-faces", inner=(0.0, 0.5)).replace(smoke=False),
-    VOXELIZE.replace("strided", **same_layout(strided)),
-    VOXELIZE.replace("transposed", layout=transposed, result_layout=strided),
-    VOXELIZE.replace("transposed-results", layout=strided, result_layout=transposed),
-    VOXELIZE.with_sizes("coordinates-alone", features=3),
-    VOXELIZE.with_sizes("many-features", features=17),
-    VOXELIZE.with_sizes("one-cell", cells=(1, 1, 1), points=20, room=5),
-    VOXELIZE.with_sizes("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
-    VOXELIZE.with_sizes("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
-    VOXELIZE.with_sizes("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
-    VOXELIZE.with_sizes("far-away", low=(100.0, -300.0, 50.0)),
-    VOXELIZE.with_sizes("all-inside", margin=0),
-    VOXELIZE.with_sizes("far-outside", margin=5, points=200),
-    VOXELIZE.with_sizes("one-point", points=1, voxels=3, margin=0),
-    VOXELIZE.with_sizes("long", points=1100, cells=(9, 7, 5), voxels=250),
-    VOXELIZE.with_sizes("none-inside", low=(9000.0, 0.0, 0.0), points=9).replace(arguments={"points": tensor(9, 4)}),
-    VOXELIZE.with_sizes("no-points", points=0),
+    VOXELS_SMOKE,
+    VOXELS_SMOKE.with_sizes("on-faces", inner=(0.0, 0.5)).replace(smoke=False),
+    VOXELS_LEADING.replace("strided", **same_layout(strided)),
+    VOXELS_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    VOXELS_LEADING.replace("transposed-results", layout=strided, result_layout=transposed),
+    VOXELS_LEADING.with_sizes("coordinates-alone", features=3),
+    VOXELS_LEADING.with_sizes("many-features", features=17),
+    VOXELS_LEADING.with_sizes("one-cell", cells=(1, 1, 1), points=20, max_points=5),
+    VOXELS_LEADING.with_sizes("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
+    VOXELS_LEADING.with_sizes("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
+    VOXELS_LEADING.with_sizes("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
+    VOXELS_LEADING.with_sizes("far-away", low=(100.0, -300.0, 50.0)),
+    VOXELS_LEADING.with_sizes("all-inside", margin=0),
+    VOXELS_LEADING.with_sizes("far-outside", margin=5, points=200),
+    VOXELS_LEADING.with_sizes("one-point", points=1, voxels=3, margin=0),
+    VOXELS_LEADING.with_sizes("long", points=1100, cells=(9, 7, 5), voxels=250),
+    VOXELS_LEADING.with_sizes("none-inside", low=(9000.0, 0.0, 0.0), points=9).replace(
+        arguments={"points": tensor(9, 4)}
+    ),
+    VOXELS_LEADING.with_sizes("no-points", points=0),
 )
+"""The small templates of both voxelizations."""
+
 LIMITS = (
-    VOXELIZE.with_sizes("all-voxels", voxels=30),
-    VOXELIZE.with_sizes("few-voxels", voxels=5),
-    VOXELIZE.with_sizes("one-voxel", voxels=1, room=4),
-    VOXELIZE.with_sizes("one-point-a-voxel", room=1),
-    VOXELIZE.with_sizes("room-for-all", room=50, voxels=30),
-    VOXELIZE.with_sizes("few-cells", cells=(2, 1, 1), points=60, room=7),
-    VOXELIZE.with_sizes("no-voxels", voxels=0),
+    VOXELS_LEADING.with_sizes("all-voxels", voxels=30),
+    VOXELS_LEADING.with_sizes("few-voxels", voxels=5),
+    VOXELS_LEADING.with_sizes("one-voxel", voxels=1, max_points=4),
+    VOXELS_LEADING.with_sizes("one-point-a-voxel", max_points=1),
+    VOXELS_LEADING.with_sizes("room-for-all", max_points=50, voxels=30),
+    VOXELS_LEADING.with_sizes("few-cells", cells=(2, 1, 1), points=60, max_points=7),
+    VOXELS_LEADING.with_sizes("no-voxels", voxels=0),
 )
+"""Templates of the limits of voxels and of points per voxel, for `diopiHardVoxelizeMmcv`."""
 
 
 def with_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
@@ -129,6 +141,8 @@ def with_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
 
 
 NONE_INSIDE_REASONS = {"none-inside": "no point is in the grid"}
+"""The reason why wrong results can pass a case (`non_discriminating`), by label."""
+
 FEW_POINTS_REASONS = {
     "one-cell|in-any-order-one-cell": "the only cell is (0, 0, 0)",
     "one-point|in-any-order-one-point": "a single point gives one voxel with one point",
@@ -136,17 +150,23 @@ FEW_POINTS_REASONS = {
     "few-cells|in-any-order-few-cells": "two of three coordinates of each cell are 0",
     "no-voxels": "no voxel is created",
 }
+"""Further reasons for `diopiHardVoxelizeMmcv`, by a pattern of labels."""
 
-MANY_POINTS = VOXELIZE.with_sizes("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007).replace(
-    large=True
-)
+MANY_POINTS = VOXELS_LEADING.with_sizes(
+    "many-points", points=100_003, cells=(41, 37, 13), max_points=7, voxels=12_007
+).replace(large=True)
+"""A large template."""
+
 LARGE_POINTS = (
     MANY_POINTS,
     MANY_POINTS.with_sizes(
-        "half-many-features", points=4099, features=67, cells=(7, 5, 3), room=53, voxels=101
+        "half-many-features", points=4099, features=67, cells=(7, 5, 3), max_points=53, voxels=101
     ).replace(dtypes=(F16,)),
 )
+"""The templates of both voxelizations in the level `large`."""
+
 ANY_ORDER = (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1], MANY_POINTS.with_sizes(points=20_011).replace(layout=strided))
+"""The templates that are also run with `deterministic` false."""
 
 register(
     "diopiHardVoxelizeMmcv",
@@ -154,12 +174,20 @@ register(
     derive=voxel_arguments,
     non_discriminating={**NONE_INSIDE_REASONS, **FEW_POINTS_REASONS},
 )
-CELLS = (*POINTS, *LARGE_POINTS)
-register("diopiDynamicVoxelizeMmcv", templates=CELLS, derive=cell_arguments, non_discriminating=NONE_INSIDE_REASONS)
+DYNAMIC_TEMPLATES = (*POINTS, *LARGE_POINTS)
+"""The templates of `diopiDynamicVoxelizeMmcv`."""
+
+register(
+    "diopiDynamicVoxelizeMmcv",
+    templates=DYNAMIC_TEMPLATES,
+    derive=cell_arguments,
+    non_discriminating=NONE_INSIDE_REASONS,
+)
 
 # Reduction by voxel
 
 SUM, MEAN, MAXIMUM = range(3)
+"""The values of reduce_type."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +195,10 @@ class VoxelReduction:
     """Points with coordinates of voxels and with features, which the function reduces by voxel.
 
     Attributes:
-        points, channels: the sizes of the features.
-        grid: the sizes of the grid of voxels.
-        outside: whether some points have negative coordinates, which means that they are in no voxel.
-        reduce_type: the number of the reduction.
+        points, channels: The sizes of the features.
+        grid: The sizes of the grid of voxels.
+        outside: Whether some points have negative coordinates, which means that they are in no voxel.
+        reduce_type: The number of the reduction.
     """
 
     points: int = 30
@@ -197,7 +225,7 @@ class VoxelReduction:
 
 
 def reduce_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiDynamicPointToVoxelMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiDynamicPointToVoxelMmcv` for the sizes of a template."""
     sizes = template.sizes
     return {
         "feats": tensor(sizes.points, sizes.channels, layout=template.layout),
@@ -207,7 +235,7 @@ def reduce_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Ma
 
 
 def reduce_backward_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiDynamicPointToVoxelBackwardMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiDynamicPointToVoxelBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
     inputs, rows, layout = reduce_arguments(template, dtype), sizes.rows(), template.layout
 
@@ -225,15 +253,21 @@ def reduce_backward_arguments(template: CaseTemplate[VoxelReduction], dtype: Dty
     }
 
 
-SUMMANDS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values(-9, 9)}
-SUMMED = CaseTemplate("sum", VoxelReduction(), **SMOKE_IN_ALL_DTYPES)
-MEANS = SUMMED.with_sizes("mean", reduce_type=MEAN)
-LARGEST = SUMMED.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SUMMANDS, exact=True)
-"""A reduction to the maximum, which many points of a voxel attain exactly."""
+SMALL_INTEGERS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values(-9, 9)}
+"""Domains of small integers, whose sums are exact."""
+
+SUM_SMOKE = CaseTemplate("sum", VoxelReduction(), **SMOKE_IN_ALL_DTYPES)
+"""Sums by voxel: a template of smoke cases in every element type."""
+
+MEAN_SMOKE = SUM_SMOKE.with_sizes("mean", reduce_type=MEAN)
+"""Means by voxel: a template of smoke cases in every element type."""
+
+MAXIMUM_SMOKE = SUM_SMOKE.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SMALL_INTEGERS, exact=True)
+"""Maxima by voxel, which several points of a voxel attain: an exact smoke case in every element type."""
 
 
 def varied_templates(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelReduction]]:
-    """Return the template for several layouts, sizes and numbers of points."""
+    """Return the template with several layouts, sizes and numbers of points."""
     label, leading = template.label, template.replace(**LEADING)
     return [
         template,
@@ -249,23 +283,26 @@ def varied_templates(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplat
 
 
 REDUCTIONS = (
-    *varied_templates(SUMMED),
-    *varied_templates(MEANS),
-    *varied_templates(LARGEST),
-    SUMMED.replace("exact", domains=SUMMANDS, exact=True, smoke=False),
-    SUMMED.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(**LEADING),
-    MEANS.with_sizes("one-row", grid=(1, 1), outside=False).replace(**LEADING),
-    MEANS.replace("undefined", domains={"feats": half_nan}, **LEADING),
-    LARGEST.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(**LEADING),
-    SUMMED.with_sizes("sum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
-    MEANS.with_sizes("half-mean", points=20_011, channels=67, grid=(5, 7, 11)).replace(
+    *varied_templates(SUM_SMOKE),
+    *varied_templates(MEAN_SMOKE),
+    *varied_templates(MAXIMUM_SMOKE),
+    SUM_SMOKE.replace("exact", domains=SMALL_INTEGERS, exact=True, smoke=False),
+    SUM_SMOKE.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(**LEADING),
+    MEAN_SMOKE.with_sizes("one-row", grid=(1, 1), outside=False).replace(**LEADING),
+    MEAN_SMOKE.replace("undefined", domains={"feats": half_nan}, **LEADING),
+    MAXIMUM_SMOKE.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(**LEADING),
+    SUM_SMOKE.with_sizes("sum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
+    MEAN_SMOKE.with_sizes("half-mean", points=20_011, channels=67, grid=(5, 7, 11)).replace(
         dtypes=(F16,), smoke=False, layout=strided, large=True
     ),
-    LARGEST.with_sizes("maximum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
+    MAXIMUM_SMOKE.with_sizes("maximum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
 )
-NONE_KEPT = SUMMED.with_sizes("none-kept", points=5).replace(
+"""The templates of the reduction and of its gradient."""
+
+NONE_KEPT = SUM_SMOKE.with_sizes("none-kept", points=5).replace(
     arguments={"coors": literal(np.full((5, 3), -1), I32)}, smoke=False
 )
+"""Points that are all outside the grid."""
 
 register(
     "diopiDynamicPointToVoxelMmcv",
@@ -291,7 +328,7 @@ class Sparse:
         rows, outputs: The numbers of rows of the features and of the result.
         ci, co: The numbers of input and output channels.
         kernel: The sizes of the kernel.
-        pairs: The number of pairs that fit at a position of the kernel.
+        pairs: The maximum number of pairs (input row, result row) per position of the kernel.
         inverse, submanifold: The arguments of the function.
     """
 
@@ -305,14 +342,14 @@ class Sparse:
     submanifold: int = 0
 
     def indices(self) -> tuple[Any, Any]:
-        """Compute pairs and their numbers; rows and results occur at most once per position, and −1 stands for none."""
+        """Return pairs (positions, 2, pairs) with −1 for none, and their counts; rows differ at each position."""
         positions = int(np.prod(self.kernel))
         rng = np.random.default_rng(positions + self.rows + self.outputs)
         ends = (self.outputs, self.rows) if self.inverse else (self.rows, self.outputs)
-        room = min(self.pairs, *ends)
-        counts = rng.integers(0, room + 1, positions)
+        max_points = min(self.pairs, *ends)
+        counts = rng.integers(0, max_points + 1, positions)
         if positions:
-            counts[positions // 2] = room
+            counts[positions // 2] = max_points
         indices = np.full((positions, 2, self.pairs), -1)
         for position, count in enumerate(counts):
             for side, end in enumerate(ends):
@@ -321,7 +358,7 @@ class Sparse:
 
 
 def conv_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the sparse convolutions from the sizes of a template."""
+    """Return the arguments of the sparse convolutions for the sizes of a template."""
     sizes = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
     return {
@@ -336,49 +373,57 @@ def conv_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str,
     }
 
 
-CONVOLVED = CaseTemplate("plain", Sparse(), **SMOKE_IN_ALL_DTYPES)
-CONVOLVE = CONVOLVED.replace(**LEADING)
-CUBE = CONVOLVE.with_sizes(kernel=(3, 3, 3)).replace(large=True)
-WHOLE = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
+CONVOLUTION_SMOKE = CaseTemplate("plain", Sparse(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
+
+CONVOLUTION_LEADING = CONVOLUTION_SMOKE.replace(**LEADING)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+LARGE_CUBE = CONVOLUTION_LEADING.with_sizes(kernel=(3, 3, 3)).replace(large=True)
+"""A large template with a kernel of 3 × 3 × 3."""
+
+EXACT_OPERANDS = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
+"""Domains of small integers, whose sums of products are exact."""
 
 CONVOLUTIONS = (
-    CONVOLVED,
-    CONVOLVED.with_sizes("exact", rows=6, outputs=7).replace(domains=WHOLE, exact=True, smoke=False),
-    CONVOLVED.with_sizes("submanifold", outputs=7, submanifold=1).replace(layout=strided, smoke=False),
-    CONVOLVE.with_sizes("inverse", inverse=1),
-    CONVOLVE.with_sizes("square", outputs=7, pairs=7),
-    CONVOLVE.with_sizes("square-inverse", outputs=7, pairs=7, inverse=1),
-    CONVOLVE.with_sizes("square-submanifold", outputs=7, pairs=7, submanifold=1),
-    CONVOLVE.with_sizes("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
-    CONVOLVE.with_sizes("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
-    CONVOLVE.with_sizes("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
-    CONVOLVE.with_sizes("line", kernel=(5,)),
-    CONVOLVE.with_sizes("one-position", kernel=(1, 1)),
-    CONVOLVE.with_sizes("one-channel", ci=1, co=1),
-    CONVOLVE.with_sizes("many-channels", ci=33, co=17),
-    CONVOLVE.with_sizes("more-results", outputs=23),
-    CONVOLVE.with_sizes("one-row", rows=1, outputs=4, pairs=2),
-    CONVOLVE.with_sizes("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
-    CONVOLVE.with_sizes("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2)).replace(
+    CONVOLUTION_SMOKE,
+    CONVOLUTION_SMOKE.with_sizes("exact", rows=6, outputs=7).replace(domains=EXACT_OPERANDS, exact=True, smoke=False),
+    CONVOLUTION_SMOKE.with_sizes("submanifold", outputs=7, submanifold=1).replace(layout=strided, smoke=False),
+    CONVOLUTION_LEADING.with_sizes("inverse", inverse=1),
+    CONVOLUTION_LEADING.with_sizes("square", outputs=7, pairs=7),
+    CONVOLUTION_LEADING.with_sizes("square-inverse", outputs=7, pairs=7, inverse=1),
+    CONVOLUTION_LEADING.with_sizes("square-submanifold", outputs=7, pairs=7, submanifold=1),
+    CONVOLUTION_LEADING.with_sizes("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
+    CONVOLUTION_LEADING.with_sizes("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
+    CONVOLUTION_LEADING.with_sizes("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
+    CONVOLUTION_LEADING.with_sizes("line", kernel=(5,)),
+    CONVOLUTION_LEADING.with_sizes("one-position", kernel=(1, 1)),
+    CONVOLUTION_LEADING.with_sizes("one-channel", ci=1, co=1),
+    CONVOLUTION_LEADING.with_sizes("many-channels", ci=33, co=17),
+    CONVOLUTION_LEADING.with_sizes("more-results", outputs=23),
+    CONVOLUTION_LEADING.with_sizes("one-row", rows=1, outputs=4, pairs=2),
+    CONVOLUTION_LEADING.with_sizes("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
+    CONVOLUTION_LEADING.with_sizes("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2)).replace(
         domains={"features": half_nan}
     ),
-    CONVOLVE.replace("transposed", layout=transposed),
-    CONVOLVE.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
-    CONVOLVE.with_sizes("long-sum", rows=9, outputs=3, pairs=3, ci=130, kernel=(5, 5)).replace(
+    CONVOLUTION_LEADING.replace("transposed", layout=transposed),
+    CONVOLUTION_LEADING.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
+    CONVOLUTION_LEADING.with_sizes("long-sum", rows=9, outputs=3, pairs=3, ci=130, kernel=(5, 5)).replace(
         domains={"bias": integer_values(-900, 900)}, dtypes=half
     ),
-    CONVOLVE.with_sizes("no-pairs", pairs=0),
-    CONVOLVE.with_sizes("no-rows", rows=0),
-    CONVOLVE.with_sizes("no-results", outputs=0),
-    CUBE.with_sizes("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13),
-    CUBE.with_sizes("half-submanifold", rows=1031, outputs=1031, pairs=1031, ci=67, co=31, submanifold=1).replace(
+    CONVOLUTION_LEADING.with_sizes("no-pairs", pairs=0),
+    CONVOLUTION_LEADING.with_sizes("no-rows", rows=0),
+    CONVOLUTION_LEADING.with_sizes("no-results", outputs=0),
+    LARGE_CUBE.with_sizes("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13),
+    LARGE_CUBE.with_sizes("half-submanifold", rows=1031, outputs=1031, pairs=1031, ci=67, co=31, submanifold=1).replace(
         dtypes=(F16,), layout=strided
     ),
 )
+"""The templates of sparse convolutions and of their gradients."""
 
 
 def conv_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndiceConvBackwardMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiIndiceConvBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
     return {**conv_arguments(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
 
@@ -390,7 +435,7 @@ register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=conv_back
 
 
 def pool_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndiceMaxpoolMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiIndiceMaxpoolMmcv` for the sizes of a template."""
     sizes = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
     return {
@@ -402,7 +447,7 @@ def pool_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str,
 
 
 def pool_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndiceMaxpoolBackwardMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiIndiceMaxpoolBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
     forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})
@@ -414,36 +459,50 @@ def pool_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Map
 
 
 def with_integers(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
-    """Return the template with integers, so that rounding does not affect which elements attain the maximum."""
+    """Return the template with integers, so that rounding does not change which elements attain the maximum."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
     )
 
 
-POOLED = CONVOLVED.with_sizes("plain", kernel=(3, 3))
-POOL = POOLED.replace(**LEADING)
+POOL_SMOKE = CONVOLUTION_SMOKE.with_sizes("plain", kernel=(3, 3))
+"""A pooling of the default sizes: a template of smoke cases in every element type."""
 
-POOLS = (
-    POOLED,
-    POOLED.with_sizes("exact", rows=6, outputs=7).replace(domains=WHOLE, exact=True, smoke=False, layout=strided),
-    POOL.with_sizes("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
-    POOL.with_sizes("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9).replace(layout=transposed),
-    POOL.with_sizes("line", kernel=(5,)),
-    POOL.with_sizes("one-position", kernel=(1,), pairs=5),
-    POOL.with_sizes("one-channel", ci=1, rows=15, outputs=9, pairs=9),
-    POOL.with_sizes("many-channels", ci=33),
-    POOL.with_sizes("more-results", outputs=13, pairs=7),
-    POOL.with_sizes("one-row", rows=1, outputs=4, pairs=2, ci=9),
-    POOL.with_sizes("one-result", rows=3, outputs=1, pairs=2, ci=9),
-    POOL.with_sizes("many-equal", rows=9).replace(domains={"features": integer_values(-1, 1)}),
-    POOL.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8),
-    POOL.with_sizes("no-pairs", pairs=0),
-    POOL.with_sizes("no-rows", rows=0),
-    POOL.with_sizes("no-results", outputs=0),
-    CUBE.with_sizes("cube", rows=5003, outputs=3001, pairs=2011, ci=17),
-    CUBE.with_sizes("half-wide", rows=1031, outputs=523, pairs=401, ci=131).replace(dtypes=(F16,), layout=strided),
+POOL_LEADING = POOL_SMOKE.replace(**LEADING)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+POOL_TEMPLATES = (
+    POOL_SMOKE,
+    POOL_SMOKE.with_sizes("exact", rows=6, outputs=7).replace(
+        domains=EXACT_OPERANDS, exact=True, smoke=False, layout=strided
+    ),
+    POOL_LEADING.with_sizes("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
+    POOL_LEADING.with_sizes("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9).replace(
+        layout=transposed
+    ),
+    POOL_LEADING.with_sizes("line", kernel=(5,)),
+    POOL_LEADING.with_sizes("one-position", kernel=(1,), pairs=5),
+    POOL_LEADING.with_sizes("one-channel", ci=1, rows=15, outputs=9, pairs=9),
+    POOL_LEADING.with_sizes("many-channels", ci=33),
+    POOL_LEADING.with_sizes("more-results", outputs=13, pairs=7),
+    POOL_LEADING.with_sizes("one-row", rows=1, outputs=4, pairs=2, ci=9),
+    POOL_LEADING.with_sizes("one-result", rows=3, outputs=1, pairs=2, ci=9),
+    POOL_LEADING.with_sizes("many-equal", rows=9).replace(domains={"features": integer_values(-1, 1)}),
+    POOL_LEADING.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8),
+    POOL_LEADING.with_sizes("no-pairs", pairs=0),
+    POOL_LEADING.with_sizes("no-rows", rows=0),
+    POOL_LEADING.with_sizes("no-results", outputs=0),
+    LARGE_CUBE.with_sizes("cube", rows=5003, outputs=3001, pairs=2011, ci=17),
+    LARGE_CUBE.with_sizes("half-wide", rows=1031, outputs=523, pairs=401, ci=131).replace(
+        dtypes=(F16,), layout=strided
+    ),
 )
+"""The templates of the maximum pooling."""
 
-register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pool_arguments)
-GRADIENT_POOLS = [with_integers(pool) for pool in POOLS]
-register("diopiIndiceMaxpoolBackwardMmcv", templates=GRADIENT_POOLS, derive=pool_backward_arguments)
+register("diopiIndiceMaxpoolMmcv", templates=POOL_TEMPLATES, derive=pool_arguments)
+POOL_GRADIENT_TEMPLATES = [with_integers(pool) for pool in POOL_TEMPLATES]
+"""The templates of the gradient of the maximum pooling."""
+
+register("diopiIndiceMaxpoolBackwardMmcv", templates=POOL_GRADIENT_TEMPLATES, derive=pool_backward_arguments)
+
+CaseFacts(finds_extremes=True).declare("diopiDynamicPointToVoxelMmcv", "diopiIndiceMaxpoolMmcv")

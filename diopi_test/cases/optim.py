@@ -1,7 +1,8 @@
-"""Optimizer steps, a call being one update in place, and gradient clipping.
+"""Cases of optimizer steps and of gradient clipping. A call is one update of parameters in place.
 
-Every element type represents the numbers of most cases, so that the budget does not allow for their rounding. Rates and
-eps are large, so that the rounding of the parameter does not hide an update.
+Every element type represents the numbers (such as the learning rate) of most cases exactly, so that the error budget
+need not include their rounding. Learning rates and eps are large, so that the rounding of a parameter does not hide an
+update.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
 
 POSITIVE = uniform(0.05, 2)
 """The domain of second moments, from which a step takes square roots."""
@@ -34,7 +36,7 @@ ZERO = choice([0.0])
 """The domain of states before the first step."""
 
 GRADIENT = avoid_points([0], normal())
-"""The domain of gradients: normal numbers away from zero, so that every element is updated."""
+"""The domain of gradients: normally distributed numbers at a distance from 0, so that every element is updated."""
 
 # Single steps
 
@@ -67,14 +69,32 @@ LARGE_PATTERNS = (
 def step_template(
     label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
 ) -> CaseTemplate[Shape]:
-    """Return a template of a step with these numbers; a state that is not in `states` is NULL."""
+    """Return a template of an optimizer step, without shape.
+
+    Args:
+        label: The label. Steps whose label contains "usual" are not smoke cases.
+        numbers: The attributes, such as the learning rate.
+        states: The domains of the optimizer's state tensors. Other state tensors are NULL.
+        dtypes: The element types.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(
         label, arguments=numbers, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
     )
 
 
 def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> Iterator[Case]:
-    """Return the cases of the first step in all patterns, and of the other steps with matrices."""
+    """Return the cases of an optimizer step.
+
+    Args:
+        prototype: The prototype of the function.
+        steps: Templates without shape. The first one is combined with all patterns, the others with `MATRIX`.
+
+    Returns:
+        The cases.
+    """
     first, *other_steps = steps
     templates = [
         _shaped_template(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)
@@ -95,7 +115,7 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
 
 
 def _shaped_template(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return a step with tensors of a pattern."""
+    """Return the template of a step with the shape, the layout and the arguments of a pattern."""
     label = pattern.label if pattern.large else f"{template.label}-{pattern.label}"
     shaped = template.replace(label, pattern.arguments, layout=pattern.layout, large=pattern.large)
     return replace(shaped, sizes=pattern.sizes)
@@ -107,7 +127,17 @@ def _shaped_template(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]
 def sgd_template(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of SGD; `numbers` replace those of the plain step."""
+    """Return a template of a step of stochastic gradient descent.
+
+    Args:
+        label: The label.
+        dtypes: The element types.
+        buf: Whether there is a momentum buffer; otherwise it is NULL.
+        **numbers: Attributes that differ from those of a step without momentum and weight decay.
+
+    Returns:
+        The template.
+    """
     plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
     return step_template(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
 
@@ -127,17 +157,30 @@ SGD = (
     sgd_template("idle-nesterov", nesterov=True, buf=False),
     *(sgd_template(f"momentum-{momentum}", momentum=momentum).replace(smoke=()) for momentum in (0.1, 0.5, 0.99)),
 )
+"""The templates of `diopiSgd`."""
 
 
 @cases_for("diopiSgd")
 def sgd_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of a step of stochastic gradient descent."""
     return step_cases(prototype, SGD)
 
 
 def adam_template(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of Adam, with the largest second moment if `largest`, and with initial moments if `zero`."""
+    """Return a template of a step of Adam or AdamW.
+
+    Args:
+        label: The label.
+        dtypes: The element types.
+        largest: Whether the largest earlier second moment is passed; otherwise it is NULL.
+        zero: Whether both moments are 0, as before the first step.
+        **numbers: Attributes that differ from the default.
+
+    Returns:
+        The template.
+    """
     plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
     moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
     return step_template(
@@ -146,7 +189,7 @@ def adam_template(
 
 
 USUAL: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
-"""The attributes that frameworks use by default."""
+"""The attributes of Adam that frameworks use by default."""
 
 ADAM = (
     adam_template("amsgrad", floating, amsgrad=True, largest=True),
@@ -162,17 +205,19 @@ ADAM = (
     adam_template("usual-first", (F32, F64), step=1, **USUAL, zero=True),
     adam_template("usual-amsgrad", (BF16, F32), step=7, **USUAL, amsgrad=True, largest=True),
 )
+"""The templates of `diopiAdam` and `diopiAdamW`."""
 
 
 @cases_for("diopiAdam", "diopiAdamW")
 def adam_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of a step of Adam or AdamW."""
     return step_cases(prototype, ADAM)
 
 
 def adadelta_template(
     label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of a step of Adadelta; the states are drawn from `states`."""
+    """Return a template of a step of Adadelta; `states` is the domain of both states, `numbers` are attributes."""
     return step_template(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
 
 
@@ -186,20 +231,34 @@ ADADELTA = (
         smoke=()
     ),
 )
+"""The templates of `diopiAdadelta`."""
 
 
 @cases_for("diopiAdadelta")
 def adadelta_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of a step of Adadelta."""
     return step_cases(prototype, ADADELTA)
 
 
 RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": normal(0.25), "momentum_buf": normal()}
+"""The domain of each state tensor of RMSprop."""
 
 
 def rmsprop_template(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of RMSprop, with the states for centering if `mean` and for momentum if `velocity`."""
+    """Return a template of a step of RMSprop.
+
+    Args:
+        label: The label.
+        dtypes: The element types.
+        mean: Whether the state for centering, the mean gradient, is passed; otherwise it is NULL.
+        velocity: Whether the state for momentum is passed; otherwise it is NULL.
+        **numbers: Attributes that differ from the default.
+
+    Returns:
+        The template.
+    """
     plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
     is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
     states = {name: domain for name, domain in RMS_STATES.items() if is_present[name]}
@@ -223,10 +282,12 @@ RMSPROP = (
     ),
     *(rmsprop_template(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
+"""The templates of `diopiRmsprop`."""
 
 
 @cases_for("diopiRmsprop")
 def rmsprop_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of a step of RMSprop."""
     return step_cases(prototype, RMSPROP)
 
 
@@ -234,7 +295,7 @@ def rmsprop_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 COUNTER = tensor(dtype=F32)
-"""A tensor with the number of steps."""
+"""The template of a tensor that contains the number of steps."""
 
 
 def fused_template(
@@ -246,7 +307,19 @@ def fused_template(
     arguments: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> CaseTemplate[Sequence[tuple[int, ...]]]:
-    """Return a template of parameters with these shapes and numbers of steps, which tensors like `counter` hold."""
+    """Return a template of one step of AdamW for a list of parameters.
+
+    Args:
+        label: The label.
+        shapes: The shapes of the parameters.
+        steps: The number of the step for each parameter.
+        counter: The template of the tensors that contain these numbers.
+        arguments: Further arguments.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
     counters = [replace(counter, domain=choice([number])) for number in steps]
     numbers = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
     return CaseTemplate(label, shapes, numbers, **{"dtypes": (F32,), **fields})
@@ -261,13 +334,13 @@ FUSED_NUMBERS: Mapping[str, Any] = {
     "amsgrad": False,
     "maximize": False,
 }
-"""The numbers of most fused steps; large ones, so that each of them shows in the result."""
+"""The attributes of most fused steps. They are large, so that each of them affects the result visibly."""
 
 LARGEST: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
-"""The domain of the largest earlier second moments."""
+"""The domain of the list of the largest earlier second moments."""
 
 AMSGRAD: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": LARGEST}
-"""The fields of templates that divide by the largest second moment of all steps."""
+"""The fields of templates of the AMSGrad variant, which divides by the largest second moment of all steps."""
 
 FUSED_DOMAINS: Mapping[str, Domain] = {
     "params": normal(),
@@ -287,7 +360,7 @@ MOMENTS_ELSEWHERE: Mapping[str, Any] = {
     "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],
     "exp_avg_sqs": [tensor(3, 4, domain=POSITIVE), tensor(2, 5, domain=POSITIVE, layout=transposed)],
 }
-"""Moments with another layout than their parameters."""
+"""Lists of moments whose layouts differ from those of the parameters."""
 
 FUSED = (
     fused_template("amsgrad", **AMSGRAD, dtypes=floating, smoke=True),
@@ -318,10 +391,13 @@ FUSED = (
         large=True,
     ),
 )
+"""The templates of `diopiFusedAdamW`."""
 
 
 @cases_for("diopiFusedAdamW")
 def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of a step of AdamW for lists of tensors."""
+
     def tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
@@ -336,7 +412,7 @@ def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _normal_with_value(value: float) -> Domain:
-    """Return a domain of normal numbers, one of which is `value`."""
+    """Return a domain of normally distributed numbers, of which `value` replaces the middle one."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         values = rng.normal(0, 1, count)
@@ -366,7 +442,22 @@ def clip_template(
     strict: bool = False,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
-    """Return a template with gradients of these shapes; `remaining_dtype` is the type of all except the first."""
+    """Return a template of clipping gradients by their common norm.
+
+    Args:
+        label: The label.
+        max_norm: The largest norm that is not clipped.
+        norm_type: The order of the norm.
+        shapes: The shapes of the gradients.
+        domain: The domain of the gradients.
+        layout: The layout of the gradients.
+        remaining_dtype: The element type of all gradients except the first; None for the type under test.
+        strict: Whether the call must fail if the norm is not finite.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     grads = [
         tensor(*shape, domain=domain, layout=layout, dtype=remaining_dtype if number else None)
         for number, shape in enumerate(shapes)
@@ -376,9 +467,13 @@ def clip_template(
 
 
 NO_LENGTH_REASON = "gradients with the norm 0 stay 0"
+"""The `non_discriminating` reason of cases whose gradients are 0: wrong results can pass them."""
+
 TWO, THREE = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
+"""The shapes of two and of three gradients."""
 
 FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
+"""Orders of the norm that have one case each."""
 
 CLIPS = (
     clip_template("two", dtypes=floating, smoke=True),
@@ -431,10 +526,13 @@ CLIPS = (
 
 @cases_for("diopiClipGradNorm")
 def clip_grad_norm_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of clipping a list of gradients by their common norm."""
     return expand(prototype, CLIPS)
 
 
 NO_MEMORY_REASON = "the decay is 0, so the earlier state does not affect the result"
+"""The `non_discriminating` reason of cases with a decay of 0: wrong results can pass them."""
+
 CaseFacts(number_choices=[NumberChoice("dampening", "whole", 2.0)]).declare("diopiSgd")
 CaseFacts(
     number_choices=[NumberChoice(name, "zero", 0.0, non_discriminating=NO_MEMORY_REASON) for name in ("beta1", "beta2")]

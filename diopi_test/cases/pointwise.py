@@ -79,24 +79,31 @@ DOMAINS = {
     "diopiBitwiseNot": full_range,
     "diopiLogicalNot": _with_half_replaced(0.0, -0.0),
 }
-"""By function, the domain of the values: the whole range of the function, without its discontinuities."""
+"""By function, the domain of the input: numbers for which the function is defined, mostly without discontinuities."""
 
 
 def _draw_exponents_to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw arguments whose exponential ranges from the smallest normal to the largest number."""
+    """Draw x from [−ln(largest), ln(largest)), so that exp(x) does not overflow, for the largest number of the type."""
     largest = np.log(format_of(dtype).largest)
     return rng.uniform(-largest, largest, count)
 
 
 def _draw_many_periods(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw arguments many periods from 0, up to where neighboring numbers of the type are still close together."""
+    """Draw numbers many periods of sine and cosine from 0, at which neighboring numbers are still close together."""
     return log_uniform(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
 
 
+def _draw_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw infinities and NaNs of either sign; the bits of the NaNs differ."""
+    encodings = [0x7FF0, 0x7FF8, 0x7FFC, 0x7FFA, 0xFFF0, 0xFFF8, 0xFFFC, 0xFFFA]  # the leading 16 bits
+    return rng.permutation(np.resize(np.array(encodings, np.uint64) << np.uint64(48), count)).view(np.float64)
+
+
 INEXACT = (*floating, *complexes)
+"""The element types whose results are rounded."""
 
 ALL_EXPONENTS = (-1100, 1100)
-"""A range of exponents that exceeds that of every type."""
+"""A range of exponents that exceeds the range of every type."""
 
 ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "small": (log_uniform(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
@@ -111,10 +118,16 @@ ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "wide-above-one": (log_uniform(0, ALL_EXPONENTS[1], signed=False), "Acosh"),
     "fractions": (log_uniform(-2, 26), "Floor Ceil"),
 }
-"""More domains in which floating functions often fail, with these functions: near 0, near saturation, far away."""
+"""By the start of labels, a further domain, and the functions (without `diopi`) that are tested with it.
 
-ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
+Functions often fail in these domains: near 0, near saturation, or far from 0.
+"""
+
+PATTERNS_IN_ALL_DTYPES = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
+"""The patterns `UNIFORM`, each for all element types of the function."""
+
 LINE = pattern_template("row", (137,))
+"""The pattern of a vector, for the domains of a few functions."""
 
 OUTER = pattern_template("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
 """Shapes that combine every value of the first tensor, one per special value, with every value of the second."""
@@ -122,18 +135,21 @@ OUTER = pattern_template("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=Dtype
 
 @cases_for(*DOMAINS)
 def unary_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of an element-wise function of one tensor."""
     further = [
         LINE.with_domains({"input": domain}, label, dtypes=INEXACT)
         for label, (domain, functions) in ADDITIONAL_DOMAINS.items()
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
-    usual = (shapes.with_domains({"input": DOMAINS[prototype.base]}) for shapes in ALL)
+    if prototype.base == "diopiIsNan":
+        further.append(LINE.with_domains({"input": _draw_nans}, "encodings", dtypes=floating))
+    usual = (shapes.with_domains({"input": DOMAINS[prototype.base]}) for shapes in PATTERNS_IN_ALL_DTYPES)
     cases = Elementwise(prototype).cases([*usual, *Elementwise(prototype).special_value_pairs(), *further])
     return (_annotate(prototype.base, case) for case in cases)
 
 
 def _annotate(function: str, case: Case) -> Case:
-    """Return the case with its class, and with the reason if it cannot discriminate better."""
+    """Return the case, with the class `callers` or the reason why it does not discriminate where one applies."""
     is_inexact = category(case.dtype) > 1
     if function == "diopiAbs" and case.dtype is Dtype.bool:
         return replace(case, case_class=CaseClass.callers)
@@ -147,22 +163,27 @@ def _annotate(function: str, case: Case) -> Case:
 
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
-"""Special values of a result, and values at the ends of its range."""
+"""Special values of the result of tanh, and values at the ends of its range."""
 
 ENDS_BY_SPECIAL = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
+"""A pattern of all pairs of special values of grad_output and results at the ends of the range of tanh."""
+
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
+"""Results of tanh for which 1 − y² is exact."""
 
 TANH_BACKWARD = (
-    *(shapes.with_domains({"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in ALL),
+    *(shapes.with_domains({"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in PATTERNS_IN_ALL_DTYPES),
     ENDS_BY_SPECIAL.with_domains({"grad_output": special, "output": ENDS}),
     LINE.with_domains(
         {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
     ),
 )
+"""The templates of the gradient of tanh."""
 
 
 @cases_for("diopiTanhBackward")
 def tanh_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the gradient of tanh, which is computed from the result of tanh."""
     return Elementwise(prototype).cases(TANH_BACKWARD)
 
 

@@ -25,39 +25,42 @@ from lib_rt.formats import format_of
 
 
 def _draw_half_infinite(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw −∞ in the first half of the elements and different numbers in the other."""
+    """Return −∞ for the first half of the elements, and different numbers for the other half."""
     values = distinct(rng, count, dtype)
     values[: count // 2] = -inf
     return values
 
 
 def _draw_subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw different subnormal numbers from the whole range of either sign, in random order."""
+    """Return different subnormal numbers of both signs, spread over their range, and zero, in random order."""
     form = format_of(dtype)
     multiples = rng.permutation(np.arange(count) - count // 2)
     return multiples * (2 * form.tiny // (form.subnormal * (count + 1))) * form.subnormal
 
 
 def _draw_half_with_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw different numbers, and in the first half replace some by NaN: several in nearly every window."""
+    """Return different numbers, and replace about half of those in the first half of the elements by NaN."""
     values = distinct(rng, count, dtype)
     values[: count // 2][rng.random(count // 2) < 0.5] = nan
     return values
 
 
 TIED = choice([3.0, *[2.0] * 4, *[1.0] * 15])
-"""Numbers whose maximum grows with the size of a window; mostly several elements attain it."""
+"""The numbers 1, 2 and rarely 3. In most windows, several elements equal the maximum."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """One way to pool; of a tuple of three, the last `rank` entries count.
+    """The sizes and attributes of pooling. Tuples describe depth, height and width.
+
+    Functions with fewer spatial axes use the last one or two entries of a tuple.
 
     Attributes:
         size: The spatial sizes of the input.
-        kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: The arguments of the functions.
+        kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: The arguments of the functions. An empty
+            stride means the stride `kernel`.
         output: The spatial sizes of the result of adaptive pooling.
-        leading: The other axes of the input.
+        leading: The sizes of the other axes of the input, such as (samples, channels).
         indices: The element type of positions.
     """
 
@@ -75,7 +78,16 @@ class Windows:
     indices: Dtype = Dtype.int64
 
     def pooled(self, rank: int, kind: str) -> tuple[int, ...]:
-        """Return the spatial sizes of the result; means have no dilation."""
+        """Return the spatial sizes of the result.
+
+        Args:
+            rank: The number of spatial axes.
+            kind: The name of the function without `diopi` and rank. Only names with "Max" have a dilation, and names
+                with "Adaptive" have the sizes `output`.
+
+        Returns:
+            The sizes.
+        """
         if "Adaptive" in kind:
             return self.output[-rank:]
         dilation = self.dilation if "Max" in kind else (1, 1, 1)
@@ -83,7 +95,11 @@ class Windows:
         return tuple(self._windows(*axis) for axis in axes)[-rank:]
 
     def _windows(self, size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-        """Return the number of windows along an axis, without any that start beyond the input and its first margin."""
+        """Return the number of windows along an axis.
+
+        In ceil mode, the last window may reach beyond the padded input, but it must begin in the input or in the
+        padding before the input.
+        """
         room = size + 2 * padding - dilation * (kernel - 1) - 1
         if not self.ceil_mode:
             return room // stride + 1
@@ -91,7 +107,7 @@ class Windows:
         return windows - ((windows - 1) * stride >= size + padding)
 
     def attributes(self, rank: int) -> dict[str, Any]:
-        """Return every attribute that a pooling function may have."""
+        """Return the attributes of all pooling functions by name, for `rank` spatial axes."""
         return {
             "kernel_size": self.kernel[-rank:],
             "ksize": self.kernel[-rank:],
@@ -135,32 +151,43 @@ def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
 def _expand(
     prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Windows]], derive: Derive[Windows] | None = None
 ) -> Iterator[Case]:
-    """Yield the cases of the templates; `derive` replaces the usual arguments."""
+    """Return the cases of the templates.
+
+    Args:
+        prototype: The prototype of the function or of its gradient.
+        kind: The name of the function without `diopi` and rank, such as "MaxPool".
+        templates: The templates.
+        derive: Returns the arguments for a template and an element type; None for `_derive_arguments`.
+
+    Returns:
+        The cases.
+    """
     return expand(prototype, map(_with_results, templates), derive or _derive_arguments(prototype, kind))
 
 
 def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
-    """Return the template with results in the layout of the input, unless that is for inputs only."""
+    """Return the template with results in the layout of the input, or contiguous if the input is an expanded view."""
     layout = contiguous if template.layout is expanded else template.layout
     return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
 
 
 F32_AND_F16, F32_AND_BF16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
+"""Element types of templates in more than the leading type."""
 
 PLAIN = CaseTemplate("plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3)), dtypes=floating, smoke=True)
 """Windows that differ along every axis."""
 
 PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
-"""The same with padding."""
+"""Windows that differ along every axis, with padding."""
 
 CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
 """Windows of which the last one reaches beyond the input."""
 
 CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True))
-"""The same with padding."""
+"""Windows of which the last one reaches beyond the input, with padding."""
 
 BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output=(3, 2, 4)))
-"""Sizes that sliding and adaptive pooling share."""
+"""A template for sliding and for adaptive pooling."""
 
 LAYOUTS = (
     BOX.with_sizes("unbatched", leading=(3,)),
@@ -174,7 +201,7 @@ LAYOUTS = (
     CaseTemplate("transposed", Windows((3, 4, 5), (2, 3, 2)), layout=transposed),
     CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading=(3, 5)), layout=expanded),
 )
-"""Templates for every kind of pooling."""
+"""Templates of various layouts and axes, for every kind of pooling."""
 
 SLIDING = (
     PLAIN,
@@ -196,7 +223,7 @@ SLIDING = (
 """Templates for maxima and means by sliding windows."""
 
 DILATED = CaseTemplate("dilated", Windows((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
-"""Windows with gaps between their elements, which only maxima have."""
+"""Windows with gaps between their elements (dilation), which only maximum pooling supports."""
 
 EDGES = (
     DILATED,
@@ -254,6 +281,8 @@ DIVISORS = (
 """Means whose divisor is an attribute instead of the number of elements."""
 
 _EQUAL_SHAPES = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading=(1, 2)))
+"""A pooling whose input and result have the same shape."""
+
 EQUAL_SHAPES = (
     _EQUAL_SHAPES,
     _EQUAL_SHAPES.with_sizes("alike-kernel", kernel=(3, 3, 3)),
@@ -335,7 +364,7 @@ KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
     "AdaptiveAvgPool": (*ADAPTIVE, LARGE_MEANS, EXACT_SUMS, *FURTHER_SIZES),
 }
-"""The templates of each kind of pooling, but for large ones."""
+"""The templates of each kind of pooling, without the large templates."""
 
 LARGE_WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True)
 """Large input with many channels; `_large_templates` sets their number."""
@@ -354,6 +383,8 @@ HALF = CaseTemplate(
 """Large input in float16 whose channels are adjacent in memory."""
 
 WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
+"""The numbers of samples and of channels of large templates, by the number of pooled axes."""
+
 LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 """The leading sizes by number of spatial axes; the more axes, the fewer channels."""
 
@@ -376,6 +407,7 @@ SUFFIXES = ("", "Backward", "WithIndices")
 WINDOW_REASONS = {
     "(MaxPool-)?dilation-[24]-stride-[24]": "the windows are far apart, so few elements have a gradient other than 0"
 }
+"""The reason why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 
 @cases_for(
@@ -383,6 +415,7 @@ WINDOW_REASONS = {
     non_discriminating=WINDOW_REASONS,
 )
 def pooling_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of a pooling with windows, or of its gradient."""
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
     yield from _expand(
@@ -413,6 +446,7 @@ def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
 
 
 ZERO_ATTRIBUTES: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))
+"""Attributes of the window that an adaptive pooling must ignore."""
 
 CHOICES = {
     ("max", False): ("MaxPool", (*SLIDING[:6], *EDGES[:4], *LAYOUTS[:4])),
@@ -441,10 +475,12 @@ FURTHER_CHOICES = {
     ("max", True): ("AdaptiveMaxPool", FURTHER_SIZES),
     ("avg", True): ("AdaptiveAvgPool", FURTHER_SIZES),
 }
+"""The kind of pooling and further templates, by `mode` and `adaptive`."""
 
 
 @cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in SUFFIXES[:2]), non_discriminating=WINDOW_REASONS)
 def pool_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of `diopiPool`, whose arguments choose the kind of pooling."""
     for (mode, adaptive), (kind, _) in CHOICES.items():
         wide, long, half = _large_templates(kind, _rank(prototype))
         large = (
@@ -470,3 +506,4 @@ for pooling_kind in ("MaxPool", "AdaptiveMaxPool"):
         CaseFacts(saved={"indices": ResultOf(f"diopi{pooling_kind}{rank}dWithIndices", "indices")}).declare(
             f"diopi{pooling_kind}{rank}dBackward"
         )
+        CaseFacts(finds_extremes=True).declare(f"diopi{pooling_kind}{rank}d", f"diopi{pooling_kind}{rank}dWithIndices")

@@ -14,7 +14,17 @@ from diopi_test.cases.domains import Domain, choice, full_range, integer_values,
 
 
 def exact_numbers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw nonzero integers whose sums of products are exact, small in floating types; integers wrap around."""
+    """Draw integers whose sums of products are exact.
+
+    Args:
+        rng: The random generator.
+        count: The number of integers.
+        dtype: The element type.
+
+    Returns:
+        For floating-point types, integers from 1 to 3 in magnitude. For complex types, real and imaginary parts from
+        −30 to 30. For integer types, integers from the whole range, whose products wrap around.
+    """
     if is_complex(dtype):
         return integer_values(-30, 30)(rng, count, dtype)
     if is_floating(dtype):
@@ -23,12 +33,12 @@ def exact_numbers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def partly_infinite(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw infinity first and NaN last, which spread through products; the sums of the other values do not cancel."""
+    """Draw positive numbers, and replace the first by infinity and the last by NaN, which spread through products."""
     values = uniform(0.5, 2)(rng, count, dtype)
     values[[0, -1]] = np.inf, np.nan
     return values
 
 
 def fixed_values(values: Any) -> Domain:
-    """Return a domain that returns exactly these values."""
+    """Return a domain that returns these values in order, repeated if there are more elements."""
     return lambda rng, count, dtype: np.resize(np.asarray(values), count)

@@ -17,62 +17,84 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import Domain, choice
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from lib_rt.dtypes import integer_range
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
+
 Numbers = Mapping[str, Any]
+"""The attributes of a distribution, by name."""
+
 Seed = int | None
+"""The seed of the generator that a call receives; None if the call receives no generator."""
+
 Length = int | Callable[[Dtype], int]
+"""A number of elements, or a function that returns it for an element type."""
+
 Template = Callable[..., CaseTemplate]
 """Returns a template for a label and, where needed, a shape, a layout and a seed."""
 
 F16, BF16, F32, F64 = floating
+"""The floating element types."""
 
 SEED = 20_240_229
+"""The seed of the generator in most cases."""
+
 GENERATORS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-seed": 2**64 - 1}
+"""Seeds by label."""
 
 SAMPLE = (45, 80)
-"""A shape with enough elements to find a mean off by a tenth of its deviation, or a range off by a hundredth."""
+"""A shape with enough elements to detect a mean that is wrong by a tenth of the standard deviation, or a range that is
+wrong by a hundredth.
+"""
 
 PLANE = (263, 257)
 """The shape of large samples."""
 
 LONG_SAMPLE = (1_310_723,)
-"""With nine calls, enough elements to find a probability or a standard deviation that is off by 0.5 %."""
+"""A shape with enough elements, in nine calls, to detect a probability or standard deviation that is wrong by 0.5 %."""
 
-FORMS: Mapping[str, tuple[Shape, Layout]] = {
+RESULT_SHAPES: Mapping[str, tuple[Shape, Layout]] = {
     "scalar": ((), contiguous),
     "empty": ((0, 3), contiguous),
     "transposed": ((25, 16), transposed),
     "strided": ((3, 40, 4), strided),
     "rank5": ((2, 1, 3, 2, 2), contiguous),
 }
-"""Shapes and layouts of results."""
+"""Shapes and layouts of results, by label."""
 
 
 def seeded_templates(template: Template) -> Iterator[CaseTemplate]:
-    """Yield the template with each kind of generator."""
+    """Return a template for each entry of `GENERATORS`; `template` is called with a label and a seed."""
     return (template(label, seed=seed) for label, seed in GENERATORS.items())
 
 
 def sample_templates(template: Template) -> Iterator[CaseTemplate]:
-    """Yield a sample in every element type, small ones of every form, all kinds of generators, and a large one."""
+    """Yield the templates of a random function: one in every element type, and others for shapes, generators and sizes.
+
+    Args:
+        template: Returns a template for a label, and optionally a shape, a layout, a seed and other fields.
+
+    Yields:
+        A smoke template in every element type, a template per entry of `RESULT_SHAPES` and of `GENERATORS`, and two
+        large templates.
+    """
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
-    yield from (template(label, *form) for label, form in FORMS.items())
+    yield from (template(label, *shape_and_layout) for label, shape_and_layout in RESULT_SHAPES.items())
     yield from seeded_templates(template)
     yield template("plane", PLANE, large=True)
     yield template("long", LONG_SAMPLE, large=True)
 
 
-# Tensors filled
+# Functions that fill a tensor
 
 
 def filled_templates(numbers: Numbers) -> Iterator[CaseTemplate]:
-    """Yield the samples of a function that fills a tensor, with these numbers."""
+    """Yield the templates of a function that fills a tensor; `numbers` are the attributes of its distribution."""
     yield from sample_templates(partial(filled_template, numbers=numbers))
     yield filled_template("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
 
@@ -86,14 +108,14 @@ def filled_template(
     seed: Seed = SEED,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template that fills a tensor of the type under test, with these numbers."""
+    """Return a template that fills a tensor of the type under test; `numbers` are the distribution's attributes."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     results = dict.fromkeys(("out", "inout"), result)
     return CaseTemplate(label, arguments={**numbers, "generator": seed}, results=results, **fields)
 
 
 def bound_attributes(low: Any, high: Any) -> Numbers:
-    """Return the attributes of a uniform distribution."""
+    """Return the attributes of a uniform distribution from `low` (included) to `high` (excluded)."""
     return {"from_": low, "to": high}
 
 
@@ -114,11 +136,13 @@ RANGES = (
     filled_template("all", numbers=bound_attributes(0, 256), dtypes=(Dtype.uint8, BF16)),
     filled_template("no-end", numbers=bound_attributes(0, None), dtypes=real),
 )
+"""Templates of integers in particular ranges; None as the end of a range stands for the end of the type's range."""
 
 LOW, HIGH = (
     ByDtype(lambda dtype: 0 if dtype is Dtype.bool else 3),
     ByDtype(lambda dtype: 2 if dtype is Dtype.bool else 12),
 )
+"""Bounds of random integers: 3 and 12, or 0 and 2 for bool."""
 
 register("diopiRandomInp", templates=(*filled_templates(bound_attributes(LOW, HIGH)), *RANGES))
 
@@ -196,12 +220,13 @@ register(
 )
 
 
-# Draws for every element of a tensor
+# Functions whose distribution depends on the elements of a tensor
 
 FAR_APART: tuple[Shape, Layout, Layout] = PLANE, strides(1031, 2), contiguous
 """Shape, layout of the arguments and layout of the result of large samples in half precision."""
 
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
+"""The domain of probabilities."""
 
 
 def sample_template(
@@ -214,16 +239,19 @@ def sample_template(
 
 
 def _probability_domains(domain: Domain) -> Numbers:
-    """Return the domain of probabilities under the names of both forms."""
+    """Return the domain of probabilities by the parameter names of `diopiBernoulli` and `diopiBernoulliInp`."""
     return {"input": domain, "inout": domain}
 
 
 bernoulli = partial(sample_template, arguments=_probability_domains(PROBABILITIES))
+"""Return a template of draws of 0 and 1 with probabilities of `PROBABILITIES`."""
+
 BERNOULLI = (
     *sample_templates(bernoulli),
     bernoulli("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
     sample_template("certain", (4, 5), arguments=_probability_domains(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
+"""The templates of draws of 0 and 1, for results in place or not."""
 
 register("diopiBernoulliInp", templates=BERNOULLI)
 register(
@@ -236,13 +264,20 @@ register(
 )
 
 MEANS = choice([-4.0, 0.0, 8.0])
+"""Finite means."""
+
 INFINITE_MEANS = choice([-4.0, inf, 8.0, -inf, 0.0, nan])
+"""Means of which some are infinite or NaN."""
+
 DEVIATIONS = choice([0.0, 0.5, 2.0])
-SOME_DEVIATION = choice([0.5, 2.0])
+"""Standard deviations, of which one is 0."""
+
+NONZERO_DEVIATIONS = choice([0.5, 2.0])
+"""Standard deviations that are not 0."""
 
 
 def normal_templates(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
-    """Return templates with these means and deviations, which are domains or numbers; one has the deviation `point`."""
+    """Return templates with these means and deviations (domains or numbers); one has the deviation `point`."""
     draw = partial(sample_template, arguments={"mean": mean, "std": std})
     at_points = sample_template("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
     large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
@@ -264,17 +299,18 @@ def two_tensor_template(
     label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any
 ) -> CaseTemplate:
     """Return a template with means and deviations of these shapes; the deviations have type `std_dtype`."""
-    domain = DEVIATIONS if std_dtype else SOME_DEVIATION
+    domain = DEVIATIONS if std_dtype else NONZERO_DEVIATIONS
     tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=std_dtype)}
     return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **fields)
 
 
-*usual, large, at_points, mixed = normal_templates(MEANS, DEVIATIONS, choice([0.0]))
+*samples, large, at_points, mixed = normal_templates(MEANS, DEVIATIONS, choice([0.0]))
+"""The templates of `normal_templates` for tensors of means and of deviations; the following call replaces some."""
 
 register(
     "diopiNormalTensor",
     templates=(
-        *usual,
+        *samples,
         large.replace(arguments={"std": tensor(*PLANE, domain=DEVIATIONS)}),
         at_points,
         mixed.replace(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
@@ -290,31 +326,36 @@ register(
 )
 
 NONZERO = choice([-3.0, -1.25, -0.5, 0.75, 1.0, 2.5, 7.0])
+"""Inputs of dropout that are not 0, so that a 0 in the result is an element that was dropped."""
+
 POSITIVE = choice([0.5, 2.0, 3.0])
+"""Positive inputs of dropout."""
 
 
 def dropout_template(
     label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
 ) -> CaseTemplate:
-    """Return a template of dropout; `form` is the shape and the layouts."""
+    """Return a template of dropout; `form` is the shape of the input and the layouts, as in `sample_template`."""
     return sample_template(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
 
 
 def _mask(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
-    """Return the override of the mask."""
+    """Return the override of the result `mask`: its element type, and a shape that is broadcast to the input."""
     return {"mask": ResultOverride(dtype, shape=shape)}
 
 
 NO_MASK, BYTE_MASK, CHANNELS = {"mask": None}, _mask(Dtype.uint8), (40, 30, 1, 1)
-UNUSUAL = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
-"""Values that dropout must leave unchanged during inference."""
+"""The overrides of a mask that is omitted and of a mask in uint8, and the shape of a mask of whole channels."""
 
-DROPOUTS = (
+SPECIAL_INPUTS = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
+"""Values, NaN and infinity among them, that dropout must leave unchanged during inference."""
+
+DROPOUT = (
     *sample_templates(dropout_template),
     dropout_template("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
     dropout_template("byte-mask", p=0.8, results=BYTE_MASK, dtypes=DtypeSelection.all),
     dropout_template("no-mask", p=0.6, results=NO_MASK, dtypes=DtypeSelection.all),
-    dropout_template("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=DtypeSelection.all),
+    dropout_template("inference", (5, 7), train=False, domain=SPECIAL_INPUTS, dtypes=DtypeSelection.all),
     dropout_template(
         "infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=DtypeSelection.all
     ),
@@ -330,21 +371,26 @@ DROPOUTS = (
     dropout_template("p-1-byte", (5, 7), p=1.0, domain=POSITIVE, results=BYTE_MASK),
     dropout_template("mask-transposed", results={"mask": ResultOverride(layout=transposed)}),
 )
+"""The templates of dropout, for results in place or not."""
 
-register("diopiDropoutInp", templates=DROPOUTS)
+register("diopiDropoutInp", templates=DROPOUT)
 register(
     "diopiDropout",
     templates=(
-        *DROPOUTS,
+        *DROPOUT,
         dropout_template("mixed", SAMPLE, transposed, strided, results=_mask()),
         dropout_template("expanded", SAMPLE, expanded, contiguous),
     ),
 )
 
 
-# Draws by weight
+# Draws of positions with given weights
 
-WEIGHTS, ZEROS = (1.0, 2.5, 0.5, 4.0, 2.0), (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
+WEIGHTS = (1.0, 2.5, 0.5, 4.0, 2.0)
+"""Weights of five positions, all positive."""
+
+ZEROS = (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
+"""Weights of six positions, of which three are 0 and must never be drawn."""
 
 
 def weighted_template(
@@ -356,59 +402,60 @@ def weighted_template(
     replacement: bool = False,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template whose rows are the weights, rotated by the row's number modulo three."""
-    turned = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
-    domain = fixed_values(turned if turned.size else [0.0])
+    """Return a template of `num_samples` draws per row; row i has the weights, rotated by i modulo 3 positions."""
+    rotated = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
+    domain = fixed_values(rotated if rotated.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
     return sample_template(label, (*rows, len(weights)), *layouts, arguments=arguments, **fields)
 
 
-replaced = partial(weighted_template, replacement=True)
+with_replacement = partial(weighted_template, replacement=True)
 """Return a template of draws with replacement."""
 
-WEIGHTED = (
-    replaced("sample", dtypes=DtypeSelection.all, smoke=True),
+MULTINOMIAL = (
+    with_replacement("sample", dtypes=DtypeSelection.all, smoke=True),
     weighted_template("put-aside", WEIGHTS, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
-    replaced("zeros", ZEROS, dtypes=DtypeSelection.all),
-    replaced("rows", WEIGHTS, 700, (6,), dtypes=DtypeSelection.all),
+    with_replacement("zeros", ZEROS, dtypes=DtypeSelection.all),
+    with_replacement("rows", WEIGHTS, 700, (6,), dtypes=DtypeSelection.all),
     *(
         template
         for label, layouts in {"transposed": [transposed], "strided": [strided], "mixed": [strided, transposed]}.items()
         for template in (
-            replaced(label, WEIGHTS, 400, (5,), *layouts),
+            with_replacement(label, WEIGHTS, 400, (5,), *layouts),
             weighted_template(f"{label}-put-aside", WEIGHTS, 3, (300,), *layouts),
         )
     ),
-    replaced("expanded", WEIGHTS, 400, (4,), expanded, contiguous),
+    with_replacement("expanded", WEIGHTS, 400, (4,), expanded, contiguous),
     weighted_template("one", WEIGHTS, 1, (1500,)),
-    replaced("one-replaced", WEIGHTS, 1, (1500,)),
+    with_replacement("one-replaced", WEIGHTS, 1, (1500,)),
     weighted_template("three", WEIGHTS, 3, (1500,), dtypes=(F64,)),
     weighted_template("all", WEIGHTS, 5, (200,)),
     weighted_template("zeros-put-aside", ZEROS, 2, (600,)),
     weighted_template("all-but-zeros", ZEROS, 3, (300,)),
     weighted_template("zeros-too", ZEROS, 5, (300,), dtypes=(F64,)),
     weighted_template("many", WEIGHTS * 200, 700),
-    replaced("small-weights", [weight * 1e-3 for weight in WEIGHTS]),
-    replaced("large-weights", [weight * 1e200 for weight in WEIGHTS], dtypes=(F64,)),
-    replaced("certain", [0.0, 0.0, 2.0], 7, (4,)),
-    replaced("single", [0.25], 3),
+    with_replacement("small-weights", [weight * 1e-3 for weight in WEIGHTS]),
+    with_replacement("large-weights", [weight * 1e200 for weight in WEIGHTS], dtypes=(F64,)),
+    with_replacement("certain", [0.0, 0.0, 2.0], 7, (4,)),
+    with_replacement("single", [0.25], 3),
     weighted_template("no-rows", WEIGHTS, 2, (0,)),
-    *seeded_templates(replaced),
+    *seeded_templates(with_replacement),
     weighted_template("rows", num_samples=2, rows=(70_001,), large=True),
-    replaced("draws", num_samples=70_001, large=True),
+    with_replacement("draws", num_samples=70_001, large=True),
 )
+"""The templates of `diopiMultinomial`; "put-aside" in a label means draws without replacement."""
 
-register("diopiMultinomial", templates=WEIGHTED)
+register("diopiMultinomial", templates=MULTINOMIAL)
 
 
 def _has_empty_mask(prototype: Prototype, case: Case) -> bool:
-    """Return whether the input is empty and the caller requests the mask."""
+    """Return whether the input has no elements and the caller requests the mask."""
     return 0 in case.arguments["input"].shape and case.results["mask"] is not None
 
 
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_empty_mask,
             "torch.native_dropout gives a mask of no elements the element type of the input",
         )

@@ -1,4 +1,4 @@
-"""Sorting, selection of the largest or smallest elements, and distinct values."""
+"""Cases of sorting, of the selection of the largest or smallest elements, and of distinct values."""
 
 from __future__ import annotations
 
@@ -33,16 +33,21 @@ from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 WITH_INFINITIES = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
-"""Nine different numbers; the only NaN counts as the largest."""
+"""Nine different numbers with both infinities; the only NaN counts as the largest."""
 
 WITH_EQUAL_NUMBERS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
 """Equal numbers of every kind: 0.0 equals −0.0, and all NaNs are equal, whatever their sign bit."""
 
 
-def draw_neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw forty numbers that differ in their last bits, so that they are equal in a narrower type."""
+def draw_neighbors(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Return up to 40 different numbers that differ only in their last bits, repeated and in random order.
+
+    Many of them are equal after a conversion to a narrower type. They lie around 1, or around the middle of the
+    positive integers of an integer type.
+    """
     steps = np.resize(np.arange(-20, 20), count)
     middle = 1.0 if is_inexact(dtype) else (integer_range(dtype)[1] + 1) // 2
     return rng.permutation(middle + steps * (format_of(dtype).epsilon if is_inexact(dtype) else 1))
@@ -54,7 +59,8 @@ PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
 FEW_VALUES = integer_values(0, 3)
 """Small integers, of which several elements are equal."""
 
-ONE_PLACE_REASON = "on an axis of size 1, every position is 0"
+SINGLE_POSITION_REASON = "on an axis of size 1, every position is 0"
+"""The reason why wrong positions can pass a case (`non_discriminating`) of an axis of size 1."""
 
 AXES: Mapping[str, tuple[Shape, int]] = {
     "columns": ((7, 5), 0),
@@ -70,33 +76,37 @@ AXES: Mapping[str, tuple[Shape, int]] = {
     "long": ((1031,), 0),
     "long-columns": ((130, 3), 0),
 }
-"""Shapes of the input, and axes to sort along."""
+"""By label, the shape of the input and the axis along which it is sorted."""
 
 
 def untested_shapes(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str, Shape, int]]:
-    """Return label, shape and axis for each axis that no template sorts along."""
+    """Return a label, a shape and an axis for each axis of ranks 1 to 4 along which no template works."""
     return list(untested_axes({(len(template.sizes), template.argument("dim")) for template in templates}))
 
 
 LAYOUT_PAIRS = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
+"""Layouts of the input and of the result, which templates get in rotation."""
 
 STRIDED_IN_ALL_DTYPES: Mapping[str, Any] = {
     "layout": strided,
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
+"""Fields of templates with a strided input and a transposed result."""
+
 TRANSPOSED_IN_ALL_DTYPES: Mapping[str, Any] = {
     "layout": transposed,
     "result_layout": strided,
     "dtypes": DtypeSelection.all,
 }
+"""Fields of templates with a transposed input and a strided result."""
 
 INT32 = ResultOverride(Dtype.int32)
-"""Positions in int32; the default is int64."""
+"""The result `indices` with positions in int32 instead of int64."""
 
 
 def equal_rows(columns: int) -> Domain:
-    """Return a domain in which the elements of a row are equal and those of different rows differ."""
+    """Return a domain in which all elements of a row are equal and the elements of different rows differ."""
     return lambda rng, count, dtype: rng.permutation(np.arange(count // columns)).repeat(columns)
 
 
@@ -109,13 +119,26 @@ def sort_template(
     domain: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template of a sort; None for `stable` means that the caller does not choose (only `diopiSort`)."""
+    """Return a template of a sort.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        dim: The axis.
+        descending: Whether the largest element comes first.
+        stable: Whether equal elements must keep their order; None to pass NULL, which only `diopiSort` accepts.
+        domain: The domain of the input.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     arguments = {"stable": bool(stable), "dim": dim, "descending": descending, "pStable": stable}
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
 SORT_OPTIONS = tuple(product((False, True), (None, False, True)))
-"""Values of `descending` and `stable`."""
+"""All pairs of values of `descending` and `stable`."""
 
 SORT = (
     sort_template("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
@@ -124,14 +147,21 @@ SORT = (
     sort_template("stable-descending", (9, 4), 0, True, True, FEW_VALUES, **TRANSPOSED_IN_ALL_DTYPES),
     sort_template("any-order", (4, 9), 1, False, None, FEW_VALUES, dtypes=DtypeSelection.all),
     *CaseTemplate.cycle_layouts(
-        [sort_template(label, *AXES[label], *way) for label, way in zip(AXES, cycle(SORT_OPTIONS), strict=False)],
+        [
+            sort_template(label, *AXES[label], *options)
+            for label, options in zip(AXES, cycle(SORT_OPTIONS), strict=False)
+        ],
         *LAYOUT_PAIRS,
     ),
     *(
         sort_template(
-            f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, WITH_EQUAL_NUMBERS
+            f"equals-{'descending' if options[0] else 'ascending'}-{options[1]}",
+            (4, 26),
+            1,
+            *options,
+            WITH_EQUAL_NUMBERS,
         )
-        for way in SORT_OPTIONS
+        for options in SORT_OPTIONS
     ),
     sort_template("equals-of-halves", (26,), 0, True, True, WITH_EQUAL_NUMBERS, dtypes=half),
     sort_template("any-order-of-equals", (26,), 0, True, False, WITH_EQUAL_NUMBERS, dtypes=half),
@@ -141,7 +171,7 @@ SORT = (
     sort_template("subnormal-descending", (27,), 0, True, True, subnormal),
     sort_template("whole-range", (5, 8), 1, False, True, full_range, dtypes=integer),
     sort_template("whole-range-descending", (5, 8), 0, True, True, full_range, dtypes=(Dtype.int8, Dtype.uint8)),
-    sort_template("neighbours", (40,), 0, False, None, draw_neighbours, dtypes=PRECISE),
+    sort_template("neighbors", (40,), 0, False, None, draw_neighbors, dtypes=PRECISE),
     sort_template("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
     sort_template("expanded", (4, 6), 1, False, True, layout=expanded),
     sort_template("long-of-few", (1031,), 0, True, True, FEW_VALUES, dtypes=(Dtype.float32, Dtype.uint8)),
@@ -154,13 +184,16 @@ SORT = (
         "int32-positions-any-order", (4, 9), 1, True, None, FEW_VALUES, results={"indices": INT32, "out": INT32}
     ),
 )
+"""The small templates of `diopiSort`; equal numbers show a vendor whose sort is unstable, or that loses positions."""
 
 SORT_ALONG_OTHER_AXES = tuple(
-    sort_template(label, shape, dim, *way)
-    for (label, shape, dim), way in zip(untested_shapes(SORT), cycle(SORT_OPTIONS), strict=False)
+    sort_template(label, shape, dim, *options)
+    for (label, shape, dim), options in zip(untested_shapes(SORT), cycle(SORT_OPTIONS), strict=False)
 )
+"""Templates of sorts along the axes that `SORT` leaves out."""
 
 FAR_APART_HALF: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "large": True}
+"""Fields of large templates in float16 whose elements have gaps between them."""
 
 LARGE_SORT = (
     sort_template("long-rows", (3, 32_003), 1, False, None, large=True),
@@ -168,20 +201,22 @@ LARGE_SORT = (
     sort_template("long-columns", (4097, 17), 0, False, None, large=True),
     sort_template("half-far-apart", (67, 1031), 1, False, None, **FAR_APART_HALF),
 )
+"""The templates of sorts in the level `large`."""
 
 ARGSORT = (*SORT, sort_template("no-axis", (4, 3, 7), None, True, False), *SORT_ALONG_OTHER_AXES, *LARGE_SORT)
+"""The templates of `diopiArgsort`, which can also sort the flattened tensor."""
 
 register(
     "diopiSort",
     templates=(*SORT, *SORT_ALONG_OTHER_AXES, *LARGE_SORT),
     derive=derive_single_tensor(),
-    non_discriminating={"length-one": ONE_PLACE_REASON},
+    non_discriminating={"length-one": SINGLE_POSITION_REASON},
 )
 register(
     "diopiArgsort",
     templates=ARGSORT,
     derive=derive_single_tensor(),
-    non_discriminating={"length-one": ONE_PLACE_REASON},
+    non_discriminating={"length-one": SINGLE_POSITION_REASON},
 )
 
 
@@ -195,16 +230,16 @@ def topk_template(
     domain: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template that selects the `k` largest, or smallest, elements along an axis."""
+    """Return a template that selects the `k` largest (or smallest) elements along axis `dim`, sorted if `in_order`."""
     arguments = {"k": k, "dim": dim, "largest": of_largest, "sorted": in_order}
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
 def half_templates() -> Iterator[CaseTemplate[Shape]]:
     """Yield templates that select about half of the elements along each of `AXES`."""
-    ways = cycle(((True, True), (False, True), (True, False), (False, False)))
+    options = cycle(((True, True), (False, True), (True, False), (False, False)))  # largest, sorted
     for label, (shape, dim) in AXES.items():
-        yield topk_template(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(ways))
+        yield topk_template(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(options))
 
 
 TOPK = (
@@ -232,44 +267,50 @@ TOPK = (
     topk_template("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
     topk_template("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
     topk_template("whole-range", (5, 8), 1, 3, True, True, full_range, dtypes=integer),
-    topk_template("neighbours", (40,), 0, 17, False, True, draw_neighbours, dtypes=PRECISE),
+    topk_template("neighbors", (40,), 0, 17, False, True, draw_neighbors, dtypes=PRECISE),
     topk_template("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),
     topk_template("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
 )
+"""The small templates of `diopiTopk`."""
 
 TOPK_ALONG_OTHER_AXES = tuple(
-    topk_template(label, shape, dim, (shape[dim] + 1) // 2, *way)
-    for (label, shape, dim), way in zip(
+    topk_template(label, shape, dim, (shape[dim] + 1) // 2, *options)
+    for (label, shape, dim), options in zip(
         untested_shapes(TOPK), cycle(product((True, False), (True, False))), strict=False
     )
 )
+"""Templates that select along the axes that `TOPK` leaves out."""
 
 LARGE_TOPK = (
     topk_template("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
     topk_template("many-rows", (70_001, 5), 1, 2, True, True, large=True),
     topk_template("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_APART_HALF),
 )
+"""The templates of `diopiTopk` in the level `large`."""
 
 register(
     "diopiTopk",
     templates=(*TOPK, *TOPK_ALONG_OTHER_AXES, *LARGE_TOPK),
     derive=derive_single_tensor(),
-    non_discriminating={"length-one": ONE_PLACE_REASON},
+    non_discriminating={"length-one": SINGLE_POSITION_REASON},
 )
 
 MATRIX_POSITIONS = positions(4, 6, below=6, distinct_along=1)
+"""A tensor of positions whose rows are permutations of 0 to 5."""
+
 CUBE_POSITIONS = positions(3, 5, 4, below=5, distinct_along=1, layout=transposed)
+"""A transposed tensor of positions that are permutations of 0 to 4 along axis 1."""
 
 
 @dataclass(frozen=True)
 class AxisSort:
-    """Elements that a sort, a selection or a reduction took along an axis.
+    """The elements that a sort, a selection or a reduction takes along an axis.
 
     Attributes:
-        shape: The shape of the tensor.
+        shape: The shape of the input of the forward function.
         axis: The axis.
         indices: The positions of the elements along the axis.
-        keepdim: Whether the result has the axis.
+        keepdim: Whether the result of the forward function has the axis.
     """
 
     shape: Shape
@@ -307,20 +348,24 @@ SORT_BACKWARD = (
     CaseTemplate("no-rows", AxisSort((0, 3), 1, positions(0, 3, below=3, distinct_along=1))),
     CaseTemplate("long", AxisSort((1031,), 0, positions(515, below=1031, distinct_along=0))),
 )
+"""The small templates of `diopiSortBackward`, which adds each gradient at the position of its element in the input."""
+
 SORT_BACKWARD_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, AxisSort(shape, dim, positions(*shape, below=shape[dim], distinct_along=dim)))
     for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
 )
+"""Templates of the gradient along the axes that `SORT_BACKWARD` leaves out."""
 
 LARGE_SORT_BACKWARD = (
     CaseTemplate("long-rows", sorted_rows(3, 32_003), large=True),
     CaseTemplate("many-rows", sorted_rows(70_001, 3), large=True),
     CaseTemplate("half", sorted_rows(67, 1031), dtypes=(Dtype.float16,), large=True),
 )
+"""The templates of `diopiSortBackward` in the level `large`."""
 
 
 def sort_backward_arguments(template: CaseTemplate[AxisSort], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiSortBackward` from the sizes of a template."""
+    """Return the arguments of `diopiSortBackward` for the sizes of a template."""
     sizes = template.sizes
     return {
         "grad_output": tensor(*sizes.indices.shape, domain=any_value, layout=template.layout),
@@ -339,26 +384,29 @@ register(
 
 
 def repeated_slices(shape: Shape, dim: int, different: int) -> Domain:
-    """Return a domain of small numbers with `unique_template` distinct slices across axis `dim`."""
+    """Return a domain of small numbers with `different` distinct slices across axis `dim`; slices repeat."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         elements_per_slice = int(np.prod(shape)) // shape[dim]
-        kinds = np.tile(rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (different, 1))
+        slice_values = np.tile(rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (different, 1))
         places = rng.permutation(elements_per_slice)[: different - 1]
-        kinds[np.arange(1, different), places] = 1 - kinds[np.arange(1, different), places]
-        slice_kinds = rng.permutation(np.resize(np.arange(different), shape[dim]))
+        slice_values[np.arange(1, different), places] = 1 - slice_values[np.arange(1, different), places]
+        slice_numbers = rng.permutation(np.resize(np.arange(different), shape[dim]))
         other_sizes = [length for axis, length in enumerate(shape) if axis != dim % len(shape)]
-        return np.asarray(np.moveaxis(kinds[slice_kinds].reshape(shape[dim], *other_sizes), 0, dim)).reshape(-1)
+        return np.asarray(np.moveaxis(slice_values[slice_numbers].reshape(shape[dim], *other_sizes), 0, dim)).reshape(
+            -1
+        )
 
     return draw
 
 
 def draw_repeated_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw few values from the whole range, each several times."""
+    """Draw a third as many values as elements from the whole range, and use them repeatedly."""
     return rng.choice(full_range(rng, max(count // 3, 1), dtype), count)
 
 
 ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
+"""Numbers with both zeros, which count as equal."""
 
 
 def unique_template(
@@ -371,7 +419,7 @@ def unique_template(
     domain: Domain | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template of the distinct numbers, or slices across axis `dim`; by default only a few are distinct."""
+    """Return a template of the distinct numbers, or of the distinct slices across axis `dim`; most numbers repeat."""
     arguments: Arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
     usual = FEW_VALUES if dim is None else repeated_slices(shape, dim, 3)
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or usual})
@@ -417,7 +465,7 @@ UNIQUE = (
         "not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating
     ),
     unique_template("whole-range", (4, 6), domain=draw_repeated_of_whole_range, dtypes=integer),
-    unique_template("neighbours", (60,), domain=draw_neighbours, dtypes=PRECISE),
+    unique_template("neighbors", (60,), domain=draw_neighbors, dtypes=PRECISE),
     unique_template("long", (1031,), domain=integer_values(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
     unique_template("many-different", (2, 1031), domain=integer_values(0, 1500)),
     unique_template("long-slices", (130, 5), 0, domain=repeated_slices((130, 5), 0, 6)),
@@ -426,16 +474,19 @@ UNIQUE = (
     unique_template("int32-positions", (4, 5), results={"indices": INT32}),
     unique_template("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32}),
 )
+"""The small templates of `diopiUnique`."""
 
 UNIQUE_ALONG_OTHER_AXES = tuple(
     unique_template(label, shape, dim, domain=repeated_slices(shape, dim, 2) if len(shape) > 1 else FEW_VALUES)
     for label, shape, dim in untested_shapes(template for template in UNIQUE if template.argument("dim") is not None)
 )
+"""Templates of distinct slices across the axes that `UNIQUE` leaves out."""
 
 LARGE_UNIQUE = (
     unique_template("tokens", (263, 257), dtypes=(Dtype.int64,), large=True),
     unique_template("numbers", (67, 1031), large=True),
 )
+"""The templates of `diopiUnique` in the level `large`."""
 
 register(
     "diopiUnique",

@@ -1,4 +1,4 @@
-"""Products with sparse matrices."""
+"""Cases of products of a sparse matrix, in the CSR format, and a dense matrix."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True, kw_only=True)
 class Csr:
-    """A sparse matrix times a dense one.
+    """The sizes of a product of a sparse and a dense matrix.
 
     Attributes:
-        counts: The number of entries of each row of the sparse matrix.
+        counts: The number of stored entries of each row of the sparse matrix.
         inner: The number of columns of the sparse matrix.
         columns: The number of columns of the dense matrix.
-        order: The order of the columns in a row: "sorted", "mixed", or "repeated" for columns that repeat.
+        order: The order of the entries of a row: "sorted" by column, "mixed", or "repeated" if columns may repeat.
         index: The element type of row pointers and columns.
-        parts: The layout of row pointers, columns and values.
+        parts: The layout of the three vectors of the sparse matrix: row pointers, columns and values.
     """
 
     counts: Sequence[int]
@@ -39,13 +39,22 @@ class Csr:
 
 
 def sparse_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[Csr]:
-    """Return a template of a product with `counts` entries per row; `fields` are sizes and fields of the template."""
+    """Return a template of a product with a sparse matrix.
+
+    Args:
+        label: The label of the cases.
+        *counts: The number of stored entries of each row.
+        **fields: Other fields of `Csr` and fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {name: fields.pop(name) for name in list(fields) if name in Csr.__annotations__}
     return CaseTemplate(label, Csr(counts=counts, **sizes), **fields)
 
 
 def _columns(sizes: Csr) -> Any:
-    """Return the column of each entry."""
+    """Return a vector with the column of each stored entry, row after row."""
     rng = np.random.default_rng(sizes.inner)
     if sizes.order == "repeated":
         rows = [rng.integers(0, max(sizes.inner // 3, 1), count) for count in sizes.counts]
@@ -56,7 +65,7 @@ def _columns(sizes: Csr) -> Any:
 
 
 def product_arguments(template: CaseTemplate[Csr], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiSpMM` from the sizes of a template."""
+    """Return the arguments `input` (row pointers, columns and values) and `mat2` of `diopiSpMM` for a template."""
     sizes, layout = template.sizes, template.sizes.parts
     parts = [
         literal(np.cumsum([0, *sizes.counts]), sizes.index, layout),
@@ -67,6 +76,7 @@ def product_arguments(template: CaseTemplate[Csr], dtype: Dtype) -> Mapping[str,
 
 
 _INFINITE = choice([1.0, inf, -2.0, nan, 0.5, 3.0])
+"""Numbers of which some are infinite or NaN."""
 
 register(
     "diopiSpMM",

@@ -1,8 +1,8 @@
 """The size sweep: large cases with one long axis or many elements each, derived from the small cases of a function.
 
-A size sweep case is a small case in which one size is replaced by a large one, in all tensors that have it. Cases of
-element-wise functions also have 2^24 + 3 elements, or a storage of more than 2^31 bytes. The file `size_sweep.json`
-lists the cases and sizes for which the reference accepts the call at a cost that grows linearly.
+A size sweep case is a small case in which one size is replaced by a large one, in all tensors that have it. Further
+cases of element-wise functions have 2^24 + 3 elements, or a storage of more than 2^31 bytes. The file `size_sweep.json`
+lists cases and sizes whose large call the reference accepts, at a cost that grows linearly with the size.
 `python -m diopi_test.quality.size_sweep` writes this file, and the tables of the documentation.
 """
 
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases import resizing
+from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import Layout, contiguous, strides
 
 FILE = Path(__file__).with_name("size_sweep.json")
-"""The derivations by function."""
+"""The file that lists by function how size sweep cases are derived."""
 
 LONG_SIZE = 70_001
 """The size of a long axis: more than 65,536, the largest number of blocks in some grids, and not a multiple of it."""
@@ -35,9 +36,9 @@ MIN_ELEMENTS = 2**20 + 3
 """The least number of elements of the largest result in a case with many elements."""
 
 PERIOD = 251
-"""The number of values that large tensors repeat, so that their results compress well.
+"""The period with which large tensors repeat their values, so that their results compress well.
 
-It is a prime number, so that offsets that wrap at a power of two lead to other values.
+The period is a prime number, so that an offset that wraps at a power of two leads to another value.
 """
 
 MANY_SHAPE = (2**24 + 3,)
@@ -50,16 +51,16 @@ HUGE_SHAPE, HUGE_LAYOUT = (70_001, 3), strides(7_703, 1)
 @final
 @dataclass(frozen=True, kw_only=True)
 class SweepSize:
-    """How a size sweep case is derived.
+    """The rule by which size sweep cases are derived from a small case.
 
     Attributes:
         base: the label of the small case.
         size: the size that is replaced.
         axes: the axes that have this size, such as `input axis 1`.
-        attributes: whether the size is also replaced in attributes that repeat the last sizes of a tensor.
+        attributes: whether the size is also replaced in tuples that equal the last sizes of a tensor.
         large_size: the size with which a result has at least `MIN_ELEMENTS` elements; 0 for no such case.
-        repeats: whether tensors may repeat values, which is wrong if the order of equal elements matters, and for sums
-            whose rounding errors would then add up instead of averaging out.
+        repeats: whether tensors may repeat values. They may not if the order of equal elements matters, or if rounding
+            errors of sums would then add up instead of averaging out.
     """
 
     base: str
@@ -76,10 +77,10 @@ class Sweep:
     """The size sweep of a function.
 
     Attributes:
-        sizes: the derivations of its cases with a long axis.
+        sizes: the rules for cases with a long axis.
         elementwise: the labels of small cases in which each element of a result depends only on the elements of the
-            arguments at the same place. Cases with the most elements are derived from them.
-        reason: why there are no derivations; empty if there are some.
+            arguments at the same position. The cases with the most elements are derived from these small cases.
+        reason: why there are no rules; empty if there are some.
     """
 
     sizes: Sequence[SweepSize] = field(default_factory=tuple)
@@ -89,7 +90,7 @@ class Sweep:
 
 @cache
 def sweeps() -> Mapping[str, Sweep]:
-    """Return the size sweeps of all functions by the name of the function."""
+    """Return the size sweeps that the file lists, by the name of the function."""
     return {function: _read_sweep(**entry) for function, entry in json.loads(FILE.read_text("utf-8")).items()}
 
 
@@ -99,7 +100,7 @@ def _read_sweep(sizes: Sequence[Mapping[str, Any]] = (), **attributes: Any) -> S
 
 
 def sweep_keys(prototype: Prototype) -> Sequence[str]:
-    """Return what the size sweep cases of a function depend on besides sources."""
+    """Return texts that change if the size sweep of a function changes; the baseline depends on them."""
     return [repr(sweeps().get(prototype.name))]
 
 
@@ -111,8 +112,9 @@ def sweep_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
         cases: The small cases of the function.
 
     Yields:
-        For each derivation a case with a long axis, and a case with many elements if there is one. Then for each
-        element-wise case the cases with the most elements.
+        For each rule a case with a long axis, and a case with many elements if the rule has a `large_size`. Then for
+        each element-wise small case, a case with 2^24 + 3 elements, and a case with a storage of more than 2^31 bytes
+        if the element type is wide enough.
     """
     by_label = {case.label: case for case in cases}
     sweep = sweeps().get(prototype.name, Sweep())
@@ -137,7 +139,7 @@ def _long_cases(case: Case, derivation: SweepSize) -> Iterator[Case]:
 
 
 def reshape(case: Case, shape: tuple[int, ...], label: str, first_layout: Layout = contiguous) -> Case:
-    """Return an element-wise case in which all tensors have a shape and repeat their values; its first layout differs.
+    """Return an element-wise case in which all tensors have one shape and repeat their values.
 
     Args:
         case: The small case.
@@ -146,7 +148,7 @@ def reshape(case: Case, shape: tuple[int, ...], label: str, first_layout: Layout
         first_layout: The layout of the first tensor argument.
 
     Returns:
-        The case, of which the reference evaluates only one period.
+        The case. Other tensors than the first are contiguous. The reference evaluates only one period (`Case.period`).
     """
     layouts = {name: first_layout for name in list(_tensor_names(case))[:1]}
     arguments = {
@@ -167,40 +169,17 @@ def _tensor_names(case: Case) -> Iterator[str]:
 
 
 def lengthen(case: Case, derivation: SweepSize, target: int, label: str) -> Case:
-    """Return a case in which a size is replaced by `target` in all tensors."""
+    """Return a large case in which the size `derivation.size` is replaced by `target` in all tensors.
 
-    def change(shape: Sequence[int]) -> tuple[int, ...]:
-        return tuple(target if size == derivation.size else size for size in shape)
-
-    def change_argument(value: Any) -> Any:
-        if isinstance(value, TensorSpec):
-            return replace(value, shape=change(value.shape))
-        if isinstance(value, list):
-            return [change_argument(entry) for entry in value]
-        return change(value) if derivation.attributes and repeats_sizes(value, case) else value
-
-    def change_result(result: ResultOverride | None) -> ResultOverride | None:
-        return result if result is None or result.shape is None else replace(result, shape=change(result.shape))
-
-    return replace(
-        case,
-        label=label,
-        arguments={name: change_argument(value) for name, value in case.arguments.items()},
-        results={name: change_result(result) for name, result in case.results.items()},
-        smoke=False,
-        large=True,
-        case_class=CaseClass.basic,
-    )
-
-
-def repeats_sizes(value: Any, case: Case) -> bool:
-    """Return whether an attribute repeats the last sizes of a tensor of the case, as a normalized shape does."""
-    shapes = [spec.shape for argument in case.arguments.values() for spec in TensorSpec.all_in(argument)]
-    return isinstance(value, tuple) and bool(value) and any(shape[-len(value) :] == value for shape in shapes)
+    If `derivation.attributes` is true, the size is also replaced in tuples that equal the last sizes of a tensor.
+    """
+    kind = resizing.ResizedAttributes
+    attributes = kind.shapes if derivation.attributes else kind.none
+    return replace(resizing.replace_sizes(case, {derivation.size: target}, label, attributes), large=True)
 
 
 def repeat_values(case: Case) -> Case:
-    """Return a case whose tensors repeat their first `PERIOD` values. Computed tensors follow from the others."""
+    """Return a case whose drawn tensors repeat their first `PERIOD` values; tensors with `compute` are not changed."""
 
     def change(value: Any) -> Any:
         if isinstance(value, list):
@@ -212,5 +191,5 @@ def repeat_values(case: Case) -> Case:
 
 
 def _draw_periodic(domain: Domain, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw the first values from the domain, and repeat them."""
+    """Draw at most `PERIOD` values from the domain, and repeat them up to `count` values."""
     return np.resize(domain(rng, min(count, PERIOD), dtype), count)

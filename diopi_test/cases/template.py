@@ -1,7 +1,8 @@
-"""`CaseTemplate`: cases that differ only in their element type; `expand` makes one case per accepted element type.
+"""Templates of cases: a `CaseTemplate` describes cases of a function that differ only in their element type.
 
-Each family describes its cases as templates. If many templates derive their arguments in the same way, for example from
-the sizes of a convolution, the family passes `expand` a function that does so.
+`expand` yields one case per template and element type. Each family of functions lists its templates. If the arguments
+of many templates follow from sizes in the same way, as those of a convolution, the family also has a function that
+derives the arguments from a template.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class DtypeSelection(Enum):
     one_per_size = "widths"
     """One type of each size."""
     all = "every"
-    """All types of the function."""
+    """All types that the function accepts."""
 
 
 WIDTHS: DtypeSet = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype.complex128)
@@ -43,7 +44,7 @@ WIDTHS: DtypeSet = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype
 
 @dataclass(frozen=True)
 class TensorTemplate:
-    """A `TensorSpec` that has the element type under test, unless `dtype` sets another one."""
+    """A `TensorSpec` without an element type: it has the type under test unless `dtype` is not None."""
 
     shape: tuple[int, ...]
     domain: Domain = field(default_factory=normal)
@@ -59,7 +60,16 @@ class TensorTemplate:
 
 
 def tensor(*shape: int, domain: Domain | None = None, **attributes: Any) -> TensorTemplate:
-    """Return a tensor template with these sizes; `attributes` are other fields of `TensorTemplate`."""
+    """Return a tensor template of the shape `shape`.
+
+    Args:
+        *shape: The sizes: `tensor(3, 4)` describes a matrix.
+        domain: The domain of the values; None for the standard normal distribution.
+        **attributes: Other fields of `TensorTemplate`.
+
+    Returns:
+        The tensor template.
+    """
     return TensorTemplate(shape, domain or normal(), **attributes)
 
 
@@ -92,7 +102,10 @@ Arguments = Mapping[str, Argument]
 """Arguments by name."""
 
 Sizes = TypeVar("Sizes", default=tuple[()])
+"""The type of the sizes of a template."""
+
 Sizes_co = TypeVar("Sizes_co", default=tuple[()], covariant=True)
+"""The type of the sizes of a `CaseTemplate`."""
 
 
 class TemplateFields(TypedDict, total=False):
@@ -117,20 +130,23 @@ SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke":
 
 @dataclass(frozen=True)
 class CaseTemplate(Generic[Sizes_co]):
-    """Cases of one call, one case per element type.
+    """The description of cases that differ only in their element type.
 
     Attributes:
-        label: The label of the cases without the element type.
-        sizes: What the family derives arguments from: a shape, several shapes, or the sizes of a window.
+        label: The label of the cases without the element type: "rows" for the case "float32-rows".
+        sizes: The object from which the family derives arguments, such as a shape, several shapes, or the sizes of a
+            window.
         arguments: Arguments by name, as in `Case`, or as `TensorTemplate` or `ByDtype`. They replace derived arguments.
-            If a derived form of the function lacks an argument, the argument is left out.
-        domains: By tensor name, the domain to draw from instead of the default domain.
+            Arguments that a function or form does not have are left out.
+        domains: By argument name, a domain that replaces the domain of the tensor or of each tensor in a list.
         layout: The layout of the tensor arguments that the family derives.
         result_layout: The layout of the results.
-        results: By result name, a `ResultOverride`, a `ByDtype`, or None for an omitted result.
+        results: By result name, a `ResultOverride`, a `ByDtype`, or None for an omitted result. Other results have the
+            layout `result_layout`.
         dtypes: The element types. Types in a list that the function does not accept are skipped.
-        smoke: Whether the cases are smoke cases (`Case.smoke`), or the element types in which they are.
-        inplace: Whether in-place forms can be called this way, which requires a result of the first input's shape.
+        smoke: Whether the cases are smoke cases (`Case.smoke`), or the element types of the smoke cases.
+        inplace: Whether the template also describes cases of in-place forms. The result must then have the shape of the
+            first input.
         exact, case_class, non_discriminating, large: As in `Case`.
     """
 
@@ -157,14 +173,14 @@ class CaseTemplate(Generic[Sizes_co]):
 
         Args:
             label: The new label; None keeps the label.
-            arguments: Arguments to add to the arguments of this template, or to replace.
+            arguments: Arguments that are added to those of this template, or replace arguments of the same names.
             changes: New values of fields.
 
         Returns:
             The new template.
 
         Raises:
-            TypeError: A name is not one of these fields.
+            TypeError: A name in `changes` is `sizes` or not a field.
         """
         if "sizes" in changes:
             raise TypeError("replace does not change sizes, use with_sizes")
@@ -182,9 +198,9 @@ class CaseTemplate(Generic[Sizes_co]):
         """Return a copy whose tensors are drawn from `domains`.
 
         Args:
-            domains: Domains by argument name.
-            label: The start of the label; the label of this template follows.
-            arguments: Arguments to add to the arguments of this template, or to replace.
+            domains: Domains by argument name. They replace the field `domains` as a whole.
+            label: The start of the label. A dash and the label of this template follow.
+            arguments: Arguments that are added to those of this template, or replace arguments of the same names.
             dtypes: The element types; None for those of this template.
             changes: New values of other fields.
 
@@ -202,11 +218,24 @@ class CaseTemplate(Generic[Sizes_co]):
         dtypes: DtypeSelection | Sequence[Dtype] | None = None,
         **changes: Any,
     ) -> list[Self]:
-        """Return `with_domains` for each set in `arguments`, whose keys begin the labels."""
+        """Return one copy per entry of `arguments`.
+
+        Args:
+            domains: Domains by argument name, for all copies.
+            arguments: The arguments of each copy, by the start of the copy's label.
+            dtypes: The element types; None for those of this template.
+            changes: New values of other fields.
+
+        Returns:
+            The new templates, as `with_domains` returns them.
+        """
         return [self.with_domains(domains, label, values, dtypes, **changes) for label, values in arguments.items()]
 
     def to_dtype(self, dtype: Dtype) -> Self:
-        """Return a copy with a result `out` of type `dtype`, which in-place forms do not have."""
+        """Return a copy whose result `out` has the type `dtype`, with the label `LABEL-into-DTYPE`.
+
+        In-place forms have no cases of this template, because their result has the type of the first argument.
+        """
         results = {"out": ResultOverride(dtype, self.result_layout)}
         return self.replace(f"{self.label}-into-{dtype.name}", results=results, inplace=False)
 
@@ -234,7 +263,16 @@ class CaseTemplate(Generic[Sizes_co]):
     def cycle_layouts(
         templates: Iterable[CaseTemplate[Sizes]], *layout_pairs: tuple[Layout, Layout]
     ) -> list[CaseTemplate[Sizes]]:
-        """Return the templates with these pairs of argument layout and result layout, assigned in rotation."""
+        """Return copies of the templates with other layouts.
+
+        Args:
+            templates: The templates.
+            layout_pairs: Pairs of `layout` and `result_layout`. The first template gets the first pair, the second
+                template the second pair, and so on in rotation.
+
+        Returns:
+            The new templates.
+        """
         return [
             template.replace(layout=argument_layout, result_layout=result_layout)
             for template, (argument_layout, result_layout) in zip(templates, cycle(layout_pairs), strict=False)
@@ -252,7 +290,7 @@ class CaseTemplate(Generic[Sizes_co]):
 
 
 def same_layout(layout: Layout) -> dict[str, Any]:
-    """Return the fields of a template whose derived arguments and results all have `layout`."""
+    """Return the fields `layout` and `result_layout` of a template, both with the value `layout`."""
     return {"layout": layout, "result_layout": layout}
 
 
@@ -267,14 +305,14 @@ def expand(
 
     Args:
         prototype: The prototype of the function or form.
-        templates: The templates. They may name arguments that only other functions of the family have.
-        derive: Computes the arguments that a template does not name.
+        templates: The templates. They may have arguments that only other functions of the family have.
+        derive: Returns further arguments for a template and an element type. Arguments in the template take precedence.
 
     Yields:
-        The cases, with the arguments that the function has.
+        The cases, with those arguments that the function has, and with arguments whose names start with `_`.
 
     Raises:
-        ValueError: A template names an argument that no function of the family has.
+        ValueError: A template names an argument or result that no function of the family has.
     """
     for template in templates:
         _check_names(prototype, template)
@@ -307,13 +345,13 @@ def register(
     derive: Derive[Sizes] | None = None,
     non_discriminating: Mapping[str, str] | None = None,
 ) -> None:
-    """Register the cases of these templates for functions and the forms derived from them.
+    """Register templates for functions and their forms, such as the in-place form.
 
     Args:
-        names: The functions.
+        names: The names of the functions.
         templates: The templates of the cases.
-        derive: Computes the arguments that a template does not name.
-        non_discriminating: Passed to `cases_for`.
+        derive: Returns further arguments for a template and an element type. Arguments in the template take precedence.
+        non_discriminating: Reasons by a regular expression for labels, see `cases_for`.
     """
     cases_for(*names, non_discriminating=non_discriminating)(lambda prototype: expand(prototype, templates, derive))
 
@@ -344,7 +382,10 @@ def _case(prototype: Prototype, template: CaseTemplate[Any], dtype: Dtype, argum
 
 
 def _resolve(value: Any, dtype: Dtype, domain: Domain | None) -> Any:
-    """Return an argument for the element type under test, with `domain` as the domain of its tensors if not None."""
+    """Return the argument or result override that a template's value describes for the element type under test.
+
+    If `domain` is not None, it replaces the domain of each tensor.
+    """
     if isinstance(value, list):
         return [_resolve(entry, dtype, domain) for entry in value]
     resolved = value.resolve(dtype) if isinstance(value, TensorTemplate | ByDtype) else value

@@ -1,4 +1,4 @@
-"""Tensors that cases have as arguments: fixed values, positions and masks."""
+"""Frequent tensor arguments of cases: fixed values, positions and masks."""
 
 from __future__ import annotations
 
@@ -17,29 +17,46 @@ from diopi_test.cases.template import Derive, TensorTemplate, tensor
 
 
 def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) -> TensorTemplate:
-    """Return a tensor of zeros, by default of the element type under test: for results that the call adds to."""
+    """Return a tensor of zeros, for example for a result to which the call adds.
+
+    Args:
+        *shape: The shape.
+        dtype: The element type; None for the type under test.
+        layout: The layout.
+
+    Returns:
+        The tensor.
+    """
     return tensor(*shape, dtype=dtype, layout=layout, compute=lambda _: 0)
 
 
 def derive_single_tensor(domain: Domain = any_value, name: str = "input") -> Derive[Any]:
-    """Return a function that derives a single tensor argument with the template's sizes as its shape."""
+    """Return a function for the parameter `derive` of `register`: it derives one tensor argument from a template.
+
+    Args:
+        domain: The domain of the tensor.
+        name: The name of the argument.
+
+    Returns:
+        The function. The argument has the template's `sizes` as its shape, and the template's layout.
+    """
     return lambda template, dtype: {name: tensor(*template.sizes, domain=domain, layout=template.layout)}
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Literal:
-    """Computes fixed values, independent of the other arguments."""
+    """A value of `TensorSpec.compute` that returns a fixed array, whatever the other arguments are."""
 
     array: NDArray[Any]
 
     def __call__(self, values: Values) -> NDArray[Any]:
-        """Return the fixed values."""
+        """Return the fixed array; `values`, the earlier arguments, are not used."""
         return self.array
 
 
 def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
-    """Return a tensor with exactly these values."""
+    """Return a tensor whose shape and values are those of `values`, a (nested) sequence or an array."""
     array = np.array(values)
     return TensorSpec(array.shape, dtype, layout=layout, compute=Literal(array))
 
@@ -56,9 +73,10 @@ def positions(
 
     Args:
         *shape: The shape of the tensor.
-        below: The end of the positions.
+        below: The end of the range, which is not included.
         low: The smallest position.
-        distinct_along: The axis along which no position is repeated; None allows repetitions.
+        distinct_along: The axis along which no position is repeated; None allows repetitions. The axis must not be
+            longer than the range.
         dtype: The element type.
         layout: The layout.
 
@@ -85,12 +103,13 @@ def mask(
     dtype: Dtype = Dtype.bool,
     layout: Layout = contiguous,
 ) -> TensorSpec:
-    """Return a mask.
+    """Return a mask with fixed elements.
 
     Args:
         *shape: The shape of the mask.
-        period: The mask is true at one element of this many; uint8 masks also have true values other than 1.
-        fill: The value of all elements instead.
+        period: The elements 1, 1 + period, 1 + 2·period, … in row-major order are true. In integer masks, true elements
+            are 1 or 3.
+        fill: The value of all elements; None to use `period`.
         dtype: The element type.
         layout: The layout.
 

@@ -1,7 +1,7 @@
-"""Integers at the precision of a floating type, with which type promotion shows.
+"""Integers near the precision of a floating-point type, which reveal the common type in which an operator computes.
 
-An operator converts its operands to the common type first. Each number that is rounded occurs together with other
-numbers, with which an exact result reveals whether it was rounded.
+An operator converts its operands to the common type first, which rounds some of these integers. The exact result of the
+operator shows whether an operand was rounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from lib_rt.formats import format_of
 
 @dataclass(frozen=True)
 class IntegerGap:
-    """Integers near the first one from which on a floating type represents only every second integer.
+    """Integers near the point from which on a floating-point type represents only every second integer.
+
+    For float32, this point is 2²⁴: the type does not represent 2²⁴ + 1.
 
     Attributes:
         dtype: The floating type.
@@ -30,7 +32,7 @@ class IntegerGap:
 
     @property
     def first(self) -> int:
-        """Return the first integer that the type represents while it does not represent the next one."""
+        """Return the smallest positive integer n such that the type represents n, but not n + 1."""
         return 1 << format_of(self.dtype).precision
 
     @property
@@ -39,10 +41,19 @@ class IntegerGap:
         return 3 if format_of(self.dtype).precision % 2 else 5
 
     def unrepresentable_integers(self, signs: Sequence[int] = (1, -1)) -> Domain:
-        """Return a domain of integers that the type cannot represent, between representable neighbors."""
+        """Return a domain of integers that the type cannot represent, but whose neighbors it represents.
+
+        For float16, the domain also contains `ABOVE_FLOAT16`.
+
+        Args:
+            signs: The signs of the integers.
+
+        Returns:
+            The domain.
+        """
         numbers = [self.first + 1, self.first + 3, *([self.ABOVE_FLOAT16] if self.dtype is Dtype.float16 else [])]
         return choice([sign * number for number in numbers for sign in signs])
 
     def representable_neighbors(self) -> Domain:
-        """Return a domain of what `unrepresentable_integers` round to, and of others with representable sums."""
+        """Return a domain of the numbers to which `unrepresentable_integers` are rounded, except infinities."""
         return choice([self.first, self.first + 4, -self.first, -self.first - 4])

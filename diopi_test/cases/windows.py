@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Window:
-    """The same window on three axes; a function uses the last one, two or three axes."""
+    """A window with the same size on each axis, for functions with one, two or three spatial axes.
+
+    Attributes:
+        kernel: The number of elements of the window along an axis.
+        stride: The distance of the beginnings of neighboring windows.
+        padding: The number of elements added at either end of an axis.
+        dilation: The distance of neighboring elements of the window.
+    """
 
     kernel: int
     stride: int = 1
@@ -18,16 +25,20 @@ class Window:
     dilation: int = 1
 
     COUNTS: ClassVar = (1, 2, 4)
-    """The number of windows that begin on each axis; a transposed convolution has as many input elements."""
+    """The least numbers of windows along the three axes; a transposed convolution has as many input elements."""
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes that convolutions and pooling share, for three axes."""
+        """Return kernel, stride, padding and dilation by name, each as a tuple for three axes."""
         return {name: (value,) * 3 for name, value in vars(self).items()}
 
     @property
     def lengths(self) -> tuple[int, int, int]:
-        """Return input sizes with at least `COUNTS` windows, longer than a kernel, and with a remainder."""
+        """Return the sizes of an input's three axes.
+
+        Each size is larger than the kernel and has room for at least the number of windows in `COUNTS`. With a stride
+        above 1, some elements may remain after the last window.
+        """
         reach = self.dilation * (self.kernel - 1) + 1 - 2 * self.padding
         first, second, third = (
             max(reach + self.stride * (n - 1) + self.stride // 2, self.kernel + n) for n in self.COUNTS

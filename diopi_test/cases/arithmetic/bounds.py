@@ -34,6 +34,7 @@ from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
+"""The element types of some templates."""
 
 
 def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -67,11 +68,15 @@ def middle_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float
 
 
 NAN_BOUND_REASON = "if a bound is NaN, every result is NaN"
+"""The reason why many wrong results can pass a case (`non_discriminating`) with a NaN bound."""
+
 CROSSED_REASON = "if the lower bound exceeds the upper bound, every result is the upper bound"
+"""The reason why many wrong results can pass a case (`non_discriminating`) whose bounds are exchanged."""
 
 
 @cases_for("diopiClamp", non_discriminating={"crossed": CROSSED_REASON, "nan-min|nan-max": NAN_BOUND_REASON})
 def clamp_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of clamping to a lower and an upper bound."""
     domains = _around_bounds(prototype)
     usual = Elementwise(prototype).distribute(
         domains, {"min": middle_bound(0, 60, 2, -0.3), "max": middle_bound(1, 180, 90, 1.1)}
@@ -106,6 +111,8 @@ BOUNDS: Mapping[str, Arguments] = {
     "nan-min": {"min": nan, "max": 1.0},
     "nan-max": {"min": -1.0, "max": nan},
 }
+"""The bounds of `diopiClamp`, by label."""
+
 ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
 """Zeros of both signs: where both are equal, each stays as it is."""
 
@@ -158,10 +165,12 @@ NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3,
 """The numbers that are compared with a tensor, by label."""
 
 SQUARE = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
+"""A pattern of all pairs of 19 values, for special values."""
 
 
 @cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", non_discriminating=NO_CHOICE)
 def bound_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of clamping to one bound, and of the larger or smaller of two tensors."""
     name = prototype.arguments[1].name
     domains = _around_bounds(prototype)
     templates = [

@@ -36,6 +36,7 @@ from diopi_test.cases.type_promotion import IntegerGap
 from lib_rt.formats import format_of, is_inexact
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
+"""The element types of some templates."""
 
 
 def with_small_increases(domain: Domain) -> Domain:
@@ -61,6 +62,8 @@ NO_COMPARISON_REASONS = {
     "(negative-)?float-number|0|to-int": "no number of the element type equals the operand, or none is less",
     "special": "only a few of the special values are equal",
 }
+"""Reasons why few wrong results fail a case (`non_discriminating`), by a pattern of labels."""
+
 GAP = IntegerGap(F32).first
 """The first integer whose successor float32 can't represent."""
 
@@ -70,14 +73,14 @@ POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(
 FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
 """Fractions of which many are equal."""
 
-NEIGHBOURS = for_both_operands(choice([2**62 + 1, 2**62, 2**62 + 2]))
+NEIGHBORS = for_both_operands(choice([2**62 + 1, 2**62, 2**62 + 2]))
 """Neighboring integers of 64 bits, which float64 can't distinguish."""
 
 COMPARISONS = (
     *ROW.variants(
         FRACTIONS, vary_argument("to", "other", {"fraction": 0.5, "int": 0, "nan": nan, "inf": inf}), [F32, BF16]
     ),
-    ROW.with_domains(NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
+    ROW.with_domains(NEIGHBORS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
 )
 """Templates of comparisons with numbers."""
 
@@ -93,6 +96,7 @@ TO_NUMBER = (
 
 @cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON_REASONS)
 def comparison_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the comparison of a tensor with a tensor or a number, element by element."""
     # of the two truth values, none is greater than 1, none less than 0
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))
     few_values = few_numbers(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
@@ -144,6 +148,7 @@ def truth_values(first: bool) -> Domain:
     "diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "only a few of the special values are false"}
 )
 def logic_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of logical operations on truth values."""
     domains = for_both_operands(truth_values(prototype.base == "diopiLogicalAnd"))
     templates = [
         *Elementwise(prototype).distribute(domains),
@@ -157,6 +162,7 @@ def logic_cases(prototype: Prototype) -> Iterator[Case]:
     "diopiBitwiseAnd", "diopiBitwiseOr", non_discriminating={"0|all": "no bit of 0 is set, and every bit of −1 is set"}
 )
 def bitwise_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of bitwise operations."""
     is_and = prototype.base == "diopiBitwiseAnd"
     domains = for_both_operands(truth_values_or(is_and, full_range))
     masks = vary_argument("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
@@ -222,7 +228,7 @@ def _constant_pair_template(
 
 
 def _near_integer_template(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
-    """Return a template of an integer that `types[1]` can't represent and a number `distance` above its neighbour."""
+    """Return a template of an integer that `types[1]` can't represent and a number `distance` above its neighbor."""
     gap = IntegerGap(types[1]).first
     return _constant_pair_template(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
 
@@ -242,6 +248,7 @@ EQUAL_PAIRS = (
 
 @cases_for("diopiEqual")
 def equal_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of `diopiEqual`, which returns whether two tensors are equal; one element may differ."""
     places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
     for label, altered in places.items():
         yield from expand(

@@ -48,6 +48,7 @@ from diopi_test.cases.type_promotion import IntegerGap
 from lib_rt.formats import format_of
 
 F32, F64 = Dtype.float32, Dtype.float64
+"""The single-precision and the double-precision type."""
 
 EXACT_TABLE = TABLE.replace(exact=True)
 """A table of all pairs of operands with exact results."""
@@ -56,6 +57,7 @@ OF_ENDS = for_both_operands(ENDS)
 """Special and exact numbers as both operands."""
 
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
+"""The floating-point types except float32."""
 
 OFF_JUMPS = (
     BASIC_ROW.replace(dtypes=floating),
@@ -106,6 +108,7 @@ DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "thi
     },
 )
 def div_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of division, with and without a rounding mode."""
     templates = [
         *Elementwise(prototype).distribute(DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
         *special_value_templates(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
@@ -192,6 +195,8 @@ NO_REMAINDER_REASONS = {
     "ends-(-?inf|nan|0.0)": "there is no finite remainder of or by such a number",
     "by-truth|with-bool|of-5": "the remainder by true (1) is 0, and the remainder by false is unspecified",
 }
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
 """Divisors that are multiples of ¼."""
 
@@ -270,6 +275,7 @@ BY_NUMBER = (
 
 @cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the remainder of a tensor, divided by a tensor or a number."""
     templates = [
         *Elementwise(prototype).distribute(
             {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
@@ -315,6 +321,7 @@ OF_NUMBER = (
 
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_of_number_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the remainder of a number, divided by a tensor."""
     once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
     usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])

@@ -1,4 +1,7 @@
-"""Cases whose scalars have equal values of different kinds, which determine the element type of the result."""
+"""Cases whose scalars have equal values, but different kinds: bool, int or float.
+
+The kind of a scalar takes part in type promotion, so that the element types of the results differ.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,16 @@ UNUSED_SHAPE = (2, 11)
 def scalar_kinds(
     domain: Domain | None = None, neutral: int | None = None
 ) -> Callable[[Prototype, Sequence[Case]], Iterator[Case]]:
-    """Return a maker of cases with the same numbers as floats and as integers, or as integers and bools.
+    """Return a function that yields pairs of cases: with numbers as float and int, and with numbers as int and bool.
 
-    The kind with the wider result comes first: the narrower result cannot represent what the first call leaves behind.
+    The kind with the wider result comes first. If the second call reuses the result type of the first call, it fails.
 
     Args:
-        domain: The domain of the tensors; None for the domains of the function's own case.
-        neutral: The number that leaves the other operand unchanged if both are bool; None if there is none.
+        domain: The domain of the tensors in cases with float and int; None for the domains of the function's own case.
+        neutral: The number for int and bool, which leaves the other operand unchanged; None for no such cases.
 
     Returns:
-        The maker, for `CaseFacts.further_cases`.
+        The function, for `CaseFacts.further_cases`.
     """
 
     def make(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
@@ -48,7 +51,7 @@ def scalar_kinds(
 def _cases_in_both_kinds(
     case: Case, numbers: Mapping[str, int], kinds: Sequence[type], domain: Domain | None = None
 ) -> Iterator[Case]:
-    """Yield a case with numbers of one kind and of the other, and tensors of an unused shape."""
+    """Yield a copy of a case per kind, with the numbers converted to this kind and tensors of `UNUSED_SHAPE`."""
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, TensorSpec)}
     reshaped = {n: replace(spec, shape=UNUSED_SHAPE, domain=domain or spec.domain) for n, spec in tensors.items()}
     for kind in kinds:

@@ -13,16 +13,19 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import by_category, by_kind
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, full_range, integer_values, normal
-from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts, NumberChoice
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, expand, tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
+"""The element types of some templates."""
 
 
 Shapes = Sequence[tuple[int, ...]]
+"""The shapes of the tensors of a list."""
 
 NUMBERS = by_kind(normal(3), full_range)
 """Ordinary floating-point numbers, and any integers."""
@@ -82,6 +85,7 @@ FAR_APART = [
 """Large tensors, one of which has gaps between its elements."""
 
 ABSORBING_NUMBER_REASONS = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for every element"}
+"""The reason why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 
 @cases_for(
@@ -91,6 +95,7 @@ ABSORBING_NUMBER_REASONS = {"by-(0|inf|nan)": "0, infinity and NaN determine the
     non_discriminating=ABSORBING_NUMBER_REASONS,
 )
 def foreach_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of functions that combine all tensors of a list with one number."""
     number = by_category("mul" in prototype.name, 3, 1.7)
     templates: Sequence[CaseTemplate[Shape]] = [
         list_template("three", number, dtypes=DtypeSelection.all, smoke=True),
@@ -137,7 +142,7 @@ def _is_empty_list(prototype: Prototype, case: Case) -> bool:
 
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_factor_with_axes,
             "torch._foreach_mul takes a tensor without axes for the factor",
         )
@@ -145,11 +150,11 @@ CaseFacts(
 ).declare("diopiForeachmulTensor")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _promotes_list,
             "torch._foreach_add and _foreach_mul return the common type, and reject a higher type in place",
         ),
-        OpenCalls(_is_empty_list, "torch._foreach_add and _foreach_mul reject lists without tensors"),
+        CallsUndefinedInPyTorch(_is_empty_list, "torch._foreach_add and _foreach_mul reject lists without tensors"),
     ]
 ).declare("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor")
 CaseFacts(number_choices=[NumberChoice("other", "int", 0), NumberChoice("other", "float", 0.0)]).declare(

@@ -1,4 +1,4 @@
-"""Powers."""
+"""Cases of powers of tensors and of numbers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from diopi_test.cases.arithmetic.values import (
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, tiny_multiples, uniform
 from diopi_test.cases.elementwise import ROW, Elementwise, pattern_template, vary_argument
-from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts, NumberChoice
 from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
+"""The element types of some templates."""
 
 NO_POWER_REASONS = {
     "to-(0|nan|no-power)|ends-to-0.0": "every power with the exponent 0 is 1, and with the exponent NaN it is NaN",
     "negative-to-third": "a negative base with a fractional exponent gives NaN",
 }
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
 """Special values and numbers whose powers are exact."""
 
@@ -114,6 +117,7 @@ BY_NUMBER_OF_ANY_TYPE = (
 
 @cases_for("diopiPowTensor", non_discriminating=NO_POWER_REASONS)
 def power_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of powers of a tensor with a tensor or a number as exponent."""
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
     if prototype.form in ("plain", "inplace"):
@@ -134,6 +138,8 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 ONE_POWER_REASON = "every power of 1 is 1, and every power of NaN is NaN"
+"""The reason why many wrong results can pass a case (`non_discriminating`) of powers of 1 or NaN."""
+
 EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 """The domain of a tensor of exponents."""
 
@@ -162,6 +168,7 @@ OF_NUMBER = (
 
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER_REASON})
 def power_of_number_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of powers of a number with a tensor as exponent."""
     usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])
 
@@ -173,7 +180,7 @@ def _raises_bool_to_bools(prototype: Prototype, case: Case) -> bool:
     return is_tensor and common_dtype([tensor.dtype for tensor in tensors], numbers) is Dtype.bool
 
 
-CaseFacts(open_calls=[OpenCalls(_raises_bool_to_bools, "torch.pow has no kernel for exponents of bool")]).declare(
-    "diopiPowTensor", "diopiPowScalar"
-)
+CaseFacts(
+    open_calls=[CallsUndefinedInPyTorch(_raises_bool_to_bools, "torch.pow has no kernel for exponents of bool")]
+).declare("diopiPowTensor", "diopiPowScalar")
 CaseFacts(number_choices=[NumberChoice("input", "bool", False)]).declare("diopiPowScalar")

@@ -29,11 +29,12 @@ from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.elementwise import ROW, Elementwise, Operands, vary_argument
 from diopi_test.cases.exact_integers import integers_without_overflow
-from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts, NumberChoice
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
 F16, F32 = Dtype.float16, Dtype.float32
+"""The element types of some templates."""
 
 LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
 """The element types that a floating-point number changes to a floating-point type."""
@@ -86,6 +87,7 @@ LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int
     non_discriminating={"alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times any operand is 0 or NaN"},
 )
 def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of addition and subtraction, with the factor `alpha`."""
     is_add = prototype.base == "diopiAdd"
     without_bool = not is_add and prototype.parameter("other").is_tensor
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
@@ -134,6 +136,7 @@ PRODUCTS = (
 
 @cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 is 0, and a product with NaN is NaN"})
 def mul_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of multiplication."""
     lifted = [
         ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, LIFTED),
         ROW.with_domains(UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
@@ -177,6 +180,7 @@ SUMS_OF_PRODUCTS = (
 
 @cases_for("diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two operands is always 0"})
 def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of adding a scaled product or quotient."""
     templates = [
         *Elementwise(prototype).distribute(THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}),
         *SUMS_OF_PRODUCTS,
@@ -232,6 +236,7 @@ LERPS = (
 
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})
 def lerp_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of linear interpolation."""
     return Elementwise(prototype).cases([*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
 
 
@@ -250,10 +255,12 @@ def _rounds_integer_operand(prototype: Prototype, case: Case) -> bool:
     return category(dtype) == 1 and ELEMENT_SIZE[dtype] >= ELEMENT_SIZE[Dtype.float32]
 
 
-CaseFacts(open_calls=[OpenCalls(_has_bool_operand, "torch.sub rejects bool tensors and numbers")]).declare("diopiSub")
+CaseFacts(
+    open_calls=[CallsUndefinedInPyTorch(_has_bool_operand, "torch.sub rejects bool tensors and numbers")]
+).declare("diopiSub")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _rounds_integer_operand,
             "a floating number promotes integers to float32, which cannot represent all of them; a vendor that "
             "computes more accurately returns another result",

@@ -1,4 +1,4 @@
-"""Attention in all its forms, and what a transformer layer puts around it."""
+"""Cases of all forms of attention, masked softmax, RMS norm and rotary embedding."""
 
 from diopi_test.cases.attention import customized, flash, masked_softmax, multi_head, rms_norm, rotary
 

@@ -1,6 +1,6 @@
-"""Calls of attention as templates, whatever the form: sizes, numbers, domains.
+"""Templates of calls of attention that all forms share: sizes, numeric arguments, domains.
 
-Numbers have the names they have in `diopiFlashAttention`; a form that lacks one, or calls it otherwise, says so.
+Numeric arguments have their names in `diopiFlashAttention`. The module of another form states which names differ.
 """
 
 from __future__ import annotations
@@ -23,23 +23,28 @@ from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, same_layout
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
+
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
+
 OPEN: dict[str, Any] = {"case_class": CaseClass.open}
-"""The field of cases that PyTorch leaves undefined."""
+"""The field of templates whose calls PyTorch leaves undefined: their cases have the class `open`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heads:
-    """The sizes of a call.
+    """The sizes of a call of an attention function.
 
     Attributes:
-        batch: The number of sequences of one length.
-        queries, keys: The numbers of queries and of keys; for packed sequences, the numbers of each sequence.
+        batch: The number of sequences, if all have the same length.
+        queries, keys: The numbers of queries and of keys per sequence; for packed sequences of different lengths, a
+            tuple with the number for each sequence.
         heads, key_heads: The numbers of heads of queries, and of keys and values.
         size: The size of a head.
         slopes: The number of axes of the slopes of ALiBi, 1 or 2; 0 for a call without slopes.
-        layout: The layout that the caller chooses, in forms that have several.
-        mask: The keys that are hidden, in forms that have a mask.
+        layout: The order of the axes, such as "BSND", for functions in which the caller chooses the order.
+        mask: The kind of mask, for functions that have a mask.
     """
 
     batch: int = 2
@@ -61,19 +66,29 @@ NUMBERS: Mapping[str, Any] = {
     "window_size_right": -1,
     "gen": None,
 }
-"""The usual numbers of a call."""
+"""The default numeric arguments of a call."""
 
 SEED = 20_240_229
+"""The seed of the generator of dropout."""
 
 LONG = 300
 """A number of keys that exceeds one block of most implementations."""
 
 
 def attention_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """Return a template whose call has these unusual `numbers`; `fields` are sizes and fields of the template."""
+    """Return a template of a call of an attention function.
+
+    Args:
+        label: The label of the cases.
+        numbers: Arguments that differ from `NUMBERS`.
+        **fields: Fields of `Heads`, fields of the template, and `layouts`, a mapping of further fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {field.name: fields.pop(field.name) for field in dataclasses.fields(Heads) if field.name in fields}
-    laid = fields.pop("laid", {})
-    return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **fields)
+    layouts = fields.pop("layouts", {})
+    return CaseTemplate(label, Heads(**sizes), numbers or {}, **layouts, **fields)
 
 
 def square_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
@@ -82,36 +97,39 @@ def square_template(label: str, numbers: Mapping[str, Any] | None = None, **fiel
 
 
 def packed_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """Return a template of packed sequences of different lengths."""
+    """Return a template of packed sequences; by default, two sequences of 5 and 4 queries, and 6 and 4 keys."""
     return attention_template(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
 
 CAUSAL = {"is_causal": True}
-TRANSPOSED, STRIDED = {"laid": same_layout(transposed)}, {"laid": same_layout(strided)}
+"""The argument of calls with a causal mask."""
+
+TRANSPOSED, STRIDED = {"layouts": same_layout(transposed)}, {"layouts": same_layout(strided)}
+"""The fields of templates whose tensors are all transposed, or all strided."""
 
 
 def window_attributes(preceding: int, following: int) -> Mapping[str, int]:
-    """Return the attributes of a sliding window of so many preceding and following keys."""
+    """Return the attributes of a sliding window of this many preceding and following keys."""
     return {"window_size_left": preceding, "window_size_right": following}
 
 
 FAR = {"q": normal(1, 15), "k": normal(1, 15)}
-"""Queries and keys for which the exponential of a score overflows."""
+"""Domains of queries and keys for which the exponential of a score overflows unless the maximum is subtracted first."""
 
-STEEP = {"q": normal(6)}
-"""Queries with large scores, so that few keys have nonzero weights."""
+LARGE_SCORES = {"q": normal(6)}
+"""A domain of queries with large scores, so that few keys have nonzero weights."""
 
-NOT_NUMBERS = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
-"""Queries of which some are NaN."""
+SOME_NAN = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
+"""A domain of queries of which some are NaN."""
 
 
 def _draw_equal_heads(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw heads of 8 equal numbers each, with random signs and a few sizes."""
+    """Draw heads of 8 equal numbers: ±16, ±32 or ±64."""
     return rng.choice([-64.0, -32.0, -16.0, 16.0, 32.0, 64.0], count // 8).repeat(8)
 
 
 def _draw_alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of two heads of 8 equal numbers each, whose sign alternates from row to row."""
+    """Return rows of 16 equal numbers (two heads of 8): 32 in even rows and −32 in odd rows."""
     return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
 
 
@@ -123,9 +141,10 @@ EXACT: dict[str, Any] = {
     "exact": ("attention_out", "out"),
     "dtypes": DtypeSelection.all,
 }
-"""Every other key has the same score, and the rest one so far below that their shares are 0, not merely small.
+"""Fields of templates with exact weights.
 
-Where there are 4, 8 or 16 keys, the shares are powers of two, and all that is added is exact.
+Every second key has the same score. The scores of the remaining keys are so low that their weights are exactly 0.
+With 4, 8 or 16 keys, the weights are powers of two, and all sums are exact.
 """
 
 ONE_LENGTH = (
@@ -142,14 +161,14 @@ ONE_LENGTH = (
     attention_template("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=DtypeSelection.all),
     square_template("long-causal", CAUSAL, queries=LONG, keys=LONG, batch=1, heads=1, key_heads=1, size=4),
     attention_template("far", domains=FAR, dtypes=(F32, BF16)),
-    attention_template("steep", domains=STEEP, dtypes=DtypeSelection.all),
+    attention_template("steep", domains=LARGE_SCORES, dtypes=DtypeSelection.all),
     attention_template("transposed", **TRANSPOSED),
     attention_template("strided", **STRIDED, dtypes=DtypeSelection.all),
-    attention_template("nan", domains=NOT_NUMBERS, batch=3, heads=2),
+    attention_template("nan", domains=SOME_NAN, batch=3, heads=2),
     attention_template("no-batch", batch=0),
     attention_template("no-queries", queries=0),
 )
-"""Templates of sequences of one length."""
+"""Templates of batches of sequences of one length."""
 
 GROUPED = (
     attention_template("groups-of-2", heads=6, key_heads=3),
@@ -174,7 +193,7 @@ FEATURES = (
     square_template("alibi-of-each", slopes=2),
     square_template("alibi-window", window_attributes(3, 2), slopes=1),
 )
-"""Templates of windows and of biases by distance."""
+"""Templates of sliding windows, and of biases by distance (ALiBi)."""
 
 FEW_QUERIES = (
     attention_template("window-few-queries", window_attributes(2, 1), queries=3, keys=7, **OPEN),
@@ -182,14 +201,17 @@ FEW_QUERIES = (
 )
 """Templates with windows and slopes, and fewer queries than keys."""
 
-EXACT_SHARES = (attention_template("exact", keys=16, queries=5, **EXACT),)
-"""The template with exact weights."""
+EXACT_WEIGHTS = (attention_template("exact", keys=16, queries=5, **EXACT),)
+"""The template with exact weights, for the forward function only: gradients use a rounded logarithm."""
 
-RAGGED_EXACT_SHARES = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
-"""Templates for forward functions only: gradients recompute the weights from a rounded logarithm."""
+RAGGED_EXACT_WEIGHTS = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
+"""The template with exact weights and packed sequences, for the forward function only."""
 
 ALIBI_CAUSAL = (square_template("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
-"""Templates for forward functions only: the logarithms of the sums may lack a part that gradients would need."""
+"""The template of ALiBi with a causal mask.
+
+It is for the forward function only, because the results that it saves do not suffice to compute the gradients.
+"""
 
 RAGGED = (
     packed_template("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
@@ -202,7 +224,7 @@ RAGGED = (
     packed_template("head-size-80", size=80, heads=2),
     packed_template("head-size-128", size=128, heads=2),
     packed_template("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=DtypeSelection.all),
-    packed_template("steep", domains=STEEP, dtypes=DtypeSelection.all),
+    packed_template("steep", domains=LARGE_SCORES, dtypes=DtypeSelection.all),
     packed_template("scale-1", {"softmax_scale": 1.0}),
     packed_template("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=DtypeSelection.all),
     packed_template("transposed", **TRANSPOSED),
@@ -210,7 +232,7 @@ RAGGED = (
     packed_template("no-sequences", queries=(), keys=()),
     packed_template("as-many-key-heads", key_heads=4),
 )
-"""Templates of packed sequences."""
+"""Templates of packed sequences of different lengths."""
 
 RAGGED_BOTTOM_RIGHT = (
     packed_template("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
@@ -229,12 +251,15 @@ RAGGED_FEATURES = (
 """Templates of packed sequences with windows and slopes."""
 
 RAGGED_ALIBI_CAUSAL = (packed_template("alibi-causal", CAUSAL, slopes=1),)
+"""The template of ALiBi with a causal mask and packed sequences, for the forward function only."""
 
-# Sequences are long in calls with few heads, and there are many heads in calls with few rows: the work is per head.
+# Large calls have long sequences and few heads, or many heads and few rows, because the time is their product.
 
 LARGE_LONG = attention_template(
     "long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, large=True
 )
+"""A large causal template of one head and a long sequence."""
+
 LARGE_HEADS = square_template(
     "many-heads",
     CAUSAL,
@@ -247,6 +272,8 @@ LARGE_HEADS = square_template(
     dtypes=[BF16],
     large=True,
 )
+"""A large causal template of many heads in bfloat16."""
+
 LARGE_WINDOW = attention_template(
     "grouped",
     window_attributes(100, 30),
@@ -258,6 +285,8 @@ LARGE_WINDOW = attention_template(
     dtypes=[F16],
     large=True,
 )
+"""A large template with a sliding window, in which four heads share their keys."""
+
 LARGE_PACKED_LONG = packed_template(
     "long",
     CAUSAL,
@@ -268,6 +297,8 @@ LARGE_PACKED_LONG = packed_template(
     size=64,
     large=True,
 )
+"""A large causal template of long packed sequences."""
+
 LARGE_PACKED_HEADS = packed_template(
     "many-heads",
     queries=(131, 67, 3),
@@ -278,12 +309,14 @@ LARGE_PACKED_HEADS = packed_template(
     dtypes=[BF16],
     large=True,
 )
+"""A large template of packed sequences with many heads in bfloat16."""
 
 NON_DISCRIMINATING = {
     "debug-mask": "nothing falls",
     "dropout-everything": "nothing is left, whatever there was",
     "far": "in half precision scores this large decide by their rounding",
 }
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by the start of the label of the case."""
 
 
 # Dropout
@@ -294,14 +327,15 @@ def dropout_template(
 ) -> CaseTemplate[Heads]:
     """Return a template with dropout whose scores are exact.
 
-    The rows of the values, and of the gradient of the result, are those of the identity: they show what was dropped.
+    The rows of the values, and of the gradient of the result, are those of the identity matrix, so that the result
+    contains the weights and shows which ones were dropped.
 
     Args:
-        label: the label of the cases.
-        p: the probability with which a weight is dropped.
-        rows: the numbers of queries and keys.
-        seed: the seed of the generator.
-        **fields: further fields of the template.
+        label: The label of the cases.
+        p: The probability with which a weight is dropped.
+        rows: The numbers of queries and of keys.
+        seed: The seed of the generator.
+        **fields: Further fields of the template.
 
     Returns:
         The template.
@@ -323,8 +357,8 @@ DROPOUT = (
 RAGGED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
 """The templates with dropout for packed sequences."""
 
-EVERYTHING = (attention_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+ALL_DROPPED = (attention_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 """The template in which dropout drops every weight."""
 
-RAGGED_EVERYTHING = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+RAGGED_ALL_DROPPED = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 """The template of packed sequences in which dropout drops every weight."""

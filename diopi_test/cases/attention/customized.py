@@ -13,29 +13,29 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
     WITHOUT_DROPOUT,
     length_bound,
-    numbers,
+    numeric_arguments,
     packed_shapes_of,
     queries_keys_values,
     register_both,
     slopes,
 )
 from diopi_test.cases.attention.calls import (
+    ALL_DROPPED,
     CAUSAL,
     DROPOUT,
-    EVERYTHING,
-    EXACT_SHARES,
+    EXACT_WEIGHTS,
     F16,
     F32,
     LARGE_HEADS,
     LARGE_LONG,
     LARGE_PACKED_HEADS,
     LARGE_PACKED_LONG,
+    LARGE_SCORES,
     NON_DISCRIMINATING,
     OPEN,
+    RAGGED_ALL_DROPPED,
     RAGGED_DROPOUT,
-    RAGGED_EVERYTHING,
-    RAGGED_EXACT_SHARES,
-    STEEP,
+    RAGGED_EXACT_WEIGHTS,
     STRIDED,
     TRANSPOSED,
     Heads,
@@ -51,12 +51,12 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal
 
 COPIES = 8
-"""The number of copies of each saved number."""
+"""The number of copies of each saved statistic along the last axis."""
 
 TRIANGLE = 2048
 """The size of the triangular mask for all sequences."""
 
-RECORDS = ("softmax_max", "softmax_sum")
+SAVED_STATISTICS = ("softmax_max", "softmax_sum")
 """The saved numbers that the backward function receives."""
 
 
@@ -66,8 +66,8 @@ def _mask(kind: str, queries: int, keys: int) -> Any:
     Args:
         kind: "triangle" masks the keys after the query's position, "some" every third score, "both" the scores of these
             two, and "all-but-first" all keys except the first. An empty text stands for no mask.
-        queries: the number of queries.
-        keys: the number of keys.
+        queries: The number of queries.
+        keys: The number of keys.
 
     Returns:
         The mask, or None.
@@ -107,18 +107,19 @@ def _result_templates(forward: str, shape: Shape, result: Shape, template: CaseT
     There is no dropout, so `softmax_out` is empty and `dropout_mask` is missing.
     """
     saved = {
-        n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)
+        n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None)
+        for n in ("attention_out", *SAVED_STATISTICS)
     }
     return {
         "attention_out": tensor(*result, compute=saved["attention_out"], layout=template.layout),
-        **{name: tensor(*shape, COPIES, dtype=F32, compute=saved[name]) for name in RECORDS},
+        **{name: tensor(*shape, COPIES, dtype=F32, compute=saved[name]) for name in SAVED_STATISTICS},
         "softmax_out": tensor(0, dtype=F32),
         "dropout_mask": None,
     }
 
 
 def customized_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiCustomizedFlashAttention` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiCustomizedFlashAttention` and its gradient for the sizes of a template."""
     sizes = template.sizes
     q = _shape_in_layout(sizes, sizes.queries, sizes.heads)
     tensors = queries_keys_values(template, q, _shape_in_layout(sizes, sizes.keys, sizes.key_heads))
@@ -128,7 +129,7 @@ def customized_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping
         **tensors,
         "alibi_slopes": slopes(sizes, sizes.batch),
         "attention_mask": _mask(sizes.mask, sizes.queries, sizes.keys),
-        **numbers(template),
+        **numeric_arguments(template),
         "head_num": sizes.heads,
         "input_layout": sizes.layout,
         **_result_templates("diopiCustomizedFlashAttention", statistics, q, template),
@@ -149,12 +150,12 @@ def customized_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) ->
         "attention_mask": _mask(sizes.mask, *max_lengths),
         "max_seqlen_q": max_lengths[0],
         "max_seqlen_kv": max_lengths[1],
-        **numbers(template),
+        **numeric_arguments(template),
         **_result_templates("diopiCustomizedFlashAttentionVarLen", q[:2], q, template),
     }
 
 
-LAID_OUT = (
+BATCHED = (
     attention_template("", batch=2, heads=2, **SMOKE_IN_ALL_DTYPES),
     *(
         attention_template(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=DtypeSelection.all)
@@ -185,7 +186,7 @@ LAID_OUT = (
     attention_template("head-size-80-bsh", size=80, batch=1, heads=2, layout="BSH"),
     attention_template("head-size-128", size=128, batch=1, heads=2, layout="SBH"),
     attention_template("long", queries=4, keys=300, batch=1, heads=2, dtypes=DtypeSelection.all),
-    attention_template("steep", domains=STEEP, mask="some", dtypes=DtypeSelection.all),
+    attention_template("steep", domains=LARGE_SCORES, mask="some", dtypes=DtypeSelection.all),
     attention_template("scale-1", {"softmax_scale": 1.0}),
     attention_template("transposed", **TRANSPOSED),
     attention_template("strided", **STRIDED, layout="BSH", dtypes=DtypeSelection.all),
@@ -197,14 +198,14 @@ LAID_OUT = (
     square_template("alibi", slopes=1, **OPEN),
     square_template("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
 )
-"""Templates of the layouts, masks and sizes of batches."""
+"""Templates of batches in all layouts, with all masks and sizes."""
 
 TWO_KINDS = {
     "q": uniform(0.5, 1),
     "k": alternating_rows(8, uniform(0.9, 1), uniform(-1, -0.9)),
     "v": alternating_rows(4, uniform(0.9, 1), uniform(2, 2.2), uniform(0.5, 0.6), uniform(1.2, 1.3)),
 }
-"""Keys of two kinds that alternate. Values are positive and come from another interval for each kind and head.
+"""Keys of two alternating kinds; values are positive, from another interval for each kind and head.
 
 The sums of these values show the type in which an implementation accumulates.
 """
@@ -226,7 +227,7 @@ PACKED = (
     packed_template("head-size-128", size=128, heads=2),
     packed_template("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=DtypeSelection.all),
     packed_template("accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=TWO_KINDS, dtypes=half),
-    packed_template("steep", domains=STEEP, dtypes=DtypeSelection.all),
+    packed_template("steep", domains=LARGE_SCORES, dtypes=DtypeSelection.all),
     packed_template("scale-1", {"softmax_scale": 1.0}),
     packed_template("transposed", **TRANSPOSED),
     packed_template("strided", **STRIDED, dtypes=DtypeSelection.all),
@@ -238,21 +239,21 @@ PACKED = (
 )
 """Templates of packed sequences."""
 
-HIDDEN = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
-"""The reasons why masks hide a defect, by label."""
+REASONS = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by the start of the label."""
 
-# Only forward functions are tested with dropout: the gradient needs a record of it that only the implementation has.
+# Only forward functions are tested with dropout: their gradients need a mask that only the implementation knows.
 register_both(
     "diopiCustomizedFlashAttention",
     customized_arguments,
-    LAID_OUT,
-    (*DROPOUT, *EVERYTHING, *EXACT_SHARES),
-    HIDDEN,
+    BATCHED,
+    (*DROPOUT, *ALL_DROPPED, *EXACT_WEIGHTS),
+    REASONS,
 )
 register_both(
     "diopiCustomizedFlashAttentionVarLen",
     customized_var_len_arguments,
     PACKED,
-    (*RAGGED_DROPOUT, *RAGGED_EVERYTHING, *RAGGED_EXACT_SHARES),
-    HIDDEN,
+    (*RAGGED_DROPOUT, *RAGGED_ALL_DROPPED, *RAGGED_EXACT_WEIGHTS),
+    REASONS,
 )

@@ -1,4 +1,4 @@
-"""Flash attention, of sequences of one length and packed, and its gradient."""
+"""Cases of flash attention of batches and of packed sequences, and of its gradient."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
     length_bound,
-    numbers,
+    numeric_arguments,
     packed_shapes_of,
     queries_keys_values,
     register_both,
@@ -19,10 +19,10 @@ from diopi_test.cases.attention.arguments import (
 )
 from diopi_test.cases.attention.calls import (
     ALIBI_CAUSAL,
+    ALL_DROPPED,
     BOTTOM_RIGHT,
     DROPOUT,
-    EVERYTHING,
-    EXACT_SHARES,
+    EXACT_WEIGHTS,
     FEATURES,
     FEW_QUERIES,
     GROUPED,
@@ -34,10 +34,10 @@ from diopi_test.cases.attention.calls import (
     ONE_LENGTH,
     RAGGED,
     RAGGED_ALIBI_CAUSAL,
+    RAGGED_ALL_DROPPED,
     RAGGED_BOTTOM_RIGHT,
     RAGGED_DROPOUT,
-    RAGGED_EVERYTHING,
-    RAGGED_EXACT_SHARES,
+    RAGGED_EXACT_WEIGHTS,
     RAGGED_FEATURES,
     Heads,
 )
@@ -45,7 +45,7 @@ from diopi_test.cases.template import CaseTemplate
 
 
 def flash_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiFlashAttention` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiFlashAttention` and its gradient for the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
@@ -53,13 +53,13 @@ def flash_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str,
         "grad_output": tensors.pop("g"),
         **tensors,
         "alibi_slopes": slopes(sizes, sizes.batch),
-        **numbers(template),
+        **numeric_arguments(template),
         **saved_results("diopiFlashAttention", {"attention_out": q, "softmax_lse": lse}, dtype, template),
     }
 
 
 def flash_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiFlashAttentionVarLen` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiFlashAttentionVarLen` and its gradient for the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
     max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
@@ -72,7 +72,7 @@ def flash_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapp
         "alibi_slopes": slopes(sizes, len(sizes.queries)),
         "max_seqlen_q": max_lengths[0],
         "max_seqlen_kv": max_lengths[1],
-        **numbers(template),
+        **numeric_arguments(template),
         **saved_results("diopiFlashAttentionVarLen", {"attention_out": q, "softmax_lse": lse}, dtype, template),
     }
 
@@ -87,12 +87,12 @@ register_both(
         *FEATURES,
         *FEW_QUERIES,
         *DROPOUT,
-        *EVERYTHING,
+        *ALL_DROPPED,
         LARGE_LONG,
         LARGE_HEADS,
         LARGE_WINDOW,
     ),
-    (*ALIBI_CAUSAL, *EXACT_SHARES),
+    (*ALIBI_CAUSAL, *EXACT_WEIGHTS),
 )
 register_both(
     "diopiFlashAttentionVarLen",
@@ -102,9 +102,9 @@ register_both(
         *RAGGED_BOTTOM_RIGHT,
         *RAGGED_FEATURES,
         *RAGGED_DROPOUT,
-        *RAGGED_EVERYTHING,
+        *RAGGED_ALL_DROPPED,
         LARGE_PACKED_LONG,
         LARGE_PACKED_HEADS,
     ),
-    (*RAGGED_ALIBI_CAUSAL, *RAGGED_EXACT_SHARES),
+    (*RAGGED_ALIBI_CAUSAL, *RAGGED_EXACT_WEIGHTS),
 )

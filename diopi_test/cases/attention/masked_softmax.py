@@ -1,4 +1,4 @@
-"""Scaled masked softmax and its gradient."""
+"""Cases of scaled masked softmax and of its gradient."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F16, F32, Shape
 from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import choice, integer_values, normal
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
@@ -43,7 +44,7 @@ def masked_template(
 
 
 def masked_softmax_arguments(template: CaseTemplate[MaskedScores], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiScaledMaskedSoftmax` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiScaledMaskedSoftmax` and its gradient for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
     every_third = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
@@ -85,6 +86,7 @@ SOFTMAX = (
     masked_template("triangle", (3, 517, 517), 3, 517, 517, triangle=True, large=True),
     masked_template("rows", (70_001, 3), 70_001, 3, large=True),
 )
+"""The templates of both functions."""
 
 register(
     "diopiScaledMaskedSoftmax",
@@ -111,3 +113,5 @@ register(
     ),
     derive=masked_softmax_arguments,
 )
+
+CaseFacts(finds_extremes=True).declare("diopiScaledMaskedSoftmax")

@@ -1,4 +1,4 @@
-"""Multi-head attention, of sequences of one length and packed, and its gradient."""
+"""Cases of multi-head attention of batches and of packed sequences, and of its gradient."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.arguments import (
     length_bound,
-    numbers,
+    numeric_arguments,
     packed_shapes_of,
     queries_keys_values,
     register_both,
@@ -17,20 +17,20 @@ from diopi_test.cases.attention.arguments import (
     start_positions,
 )
 from diopi_test.cases.attention.calls import (
+    ALL_DROPPED,
     BOTTOM_RIGHT,
     DROPOUT,
-    EVERYTHING,
-    EXACT_SHARES,
+    EXACT_WEIGHTS,
     LARGE_HEADS,
     LARGE_LONG,
     LARGE_PACKED_HEADS,
     LARGE_PACKED_LONG,
     ONE_LENGTH,
     RAGGED,
+    RAGGED_ALL_DROPPED,
     RAGGED_BOTTOM_RIGHT,
     RAGGED_DROPOUT,
-    RAGGED_EVERYTHING,
-    RAGGED_EXACT_SHARES,
+    RAGGED_EXACT_WEIGHTS,
     Heads,
     attention_template,
     packed_template,
@@ -39,14 +39,14 @@ from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
-"""The names of attributes that differ here, by the name in the templates."""
+"""The names of attributes of multi-head attention, by their name in the shared templates."""
 
 LACKING = ("window_size_left", "window_size_right")
-"""The attributes of the templates that multi-head attention does not have."""
+"""The attributes of the shared templates that multi-head attention does not have."""
 
 
 def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiMultiHeadAttention` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiMultiHeadAttention` and its gradient for the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
@@ -54,33 +54,33 @@ def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping
         "grad_out": tensors.pop("g"),
         **tensors,
         "return_debug_mask": False,
-        **numbers(template, NAMES, LACKING),
+        **numeric_arguments(template, NAMES, LACKING),
         **saved_results("diopiMultiHeadAttention", {"out": q, "softmax_lse": lse}, dtype, template),
     }
 
 
 def multi_head_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiMultiHeadAttentionVarLen` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiMultiHeadAttentionVarLen` and its gradient for the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
     max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
     lse = len(sizes.queries), sizes.heads, max_lengths[0]
-    of_index = Dtype.int64 if sizes.batch else Dtype.int32
+    index_dtype = Dtype.int64 if sizes.batch else Dtype.int32
     return {
         "grad_out": tensors.pop("g"),
         **tensors,
-        "cum_seq_q": start_positions(sizes.queries, of_index),
-        "cum_seq_k": start_positions(sizes.keys, of_index),
+        "cum_seq_q": start_positions(sizes.queries, index_dtype),
+        "cum_seq_k": start_positions(sizes.keys, index_dtype),
         "max_q": max_lengths[0],
         "max_k": max_lengths[1],
         "return_debug_mask": False,
-        **numbers(template, NAMES, LACKING),
+        **numeric_arguments(template, NAMES, LACKING),
         **saved_results("diopiMultiHeadAttentionVarLen", {"out": q, "softmax_lse": lse}, dtype, template),
     }
 
 
 def _multi_head_templates(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]]:
-    """Return the templates that have a key head for each query head, without a debug mask unless they set one."""
+    """Return the templates with one key head per query head, and without a debug mask unless they set one."""
     results = {"debug_attn_mask": None}
     return [
         t.with_sizes(key_heads=t.sizes.heads).replace(arguments={}, results={**results, **t.results})
@@ -89,8 +89,8 @@ def _multi_head_templates(templates: Sequence[CaseTemplate[Heads]]) -> list[Case
     ]
 
 
-WRITTEN = {"return_debug_mask": True}
-"""The attribute that requests the mask of the kept weights."""
+WITH_DEBUG_MASK = {"return_debug_mask": True}
+"""The attribute that requests the debug mask, which shows the dropped weights."""
 
 
 def _debug_mask(*shape: int) -> Mapping[str, ResultOverride]:
@@ -101,15 +101,15 @@ def _debug_mask(*shape: int) -> Mapping[str, ResultOverride]:
 register_both(
     "diopiMultiHeadAttention",
     multi_head_arguments,
-    _multi_head_templates((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING, LARGE_LONG, LARGE_HEADS)),
+    _multi_head_templates((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *ALL_DROPPED, LARGE_LONG, LARGE_HEADS)),
     [
         t.with_sizes(key_heads=4)
         for t in (
-            attention_template("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
+            attention_template("debug-mask", WITH_DEBUG_MASK, results={"debug_attn_mask": ResultOverride()}),
             attention_template("debug-mask-not-wanted", results=_debug_mask(0)),
         )
     ]
-    + _multi_head_templates(EXACT_SHARES),
+    + _multi_head_templates(EXACT_WEIGHTS),
 )
 register_both(
     "diopiMultiHeadAttentionVarLen",
@@ -119,7 +119,7 @@ register_both(
             *RAGGED,
             *RAGGED_BOTTOM_RIGHT,
             *RAGGED_DROPOUT,
-            *RAGGED_EVERYTHING,
+            *RAGGED_ALL_DROPPED,
             packed_template("int32", batch=0, dtypes=DtypeSelection.all),
             LARGE_PACKED_LONG,
             LARGE_PACKED_HEADS,
@@ -128,9 +128,9 @@ register_both(
     [
         t.with_sizes(key_heads=4)
         for t in (
-            packed_template("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
+            packed_template("debug-mask", WITH_DEBUG_MASK, results={"debug_attn_mask": ResultOverride()}),
             packed_template("debug-mask-not-wanted", results=_debug_mask(0)),
         )
     ]
-    + _multi_head_templates(RAGGED_EXACT_SHARES),
+    + _multi_head_templates(RAGGED_EXACT_WEIGHTS),
 )

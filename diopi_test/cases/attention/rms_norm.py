@@ -1,4 +1,4 @@
-"""RMS norm and its gradient."""
+"""Cases of the RMS norm and of its gradient."""
 
 from __future__ import annotations
 
@@ -20,35 +20,41 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 
 @dataclass(frozen=True)
-class Normalised:
-    """The shape of the input, the number of normalized last axes, and the type of weight and bias."""
+class NormSizes:
+    """The sizes of a norm.
+
+    Attributes:
+        shape: The shape of the input.
+        axes: The number of last axes that are normalized.
+        parameters: The element type of weight and bias; None for the type under test.
+    """
 
     shape: Shape
     axes: int = 1
     parameters: Dtype | None = None
 
 
-WITHOUT = {"bias": None, "grad_bias": None}
-"""The arguments that a call without bias omits."""
+NO_BIAS = {"bias": None, "grad_bias": None}
+"""The arguments and results that a call without bias omits."""
 
-NO_WEIGHT = {**WITHOUT, "weight": None, "grad_weight": None}
-"""The arguments that a call without weight and bias omits."""
+NO_PARAMETERS = {**NO_BIAS, "weight": None, "grad_weight": None}
+"""The arguments and results that a call without weight and bias omits."""
 
 
 def rms_norm_template(
     label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any
 ) -> Any:
-    """Return a template that normalizes the last `axes` axes; the arguments `without` are NULL."""
+    """Return a template that normalizes the last `axes` axes; the arguments and results `without` are NULL."""
     attributes = {"eps": fields.pop("eps", 1e-2)}
-    left_out = without or {}
-    sizes = Normalised(shape, axes, fields.pop("parameters", None))
-    names = {"bias", "weight"} & left_out.keys()
-    results = {name: None for name in left_out if name.startswith("grad")}
+    omitted = without or {}
+    sizes = NormSizes(shape, axes, fields.pop("parameters", None))
+    names = {"bias", "weight"} & omitted.keys()
+    results = {name: None for name in omitted if name.startswith("grad")}
     return CaseTemplate(label, sizes, {**attributes, **dict.fromkeys(names)}, results=results, **fields)
 
 
-def rms_norm_arguments(template: CaseTemplate[Normalised], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` from the sizes of a template."""
+def rms_norm_arguments(template: CaseTemplate[NormSizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     begin = len(sizes.shape) - sizes.axes
     parameter = tensor(*sizes.shape[begin:], dtype=sizes.parameters, layout=layout)
@@ -72,10 +78,10 @@ def rms_norm_arguments(template: CaseTemplate[Normalised], dtype: Dtype) -> Mapp
 
 NORMS = (
     rms_norm_template("", (3, 8), **SMOKE_IN_ALL_DTYPES),
-    rms_norm_template("no-bias", (3, 8), without=WITHOUT, dtypes=DtypeSelection.all, smoke=True),
-    rms_norm_template("no-weight", (4, 6), without=NO_WEIGHT, dtypes=DtypeSelection.all),
-    rms_norm_template("no-weight-one-axis", (3, 4, 5), without=NO_WEIGHT),
-    rms_norm_template("no-weight-two-axes", (3, 4, 5), 2, without=NO_WEIGHT),
+    rms_norm_template("no-bias", (3, 8), without=NO_BIAS, dtypes=DtypeSelection.all, smoke=True),
+    rms_norm_template("no-weight", (4, 6), without=NO_PARAMETERS, dtypes=DtypeSelection.all),
+    rms_norm_template("no-weight-one-axis", (3, 4, 5), without=NO_PARAMETERS),
+    rms_norm_template("no-weight-two-axes", (3, 4, 5), 2, without=NO_PARAMETERS),
     rms_norm_template("batch", (2, 3, 12), dtypes=(F16, F32)),
     rms_norm_template("two-axes", (3, 4, 5), 2, dtypes=DtypeSelection.all),
     rms_norm_template("all-axes", (4, 5), 2),
@@ -85,7 +91,7 @@ NORMS = (
     rms_norm_template("default-eps", (3, 8), eps=1e-6),
     rms_norm_template("small", (4, 8), eps=1e-2, domains={"input": normal(1e-2)}),
     rms_norm_template("float32-weight", (3, 8), parameters=F32, dtypes=half),
-    rms_norm_template("float32-weight-no-bias", (3, 8), without=WITHOUT, parameters=F32, dtypes=half),
+    rms_norm_template("float32-weight-no-bias", (3, 8), without=NO_BIAS, parameters=F32, dtypes=half),
     rms_norm_template("transposed", (4, 6), **same_layout(transposed)),
     rms_norm_template("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
     rms_norm_template("no-rows", (0, 5)),
@@ -94,8 +100,9 @@ NORMS = (
     rms_norm_template("many-rows", (70_001, 3), large=True),
     rms_norm_template("half", (3, 131, 517), dtypes=[BF16], large=True),
 )
+"""The templates of both functions."""
 
-CONSTANT = choice([2.0, -2.0])
+EQUAL_MAGNITUDES = choice([2.0, -2.0])
 """Numbers of equal magnitude."""
 
 
@@ -103,17 +110,18 @@ SINGLE_VALUE_REASONS = {
     "special": "the result depends only on the element that is not finite",
     "exact": "all elements are equal, so the root mean square equals their absolute value",
 }
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by label."""
 
 
-def _register_norm_cases(name: str, *templates: CaseTemplate[Normalised]) -> None:
-    """Register the shared and the given templates as cases of a function."""
+def _register_norm_cases(name: str, *templates: CaseTemplate[NormSizes]) -> None:
+    """Register the shared templates `NORMS` and further `templates` as cases of a function."""
 
     @cases_for(name, non_discriminating=SINGLE_VALUE_REASONS)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """Yield the cases; only the first result has the template's layout."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
-        chosen = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
-        all_cases = expand(prototype, chosen, rms_norm_arguments)
+        templates_of_function = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
+        all_cases = expand(prototype, templates_of_function, rms_norm_arguments)
         return half_sums.reveal_half_gradients(all_cases) if "grad_bias" in other_results else all_cases
 
 
@@ -123,7 +131,7 @@ _register_norm_cases(
     rms_norm_template("zeros", (3, 4), domains={"input": choice([0.0, 0.0, 1.0])}),
     rms_norm_template(
         "exact", (6, 16), eps=0.0, domains=dict.fromkeys(("weight", "bias"), integer_values(-8, 8)), exact=True
-    ).replace(domains={"input": CONSTANT, "weight": integer_values(-8, 8), "bias": integer_values(-8, 8)}),
+    ).replace(domains={"input": EQUAL_MAGNITUDES, "weight": integer_values(-8, 8), "bias": integer_values(-8, 8)}),
 )
 _register_norm_cases(
     "diopiRMSNormBackward",

@@ -1,4 +1,4 @@
-"""Rotary embedding."""
+"""Cases of rotary embedding."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rotation_template(
 
 
 def rotation_arguments(template: CaseTemplate[Rotation], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRotaryEmbedding` from the sizes of a template."""
+    """Return the arguments of `diopiRotaryEmbedding` for the sizes of a template."""
     angles = tensor(*template.sizes.cos_shape, domain=COSINES_AND_SINES, layout=template.layout)
     return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
 
@@ -91,7 +91,7 @@ def query_and_key_template(label: str, query: Shape, key: Shape, dim: int, **fie
 
 
 def query_and_key_arguments(template: CaseTemplate[QueryAndKey], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRotaryEmbeddingV2` from the sizes of a template."""
+    """Return the arguments of `diopiRotaryEmbeddingV2` for the sizes of a template."""
     sizes, dim = template.sizes, template.argument("dim")
     tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
     angles = tensor(tokens, 1, dim, domain=COSINES_AND_SINES, layout=template.layout)

@@ -1,4 +1,4 @@
-"""Slices along one axis, selected by an index tensor, a number or a range: reading, gradients, writing and filling."""
+"""Cases of slices along an axis, which an index tensor, a number or a range selects: reading, gradients, writing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.index.common import (
-    ALIKE,
+from diopi_test.cases.index.positions import (
+    DIFFERENT_LAYOUTS,
+    EQUAL_LAYOUTS,
     LARGE_AXES,
     LARGE_HALF,
-    OFTEN,
-    ONE_PLACE_REASON,
-    UNLIKE,
+    REPEATED_INDEX,
+    SINGLE_POSITION_REASON,
     IndexedAxis,
     Shape,
     add_untested_axes,
@@ -39,7 +39,7 @@ from diopi_test.cases.template import (
 )
 from diopi_test.cases.tensors import literal, positions
 
-# By an index tensor
+# Slices that an index tensor selects
 
 SLICES: Mapping[str, IndexedAxis] = {
     "rows": IndexedAxis((5, 3), 0, positions(4, below=5)),
@@ -64,31 +64,40 @@ SLICES: Mapping[str, IndexedAxis] = {
 """The shapes, axes and indices of selected slices by label."""
 
 COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
+"""A template of smoke cases in every element type, which select columns of a matrix."""
+
 INNER = CaseTemplate(
     "inner",
     IndexedAxis((3, 4, 5), -2, positions(6, below=4, dtype=Dtype.int32)),
     layout=strided,
     dtypes=DtypeSelection.all,
 )
+"""A template of slices along an inner axis, with a strided input and an int32 index."""
 
 INDEX_SELECT = (
     COLUMNS,
     INNER.replace(result_layout=transposed),
-    *CaseTemplate.cycle_layouts(sized_templates(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
+    *CaseTemplate.cycle_layouts(
+        sized_templates(SLICES, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS, (transposed, strided)
+    ),
     CaseTemplate("expanded", IndexedAxis((4, 3), 1, positions(5, below=3)), layout=expanded),
 )
+"""The small templates of `diopiIndexSelect`."""
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
     INNER.replace(result_layout=strided),
-    *CaseTemplate.cycle_layouts(sized_templates(SLICES), *ALIKE),
-    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, below=6)), IndexedAxis((2, 3), 1, OFTEN)),
+    *CaseTemplate.cycle_layouts(sized_templates(SLICES), *EQUAL_LAYOUTS),
+    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, below=6)), IndexedAxis((2, 3), 1, REPEATED_INDEX)),
 )
+"""The small templates of the gradient of `diopiIndexSelect`, which adds up the slices of repeated positions."""
 
 INDEX_FILL = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
     replace(INNER, sizes=IndexedAxis((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
-    *CaseTemplate.cycle_layouts([t for t in sized_templates(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
+    *CaseTemplate.cycle_layouts(
+        [t for t in sized_templates(SLICES) if t.label not in ("long", "reversed")], *DIFFERENT_LAYOUTS
+    ),
     CaseTemplate("negative", IndexedAxis((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
         "long",
@@ -96,25 +105,29 @@ INDEX_FILL = (
         dtypes=DtypeSelection.one_per_size,
     ),
 )
+"""The small templates of `diopiIndexFill`; some indices are negative."""
 
 
 LARGE_SELECTIONS = [
     CaseTemplate(label, IndexedAxis(shape, axis, positions(number, below=shape[axis])), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
+"""The templates of `diopiIndexSelect` and its gradient in the level `large`."""
+
 HUGE_SELECTION = CaseTemplate(
     "huge", IndexedAxis((70_001, 3), 0, positions(257, below=70_001)), layout=strides(7_703, 1), large=True
 )
-"""Rows so far apart that they span more than 2^31 bytes."""
+"""A template that selects rows of a tensor whose rows are so far apart that they span more than 2^31 bytes."""
 
 LARGE_FILLS = [
     CaseTemplate(label, IndexedAxis(shape, axis, positions(number // 3, below=shape[axis], distinct_along=0)), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
+"""The templates of `diopiIndexFill` in the level `large`."""
 
 
 def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndexSelect`, its gradient and `diopiIndexFill` from the sizes of a template."""
+    """Return the arguments of `diopiIndexSelect`, its gradient and `diopiIndexFill` for the sizes of a template."""
     shape, dim, index = template.sizes.shape, template.sizes.axis, template.sizes.index
     slices = np.array(shape, int)
     slices[[dim] if shape else []] = np.prod(index.shape)
@@ -132,30 +145,32 @@ def select_three_positions(shape: Shape, axis: int) -> IndexedAxis:
     return IndexedAxis(shape, axis, positions(3, below=shape[axis]))
 
 
-SINGLE_ELEMENT = {"of-number|length-one": ONE_PLACE_REASON}
+SINGLE_POSITION_REASONS = {"of-number|length-one": SINGLE_POSITION_REASON}
+"""The reason why wrong indices can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 register(
     "diopiIndexSelect",
     templates=(*add_untested_axes(INDEX_SELECT, select_three_positions), *LARGE_SELECTIONS, HUGE_SELECTION),
     derive=index_arguments,
-    non_discriminating=SINGLE_ELEMENT,
+    non_discriminating=SINGLE_POSITION_REASONS,
 )
 register(
     "diopiIndexSelectBackward",
     templates=(*add_untested_axes(INDEX_SELECT_BACKWARD, select_three_positions), *LARGE_SELECTIONS),
     derive=index_arguments,
-    non_discriminating=SINGLE_ELEMENT,
+    non_discriminating=SINGLE_POSITION_REASONS,
 )
 
 
 @cases_for("diopiIndexFill", non_discriminating={"of-number|length-one": "the only position is filled"})
 def index_fill_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of filling slices with a value, including values that the function must convert."""
     templates = [*INDEX_FILL, *conversion_templates(prototype, IndexedAxis((4, 5), 1, literal([0, 3])))]
     with_untried = add_untested_axes(templates, lambda shape, axis: IndexedAxis(shape, axis, literal([-1])))
     return expand(prototype, [*with_untried, *LARGE_FILLS], derive_with_value(prototype, index_arguments))
 
 
-# By numbers
+# Slices that a number or a range selects
 
 
 @dataclass(frozen=True)
@@ -165,7 +180,7 @@ class AxisPart:
     Attributes:
         shape: The shape of the tensor.
         axis: The axis.
-        numbers: The index of one slice, or start, end and step of a range.
+        numbers: The position of one slice, or start, end and step of a range.
     """
 
     shape: Shape
@@ -237,7 +252,7 @@ def part_templates(
     return [
         CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
         CaseTemplate("inner", inner, layout=transposed, result_layout=strided, dtypes=DtypeSelection.all),
-        *CaseTemplate.cycle_layouts(sized_templates(table, long), *UNLIKE),
+        *CaseTemplate.cycle_layouts(sized_templates(table, long), *DIFFERENT_LAYOUTS),
     ]
 
 
@@ -267,74 +282,94 @@ def derive_with_numbers(*names: str) -> Derive[AxisPart]:
 
 
 COLUMN, INNER_COLUMN = AxisPart((9, 3), 1, (1,)), AxisPart((3, 4, 5), -2, (-3,))
+"""A column of a matrix, and a slice along an inner axis."""
+
 SELECT = part_templates(COLUMN, INNER_COLUMN, SINGLE)
-ALL_OF_IT_REASONS = {"length-one": "the slice is the whole axis"}
-by_index_number = derive_with_numbers("dim", "index")
+"""The small templates of the gradient of `diopiSelect` and of `diopiSelectScatter`."""
+
+WHOLE_SLICE_REASONS = {"length-one": "the slice is the whole axis"}
+"""The reason why some wrong results can pass a case (`non_discriminating`), by label."""
+
+slice_arguments = derive_with_numbers("dim", "index")
+"""Derive the arguments of functions that select a slice by its number from a template."""
 
 
-def last_but_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
+def with_next_to_last_slices(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
     """Return the templates, and calls along untested axes that select the next-to-last position."""
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (-2,)))
 
 
-SELECTING = last_but_one(part_templates(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
-"""The templates of `diopiSelect`."""
+SELECTING = with_next_to_last_slices(part_templates(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
+"""The small templates of `diopiSelect`."""
 
 LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), large=True)
+"""A column of a large matrix."""
+
 HALF_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_HALF)
+"""A large slice in float16."""
+
 HALF_SLICE_FAR_APART = CaseTemplate(
     "half-far-apart", AxisPart((263, 17, 257), 1, (13,)), layout=strides(70_003, 4099, 3), **LARGE_HALF
 )
+"""A large slice in float16 of a tensor with gaps between all elements."""
 
-register("diopiSelect", templates=(*SELECTING, LARGE_COLUMN, HALF_SLICE_FAR_APART), derive=by_index_number)
+register("diopiSelect", templates=(*SELECTING, LARGE_COLUMN, HALF_SLICE_FAR_APART), derive=slice_arguments)
 register(
     "diopiSelectBackward",
-    templates=(*last_but_one(SELECT), LARGE_COLUMN, HALF_SLICE),
-    derive=by_index_number,
-    non_discriminating=ALL_OF_IT_REASONS,
+    templates=(*with_next_to_last_slices(SELECT), LARGE_COLUMN, HALF_SLICE),
+    derive=slice_arguments,
+    non_discriminating=WHOLE_SLICE_REASONS,
 )
 register(
     "diopiSelectScatter",
     templates=(
-        *last_but_one([*SELECT, *converted_templates(COLUMN)]),
+        *with_next_to_last_slices([*SELECT, *converted_templates(COLUMN)]),
         LARGE_COLUMN,
         HALF_SLICE.replace(arguments={"src": tensor(263, 67, domain=any_value, layout=strides(4099, 3))}),
     ),
-    derive=by_index_number,
-    non_discriminating=ALL_OF_IT_REASONS,
+    derive=slice_arguments,
+    non_discriminating=WHOLE_SLICE_REASONS,
 )
 
 SOME_COLUMNS, INNER_RANGE = AxisPart((4, 7), 1, (1, 6, 2)), AxisPart((3, 6, 2), -2, (-5, 5, 2))
+"""Every second column from 1 to 5, and a range along an inner axis."""
+
 SLICE = part_templates(SOME_COLUMNS, INNER_RANGE, RANGES)
+"""The small templates of the gradient of `diopiSlice` and of `diopiSliceScatter`."""
+
 WHOLE_AXIS_REASONS = {"clamped": "the range is the whole axis"}
-by_range = derive_with_numbers("dim", "start", "end", "step")
+"""The reason why some wrong results can pass a case (`non_discriminating`), by label."""
+
+range_arguments = derive_with_numbers("dim", "start", "end", "step")
+"""Derive the arguments of functions that select a range from a template."""
 
 
-def all_but_first(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
+def with_ranges_from_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
     """Return the templates and calls along untested axes that take all positions except the first."""
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (1, shape[axis], 1)))
 
 
-SLICING = all_but_first(part_templates(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
-"""The templates of `diopiSlice`."""
+SLICING = with_ranges_from_one(part_templates(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
+"""The small templates of `diopiSlice`."""
 
 LARGE_SLICES = (
     CaseTemplate("long-rows", AxisPart((7, 32_003), 1, (3, 32_001, 2)), large=True),
     CaseTemplate("many-rows", AxisPart((70_001, 3), 0, (1, 70_000, 1)), large=True),
     CaseTemplate("half", AxisPart((67, 1031), 1, (5, 1031, 3)), **LARGE_HALF),
 )
+"""The templates of ranges in the level `large`."""
 
-register("diopiSlice", templates=(*SLICING, *LARGE_SLICES), derive=by_range)
+register("diopiSlice", templates=(*SLICING, *LARGE_SLICES), derive=range_arguments)
 register(
     "diopiSliceBackward",
-    templates=(*all_but_first(SLICE), *LARGE_SLICES),
-    derive=by_range,
+    templates=(*with_ranges_from_one(SLICE), *LARGE_SLICES),
+    derive=range_arguments,
     non_discriminating=WHOLE_AXIS_REASONS,
 )
 register(
     "diopiSliceScatter",
-    templates=(*all_but_first([*SLICE, *converted_templates(SOME_COLUMNS)]), *LARGE_SLICES),
-    derive=by_range,
+    templates=(*with_ranges_from_one([*SLICE, *converted_templates(SOME_COLUMNS)]), *LARGE_SLICES),
+    derive=range_arguments,
     non_discriminating=WHOLE_AXIS_REASONS,
 )
 

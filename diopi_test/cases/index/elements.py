@@ -1,4 +1,4 @@
-"""Single elements along one axis, with an index for each element: gather, its gradient, scatter."""
+"""Cases of gather, its gradient and scatter, which have an index for each element along an axis."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
 from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.index.common import (
+from diopi_test.cases.index.positions import (
+    DIFFERENT_LAYOUTS,
     INEXACT,
     LARGE_AXES,
-    NEIGHBOURS,
-    OFTEN,
+    NEIGHBORS,
     ONE_DTYPE_PER_KIND,
-    ONE_PLACE_REASON,
     POSITIVE,
+    REPEATED_INDEX,
+    SINGLE_POSITION_REASON,
     SUMMANDS,
-    UNLIKE,
     IndexedAxis,
     Shape,
     add_untested_axes,
@@ -42,6 +42,7 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import literal, positions
 
 I32 = Dtype.int32
+"""The element type of some indices."""
 
 GATHERS: Mapping[str, IndexedAxis] = {
     "rows": IndexedAxis((4, 3), 0, positions(4, 3, below=4)),
@@ -67,7 +68,7 @@ GATHERS: Mapping[str, IndexedAxis] = {
 }
 """The shapes, axes and indices of gathered elements by label."""
 
-COMMON = (
+SHARED_TEMPLATES = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(4, 5, below=6)), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "inner",
@@ -79,19 +80,26 @@ COMMON = (
 )
 """Templates that gathering and its gradient share."""
 
-GATHER = (*COMMON, *CaseTemplate.cycle_layouts(sized_templates(GATHERS, DtypeSelection.one_per_size), *UNLIKE))
+GATHER = (
+    *SHARED_TEMPLATES,
+    *CaseTemplate.cycle_layouts(sized_templates(GATHERS, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS),
+)
+"""The small templates of `diopiGather`."""
 
-SEVERAL = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
-"""An index that names each element many times."""
+MANY_PER_ELEMENT = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
+"""Sizes with an index in which each of two columns occurs many times."""
 
 GATHER_BACKWARD = (
-    *COMMON,
-    *CaseTemplate.cycle_layouts(sized_templates(GATHERS), *UNLIKE),
-    *sum_templates("grad_output", IndexedAxis((3, 6), 1, positions(3, 67, below=6)), IndexedAxis((3,), 0, OFTEN)),
-    CaseTemplate("often", SEVERAL, dtypes=floating),
-    CaseTemplate("wrap", SEVERAL, {}, domains={"grad_output": full_range}, dtypes=integer),
-    CaseTemplate("neighbours", SEVERAL, {}, domains={"grad_output": NEIGHBOURS}, dtypes=(Dtype.int64,)),
+    *SHARED_TEMPLATES,
+    *CaseTemplate.cycle_layouts(sized_templates(GATHERS), *DIFFERENT_LAYOUTS),
+    *sum_templates(
+        "grad_output", IndexedAxis((3, 6), 1, positions(3, 67, below=6)), IndexedAxis((3,), 0, REPEATED_INDEX)
+    ),
+    CaseTemplate("often", MANY_PER_ELEMENT, dtypes=floating),
+    CaseTemplate("wrap", MANY_PER_ELEMENT, {}, domains={"grad_output": full_range}, dtypes=integer),
+    CaseTemplate("neighbors", MANY_PER_ELEMENT, {}, domains={"grad_output": NEIGHBORS}, dtypes=(Dtype.int64,)),
 )
+"""The small templates of `diopiGatherBackward`, which adds up all gradients with the same index."""
 
 
 LARGE_GATHERS = [
@@ -102,10 +110,11 @@ LARGE_GATHERS = [
     )
     for label, shape, axis, number, fields in LARGE_AXES
 ]
+"""The templates of both functions in the level `large`."""
 
 
 def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiGather` and `diopiGatherBackward` from the sizes of a template."""
+    """Return the arguments of `diopiGather` and `diopiGatherBackward` for the sizes of a template."""
     sizes = template.sizes
     return {
         "grad_output": tensor(*sizes.index.shape, layout=template.layout),
@@ -120,25 +129,26 @@ def gather_along(shape: Shape, axis: int) -> IndexedAxis:
     return IndexedAxis(shape, axis, positions(*shape, below=shape[axis]))
 
 
-GATHERED_ALIKE = {"of-number|number-in-vector": ONE_PLACE_REASON}
+SINGLE_POSITION_REASONS = {"of-number|number-in-vector": SINGLE_POSITION_REASON}
+"""The reason why wrong indices can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 register(
     "diopiGather",
     templates=(*add_untested_axes(GATHER, gather_along), *LARGE_GATHERS),
     derive=gather_arguments,
-    non_discriminating=GATHERED_ALIKE,
+    non_discriminating=SINGLE_POSITION_REASONS,
 )
 register(
     "diopiGatherBackward",
     templates=(*add_untested_axes(GATHER_BACKWARD, gather_along), *LARGE_GATHERS),
     derive=gather_arguments,
-    non_discriminating=GATHERED_ALIKE,
+    non_discriminating=SINGLE_POSITION_REASONS,
 )
 
 
 @dataclass(frozen=True)
 class ScatteredAxis(IndexedAxis):
-    """Positions along an axis that elements of a source are written to.
+    """The sizes of a call that writes elements of a source to positions along an axis.
 
     Attributes:
         source: The shape of the source.
@@ -148,7 +158,7 @@ class ScatteredAxis(IndexedAxis):
 
 
 def distinct_index(shape: Shape, axis: int, length: int) -> TensorSpec:
-    """Return up to `length` positions in every slice along the axis, without repetitions."""
+    """Return an index with `length` different positions (at most the axis's size) in every slice along the axis."""
     index_shape = replace_length(shape, axis, min(length, shape[axis]))
     return positions(*index_shape, below=shape[axis], distinct_along=axis)
 
@@ -172,19 +182,19 @@ SCATTERS: Mapping[str, ScatteredAxis] = {
     "all": ScatteredAxis((2, 7), 1, positions(2, 7, below=7, distinct_along=1), (2, 7)),
     "long": ScatteredAxis((4, 260), 1, positions(4, 200, below=260, distinct_along=1), (4, 200)),
 }
-"""Sizes in which no position occurs twice."""
+"""Sizes by label, in which no position of a slice along the axis occurs twice."""
 
 ONCE = ScatteredAxis((4, 6), 1, positions(4, 3, below=6, distinct_along=1), (4, 5))
-"""Positions that are written at most once."""
+"""Sizes with positions that are written at most once."""
 
 REPEATED = ScatteredAxis((3, 9), 1, positions(3, 7, below=9), (3, 8))
-"""Positions of which some are written several times."""
+"""Sizes with positions of which some are written several times."""
 
 SUMMED = ScatteredAxis((3, 17), 1, positions(3, 67, below=17), (4, 70))
-"""Positions to which many elements are added."""
+"""Sizes with positions to which many elements are added."""
 
 INNER = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
-"""Positions along an inner axis."""
+"""Sizes with positions along an inner axis."""
 
 LARGE_SCATTERS = [
     CaseTemplate(
@@ -192,12 +202,15 @@ LARGE_SCATTERS = [
     )
     for label, shape, axis, number, fields in LARGE_AXES
 ]
+"""The templates of `diopiScatter` in the level `large`."""
+
 LARGE_SCALAR_SCATTERS = [
     CaseTemplate(
         label, ScatteredAxis(shape, axis, distinct_index(shape, axis, number // 3), shape), {"reduce": ""}, **fields
     )
     for label, shape, axis, number, fields in LARGE_AXES
 ]
+"""The templates of `diopiScatterScalar` in the level `large`, which write only a third of the positions."""
 
 
 def scatter_template(
@@ -207,7 +220,18 @@ def scatter_template(
     domain: Domain | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[ScatteredAxis]:
-    """Return a template that scatters with this reduction; input and source are drawn from `domain`."""
+    """Return a template of `diopiScatter` or `diopiScatterScalar`.
+
+    Args:
+        label: The label of the cases.
+        sizes: The sizes.
+        reduce: The argument `reduce`: "" to write, "add" or "multiply" to combine the old and the new element.
+        domain: The domain of input and source; None for the default.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     template = CaseTemplate(label, sizes, {"reduce": reduce}, **fields)
     return template.replace(domains={"input": domain, "src": domain}) if domain else template
 
@@ -224,7 +248,7 @@ SCATTER = (
     scatter_template("multiply-inner", INNER, "multiply", normal(), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
     scatter_template("add-exact", SUMMED, "add", SUMMANDS, dtypes=INEXACT, exact=True),
     scatter_template("multiply-exact", SUMMED, "multiply", choice([1, -1, 2, 0.5]), dtypes=INEXACT, exact=True),
-    scatter_template("add-long-sum", ScatteredAxis((3,), 0, OFTEN, (1100,)), "add", POSITIVE, dtypes=half),
+    scatter_template("add-long-sum", ScatteredAxis((3,), 0, REPEATED_INDEX, (1100,)), "add", POSITIVE, dtypes=half),
     scatter_template(
         "add-without-overflow", REPEATED, "add", integers_without_overflow(terms=8), dtypes=(I32, Dtype.int64)
     ),
@@ -232,7 +256,9 @@ SCATTER = (
     scatter_template("multiply-wrap", REPEATED, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
     *(
         template.replace(arguments={"reduce": ""})
-        for template in CaseTemplate.cycle_layouts(sized_templates(SCATTERS, DtypeSelection.one_per_size), *UNLIKE)
+        for template in CaseTemplate.cycle_layouts(
+            sized_templates(SCATTERS, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS
+        )
     ),
     scatter_template("of-number-reduced", SCATTERS["of-number"], "add", normal()),
     scatter_template("number-of-number-reduced", SCATTERS["number-of-number"], "multiply", normal()),
@@ -240,6 +266,7 @@ SCATTER = (
     scatter_template("larger-source-reduced", SCATTERS["larger-source"], "multiply", normal()),
     scatter_template("long-reduced", SCATTERS["long"], "add", normal()),
 )
+"""The small templates of `diopiScatter`, without a reduction (any of several values may be written), or with one."""
 
 SCATTER_SCALAR = (
     *SCATTER,
@@ -248,10 +275,11 @@ SCATTER_SCALAR = (
         for label, (dtype, number, _) in CONVERSIONS.items()
     ),
 )
+"""The small templates of `diopiScatterScalar`, including values that the function must convert."""
 
 
 def scatter_arguments(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiScatter` and `diopiScatterScalar` from the sizes of a template."""
+    """Return the arguments of `diopiScatter` and `diopiScatterScalar` for the sizes of a template."""
     sizes = template.sizes
     number = -2.0 if template.exact else -1.375
     is_product = template.argument("reduce") == "multiply"
@@ -264,7 +292,11 @@ def scatter_arguments(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Ma
     }
 
 
-WRITTEN_ALL = {"of-number|number-of-vector": ONE_PLACE_REASON, "all|cube$": "every position is written"}
+WRITTEN_POSITIONS_REASONS = {
+    "of-number|number-of-vector": SINGLE_POSITION_REASON,
+    "all|cube$": "every position is written",
+}
+"""Reasons why some wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 
 def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:
@@ -274,12 +306,15 @@ def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:
 
 
 def scatter_templates(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[CaseTemplate[ScatteredAxis]]:
-    """Return the templates, and templates along untested axes; these write along even axes and add along odd axes."""
-    ways: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
-    untried = add_untested_axes(templates, write_one_per_slice)[len(templates) :]
+    """Return the templates, and a template for each axis of ranks 1 to 4 that none of them uses.
+
+    The additional templates write elements along even axes, and add elements along odd axes.
+    """
+    reductions: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
+    added = add_untested_axes(templates, write_one_per_slice)[len(templates) :]
     return [
         *templates,
-        *(scatter_template(template.label, template.sizes, *ways[template.sizes.axis % 2]) for template in untried),
+        *(scatter_template(template.label, template.sizes, *reductions[template.sizes.axis % 2]) for template in added),
     ]
 
 
@@ -287,13 +322,13 @@ register(
     "diopiScatter",
     templates=(*scatter_templates(SCATTER), *LARGE_SCATTERS),
     derive=scatter_arguments,
-    non_discriminating=WRITTEN_ALL,
+    non_discriminating=WRITTEN_POSITIONS_REASONS,
 )
 register(
     "diopiScatterScalar",
     templates=(*scatter_templates(SCATTER_SCALAR), *LARGE_SCALAR_SCATTERS),
     derive=scatter_arguments,
-    non_discriminating=WRITTEN_ALL,
+    non_discriminating=WRITTEN_POSITIONS_REASONS,
 )
 
 CaseFacts(scattered_tensor="input").declare("diopiScatter", "diopiScatterScalar")

@@ -1,4 +1,4 @@
-"""Elements selected by a list with an index tensor or mask per axis: reading, its gradient, writing."""
+"""Cases of elements that a list selects with an index tensor or a mask per axis: reading, its gradient, writing."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
-from diopi_test.cases.index.common import (
-    ALIKE,
+from diopi_test.cases.index.positions import (
     ALL_TRUE_REASON,
+    EQUAL_LAYOUTS,
     FAR_APART,
     INEXACT,
     LARGE_HALF,
-    MOST_OFTEN,
-    NEIGHBOURS,
-    OFTEN,
+    LONG_REPEATED_INDEX,
+    NEIGHBORS,
     ONE_DTYPE_PER_KIND,
     POSITIVE,
+    REPEATED_INDEX,
     SUMMANDS,
     Shape,
     mask_values,
@@ -34,6 +34,7 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal, mask, positions
 
 Indices = list[TensorSpec | None]
+"""An index tensor or a mask for each of the first axes; None selects all positions of an axis."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +116,25 @@ INDEX = (
     ROWS,
     MIDDLE,
     *CaseTemplate.cycle_layouts(
-        sized_templates(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)
+        sized_templates(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in EQUAL_LAYOUTS)
     ),
     *(
         CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=ONE_DTYPE_PER_KIND[1:])
         for label in ("mask", "apart")
     ),
 )
+"""The small templates of `diopiIndex`."""
 
 
 LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [positions(32_005, below=32_003)]), large=True)
+"""Rows of a large table."""
+
 FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, below=131)]), **FAR_APART)
+"""Rows of a large table in float16 with gaps between all elements."""
 
 
 def index_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndex` from the sizes of a template."""
+    """Return the arguments of `diopiIndex` for the sizes of a template."""
     return {
         "input": tensor(*template.sizes.shape, domain=any_value, layout=template.layout),
         "indices": template.sizes.indices,
@@ -142,20 +147,21 @@ INDEX_BACKWARD = (
     ROWS,
     MIDDLE.replace(result_layout=transposed),
     CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
-    *CaseTemplate.cycle_layouts(sized_templates(INDEXING), *ALIKE),
+    *CaseTemplate.cycle_layouts(sized_templates(INDEXING), *EQUAL_LAYOUTS),
     *sum_templates(
         "grad_output",
         IndexedElements((6, 5), [positions(67, below=6)]),
-        IndexedElements((3, 2), [OFTEN]),
+        IndexedElements((3, 2), [REPEATED_INDEX]),
         floating,
     ),
     LARGE_ROWS,
     CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, below=131)]), **LARGE_HALF),
 )
+"""The templates of `diopiIndexBackward`, which adds up all gradients of an element."""
 
 
 def index_backward_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndexBackward` from the sizes of a template."""
+    """Return the arguments of `diopiIndexBackward` for the sizes of a template."""
     sizes = template.sizes
     return {
         "zeros_like_input": tensor(*sizes.shape, domain=choice([0.0]), layout=template.layout),
@@ -228,19 +234,21 @@ INDEX_PUT = (
         dtypes=INEXACT,
         exact=True,
     ),
-    CaseTemplate("long-sum", IndexedElements((3, 2), [OFTEN]), ADD, domains=input_and_values(POSITIVE), dtypes=half),
+    CaseTemplate(
+        "long-sum", IndexedElements((3, 2), [REPEATED_INDEX]), ADD, domains=input_and_values(POSITIVE), dtypes=half
+    ),
     CaseTemplate(
         "equal-sum",
-        IndexedElements((3, 2), [MOST_OFTEN]),
+        IndexedElements((3, 2), [LONG_REPEATED_INDEX]),
         ADD,
         domains=input_and_values(choice([0.1, 0.3])),
         dtypes=(Dtype.float32,),
     ),
     CaseTemplate(
-        "add-neighbours",
+        "add-neighbors",
         IndexedElements((3, 2), NINE_OF_THREE),
         ADD,
-        domains=input_and_values(NEIGHBOURS),
+        domains=input_and_values(NEIGHBORS),
         dtypes=(Dtype.int64,),
     ),
     *CaseTemplate.cycle_layouts(
@@ -255,7 +263,7 @@ INDEX_PUT = (
                 if t.label.startswith(("mask", "no-"))
             ),
         ],
-        *ALIKE,
+        *EQUAL_LAYOUTS,
     ),
     CaseTemplate("one-for-all", IndexedElements((4, 5), COLUMNS, ()), PUT),
     CaseTemplate("one-of-vector-for-all", IndexedElements((4, 5), [mask(4, 5)], (1,)), PUT),
@@ -269,10 +277,11 @@ INDEX_PUT = (
     ),
     CaseTemplate("half", IndexedElements((131, 517), [positions(67, below=131, distinct_along=0)]), PUT, **LARGE_HALF),
 )
+"""The templates of `diopiIndexPut`, which replaces elements ("put") or adds to them ("add")."""
 
 
 def index_put_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiIndexPut` from the sizes of a template."""
+    """Return the arguments of `diopiIndexPut` for the sizes of a template."""
     sizes = template.sizes
     domain = normal() if template.argument("accumulate") else any_value
     values_shape = sizes.selected_shape if sizes.values_shape is None else sizes.values_shape

@@ -1,4 +1,4 @@
-"""Elements at which a mask is true, or that are not zero: filling, writing, selecting, choosing between tensors."""
+"""Cases of elements where a mask is true, or that are not zero: filling, writing, selecting, `diopiWhere`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
-from diopi_test.cases.index.common import (
+from diopi_test.cases.index.positions import (
     ALL_FALSE_REASON,
     ALL_TRUE_REASON,
+    DIFFERENT_LAYOUTS,
     FAR_APART,
     LARGE_HALF,
     ONE_DTYPE_PER_KIND,
-    UNLIKE,
     Shape,
     mask_values,
     sized_templates,
@@ -90,8 +90,8 @@ SPREADING: Mapping[str, MaskedElements] = {
 }
 """Masks along which the input is broadcast."""
 
-UNMASKED = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
-"""The reasons why constant masks do not discriminate, by label."""
+CONSTANT_MASK_REASONS = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
+"""Reasons why cases with constant masks do not discriminate, by a pattern of labels."""
 
 PLAIN = MaskedElements((4, 6), mask(4, 6))
 """A matrix and a mask of the same shape."""
@@ -113,16 +113,20 @@ MASKED = (
             *sized_templates(FITTING, DtypeSelection.one_per_size),
             *(t.replace(inplace=False) for t in sized_templates(SPREADING)),
         ],
-        *UNLIKE,
+        *DIFFERENT_LAYOUTS,
     ),
 )
+"""The small templates that functions with a mask share."""
 
 
 PLANE = MaskedElements((263, 257), mask(263, 257))
 """A large matrix and a mask of the same shape."""
 
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
+"""A large matrix with a mask."""
+
 LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
+"""The large templates that functions with a mask share."""
 
 
 def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
@@ -144,8 +148,9 @@ def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
     return arguments
 
 
-@cases_for("diopiMaskedFill", non_discriminating=UNMASKED)
+@cases_for("diopiMaskedFill", non_discriminating=CONSTANT_MASK_REASONS)
 def masked_fill_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of filling where a mask is true, including values that the function must convert."""
     templates = [*MASKED, *conversion_templates(prototype, MaskedElements((4, 5), HALF)), *LARGE_MASKED]
     return expand(prototype, templates, derive_with_value(prototype, derive_masked()))
 
@@ -160,8 +165,11 @@ MASKED_SCATTER = (
     LARGE_PLANE,
     LARGE_MASKED[1].replace(arguments={"source": tensor(PLANE.count + 2, domain=any_value)}),
 )
+"""The templates of `diopiMaskedScatter`, which writes the elements of `source` in order."""
 
-register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=derive_masked(), non_discriminating=UNMASKED)
+register(
+    "diopiMaskedScatter", templates=MASKED_SCATTER, derive=derive_masked(), non_discriminating=CONSTANT_MASK_REASONS
+)
 register(
     "diopiMaskedSelect",
     templates=[
@@ -171,12 +179,12 @@ register(
     non_discriminating={"input-number": "all result elements are the only element of the input"},
 )
 
-ADDED_UP = {
-    **UNMASKED,
+SUM_REASONS = {
+    **CONSTANT_MASK_REASONS,
     "input-number": "all selected elements are added to one sum",
     "outer": "every row has the same sum, wherever the mask is true",
 }
-"""The reasons why sums hide the position of an element, by label."""
+"""Reasons why sums do not show the position of an element (`non_discriminating`), by a pattern of labels."""
 
 
 def _uneven_mask(rows: int) -> TensorSpec:
@@ -196,12 +204,13 @@ MASKED_SELECT_BACKWARD = (
     LARGE_PLANE,
     CaseTemplate("half", PLANE, **LARGE_HALF),
 )
+"""The templates of `diopiMaskedSelectBackward`, which adds up gradients where the input is broadcast."""
 
 register(
     "diopiMaskedSelectBackward",
     templates=MASKED_SELECT_BACKWARD,
     derive=derive_masked(normal()),
-    non_discriminating=ADDED_UP,
+    non_discriminating=SUM_REASONS,
 )
 
 MIXED = (
@@ -238,10 +247,13 @@ class ChoiceSizes:
 
 
 MATRIX = ChoiceSizes(HALF, (4, 5), (4, 5))
+"""A choice between two matrices."""
+
 BYTES = mask(4, 5, period=2, dtype=Dtype.uint8)
 """A mask of bytes instead of truth values."""
 
 LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
+"""A choice between two large matrices."""
 
 WHERE_TEMPLATES = (
     CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),
@@ -282,10 +294,11 @@ WHERE_TEMPLATES = (
         "half-far-apart", LARGE_CHOICE, {"other": tensor(263, 257, domain=any_value, layout=strides(0, 1))}, **FAR_APART
     ),
 )
+"""The templates of `diopiWhere`."""
 
 
 def where_arguments(template: CaseTemplate[ChoiceSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiWhere` from the sizes of a template."""
+    """Return the arguments of `diopiWhere` for the sizes of a template."""
     sizes = template.sizes
     return {
         "condition": sizes.condition,
@@ -327,5 +340,6 @@ NONZERO = (
     CaseTemplate("half-rank5", (7, 11, 13, 5, 17), **LARGE_HALF),
     CaseTemplate("rows", (70_001, 2), dtypes=(Dtype.int64,), large=True),
 )
+"""The templates of `diopiNonzero`, which returns the positions of elements that are not zero."""
 
 register("diopiNonzero", templates=NONZERO, derive=derive_single_tensor(half_zeros))

@@ -1,4 +1,4 @@
-"""Rows of a table, selected by index: embedding, its gradient, limiting the norms of rows, and one-hot vectors."""
+"""Cases of the rows of a table that an index selects: embedding, its gradient, and limited norms; one-hot vectors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain, any_value, choice, integer_values
-from diopi_test.cases.facts import CaseFacts, OpenCalls
-from diopi_test.cases.index.common import (
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
+from diopi_test.cases.index.positions import (
+    DIFFERENT_LAYOUTS,
     FAR_APART,
     LARGE_HALF,
-    OFTEN,
+    REPEATED_INDEX,
     SUMMANDS,
-    UNLIKE,
     IndexedTable,
     Shape,
     sized_templates,
@@ -41,6 +41,7 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import derive_single_tensor, literal, positions
 
 I32 = Dtype.int32
+"""The element type of some indices."""
 
 
 def row_indices(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
@@ -77,7 +78,7 @@ VOCABULARY = IndexedTable((32_003, 13), positions(11, 509, below=32_003))
 SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
 """The attribute that divides gradients by the frequency of the index."""
 
-COMMON = (
+SHARED_TEMPLATES = (
     CaseTemplate("vector", LOOKUP, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "int32",
@@ -92,13 +93,14 @@ COMMON = (
 """Templates that the lookup and its gradient share."""
 
 EMBEDDING = (
-    *COMMON,
-    *CaseTemplate.cycle_layouts(sized_templates(TABLES, DtypeSelection.one_per_size), *UNLIKE),
+    *SHARED_TEMPLATES,
+    *CaseTemplate.cycle_layouts(sized_templates(TABLES, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
     CaseTemplate("half-long", IndexedTable((4097, 67), positions(1031, below=4097)), **FAR_APART),
 )
+"""The templates of `diopiEmbedding`."""
 
 
 def scaled_template(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplate[IndexedTable]:
@@ -107,8 +109,8 @@ def scaled_template(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplat
 
 
 EMBEDDING_BACKWARD = (
-    *COMMON,
-    *CaseTemplate.cycle_layouts(sized_templates(TABLES), *UNLIKE),
+    *SHARED_TEMPLATES,
+    *CaseTemplate.cycle_layouts(sized_templates(TABLES), *DIFFERENT_LAYOUTS),
     CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=DtypeSelection.all),
     scaled_template("matrix-of-indices"),
     scaled_template("no-indices", layout=transposed),
@@ -118,14 +120,17 @@ EMBEDDING_BACKWARD = (
     CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),
     CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
     CaseTemplate("exact-scaled", IN_POWERS, SCALED, domains={"grad": SUMMANDS}, dtypes=floating, exact=True),
-    *sum_templates("grad", IndexedTable((6, 5), row_indices(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
+    *sum_templates(
+        "grad", IndexedTable((6, 5), row_indices(67, rows=6)), IndexedTable((3, 2), REPEATED_INDEX), floating
+    ),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
     CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, below=67)), **LARGE_HALF),
 )
+"""The templates of `diopiEmbeddingBackward`, which adds up all gradients of a row."""
 
 
 def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` from the sizes of a template."""
+    """Return the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` for the sizes of a template."""
     (rows, columns), indices = template.sizes.shape, template.sizes.indices
     return {
         "weight": tensor(rows, columns, domain=any_value, layout=template.layout),
@@ -139,6 +144,7 @@ def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapp
 
 
 ONE_ROW_REASONS = {"one-row": "there is only one row"}
+"""The reason why wrong indices can pass a case (`non_discriminating`), by label."""
 
 register("diopiEmbedding", templates=EMBEDDING, derive=lookup_arguments, non_discriminating=ONE_ROW_REASONS)
 register(
@@ -168,7 +174,7 @@ PAIRS = [[4, 1], [3, 4]]
 """A matrix of indices."""
 
 JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
-"""Rows whose Euclidean norms are exactly 5/256 or less."""
+"""The table of an exact case: its rows have Euclidean norms of 5/256 or less."""
 
 RENORM = (
     renorm_template("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
@@ -195,10 +201,11 @@ RENORM = (
     ),
     renorm_template("vocabulary", 32_003, 3, positions(4099, below=32_003), 1.0, large=True),
 )
+"""The templates of `diopiEmbeddingRenorm_`."""
 
 
 def rows_of_unlike_norms(shape: Shape) -> Domain:
-    """Return a domain of tables: numbers in even rows are smaller than 0.01, those in odd rows up to 4."""
+    """Return a domain of tables of this shape: numbers in even rows are below 0.01, those in odd rows up to 4."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         scales = np.where(np.arange(shape[0]) % 2, 4.0, 0.01)[:, np.newaxis]
@@ -208,12 +215,13 @@ def rows_of_unlike_norms(shape: Shape) -> Domain:
 
 
 def unlike_row_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiEmbeddingRenorm_` from the sizes of a template."""
+    """Return the arguments of `diopiEmbeddingRenorm_` for the sizes of a template."""
     shape = template.sizes
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
 
 
 SHORT_ROWS_REASONS = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
+"""The reason why wrong indices can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT_ROWS_REASONS)
 
@@ -234,6 +242,7 @@ ONE_HOT = (
     CaseTemplate("classes", (), {"input": positions(67, below=1031), "num_classes": 1031}, large=True),
     CaseTemplate("many", (), {"input": positions(70_001, below=3), "num_classes": 3}, large=True),
 )
+"""The templates of `diopiOneHot`."""
 
 register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))
 
@@ -244,6 +253,8 @@ def _requests_sparse_gradient(prototype: Prototype, case: Case) -> bool:
 
 
 CaseFacts(
-    open_calls=[OpenCalls(_requests_sparse_gradient, "with sparse, PyTorch's gradient is a sparse tensor")],
+    open_calls=[
+        CallsUndefinedInPyTorch(_requests_sparse_gradient, "with sparse, PyTorch's gradient is a sparse tensor")
+    ],
     attribute_changes={"float32-vector": [{"num_weights": 7}]},
 ).declare("diopiEmbeddingBackward")

@@ -1,4 +1,8 @@
-"""The argument `value` of functions that write one value to many positions. The function may have to convert it."""
+"""Templates for the argument `value` of functions that write one value to many positions.
+
+`value` is a number or a tensor without axes. A function may have to convert it to the element type of the tensor that
+it writes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.index.common import Sizes
+from diopi_test.cases.index.positions import Sizes
 from diopi_test.cases.template import ByDtype, CaseTemplate, Derive
 from diopi_test.cases.tensors import literal
 
@@ -20,8 +24,8 @@ def _takes_number(prototype: Prototype) -> bool:
     return bool(prototype.parameter("value").annotation is kinds.Scalar)
 
 
-def usual_value(prototype: Prototype) -> ByDtype:
-    """Return a template of `value` in the element type of the case."""
+def unconverted_value(prototype: Prototype) -> ByDtype:
+    """Return the argument `value` in the element type under test: True, 77 or −2.625, by category of the type."""
     if _takes_number(prototype):
         return ByDtype(lambda dtype: (True, 77, -2.625, -2.625)[category(dtype)])
     return ByDtype(lambda dtype: literal((True, 77, -2.625, -2.625 + 0.5j)[category(dtype)], dtype))
@@ -50,12 +54,12 @@ CONVERSIONS: Mapping[str, tuple[Dtype, Any, Dtype]] = {
 
 
 def conversion_templates(prototype: Prototype, sizes: Sizes) -> Iterator[CaseTemplate[Sizes]]:
-    """Yield templates with these sizes in which the function has to convert `value`."""
+    """Yield a template with these sizes for each entry of `CONVERSIONS`."""
     for label, (dtype, number, number_dtype) in CONVERSIONS.items():
         value = number if _takes_number(prototype) else literal(number, number_dtype)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 
 def derive_with_value(prototype: Prototype, derive: Derive[Sizes]) -> Derive[Sizes]:
-    """Return a function that returns the arguments of `derive` and a `value` that needs no conversion."""
-    return lambda template, dtype: {**derive(template, dtype), "value": usual_value(prototype)}
+    """Return a function that extends the arguments that `derive` returns by a `value` that needs no conversion."""
+    return lambda template, dtype: {**derive(template, dtype), "value": unconverted_value(prototype)}

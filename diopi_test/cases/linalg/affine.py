@@ -1,4 +1,4 @@
-"""Affine maps and their gradients."""
+"""Cases of `diopiLinear`, input · weightᵀ + bias, and of its gradients."""
 
 from __future__ import annotations
 
@@ -28,12 +28,18 @@ from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, expand
 
 F32 = Dtype.float32
+"""The leading element type."""
 
 MATRIX = operand_template("matrix", (4, 7), (3, 7), (3,), **BASIC)
-LAYOUTS = operand_template("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
-SQUARE = operand_template("square", (3, 3), (3, 3), (3,))
+"""4 rows of 7 features, mapped to 3 outputs, in all element types and in the smoke level."""
 
-COMMON = (
+LAYOUTS = operand_template("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
+"""A batch of 2 × 3 rows whose tensors and result are not contiguous."""
+
+SQUARE = operand_template("square", (3, 3), (3, 3), (3,))
+"""Three square tensors; a transposed weight has the same shape as the right one, so that only values reveal it."""
+
+AFFINE_MAPS = (
     MATRIX,
     LAYOUTS,
     SQUARE,
@@ -45,9 +51,9 @@ COMMON = (
     operand_template("long", (2, 1031), (3, 1031), (3,)),
     operand_template("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
 )
-"""Templates for the map and for its gradients."""
+"""Templates for both the map and its gradients; the operands are input, weight and bias."""
 
-STRETCHED = tuple(
+BROADCAST_BIASES = tuple(
     operand_template(label, (3, 5), (4, 5), bias, case_class=CaseClass.callers)
     for label, bias in (
         ("bias-of-one", (1,)),
@@ -56,29 +62,34 @@ STRETCHED = tuple(
         ("bias-an-element", (3, 4)),
     )
 )
-"""Biases that are broadcast to a result of (3, 4)."""
+"""Templates of a bias that is broadcast to a result of shape (3, 4); the class is `callers`."""
 
 WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
+"""The argument of calls that omit the bias."""
 
 TOKENS = large_operand_template("tokens", (3, 5, 131, 67), (41, 67), (41,))
+"""A large input of rank 4, like the tokens of a batch."""
+
 HALF_SHAPES = (257, 517), (263, 517), (263,)
+"""The shapes of input, weight and bias of large templates in float16."""
 
 LINEAR = (
-    *COMMON,
+    *AFFINE_MAPS,
     MATRIX.replace("matrix-no-bias", WITHOUT_BIAS, smoke=False),
     MATRIX.replace("matrix-special", domains={"input": partly_infinite}, dtypes=floating, smoke=False),
     SQUARE.replace("square-no-bias", WITHOUT_BIAS),
-    *STRETCHED,
+    *BROADCAST_BIASES,
     operand_template("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
     large_operand_template("square", (257, 2053), (509, 2053), (509,)),
     TOKENS,
     large_operand_template("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **HALF),
 )
+"""The templates of the map."""
 
 
 @cases_for("diopiLinear")
 def linear_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the linear layer: input, weight and bias are the operands of a template."""
+    """Return the cases of the linear layer; the operands of a template are input, weight and bias."""
     return half_sums.reveal_half_sums(
         expand_in_order(prototype, LINEAR), longest_axis, addends=("bias",), unchanged=("float16-one-output",)
     )
@@ -91,7 +102,7 @@ def _with_shape_of_bias(templates: Iterable[CaseTemplate[Operands]]) -> Iterator
 
 
 GRADIENTS = (
-    *COMMON,
+    *AFFINE_MAPS,
     MATRIX.replace("matrix-special", domains={"grad_output": partly_infinite}, dtypes=floating, smoke=False),
     *(
         LAYOUTS.replace(f"layouts-no-{name}", results={name: None})
@@ -99,7 +110,7 @@ GRADIENTS = (
     ),
     operand_template("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
     operand_template("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
-    *_with_shape_of_bias(STRETCHED),
+    *_with_shape_of_bias(BROADCAST_BIASES),
     MATRIX.replace(
         "matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False
     ),
@@ -113,6 +124,7 @@ GRADIENTS = (
         )
     ),
 )
+"""The templates of the gradients of input, weight and bias."""
 
 
 @cases_for("diopiLinearBackward")

@@ -32,8 +32,9 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tens
 
 Array = NDArray[Any]
 Factor = Callable[[Values], Array]
+"""Returns the Cholesky factor of a gradient case for the values of its earlier arguments."""
 
-SQUARES = (
+SQUARE_MATRICES = (
     operand_template("matrix", (5, 5), **BASIC),
     operand_template("batches", (2, 1, 3, 3), dtypes=DtypeSelection.all),
     operand_template("transposed", (2, 4, 4), **TO_TRANSPOSED),
@@ -44,10 +45,16 @@ SQUARES = (
     operand_template("large", (23, 23), dtypes=REAL_AND_COMPLEX),
     operand_template("to-transposed", (3, 3), result_layout=transposed, dtypes=REAL_AND_COMPLEX),
 )
-BATCHES = SQUARES[1]
+"""Shapes and layouts of the square matrices that are decomposed."""
+
+BATCHES = SQUARE_MATRICES[1]
+"""A batch of 2 × 1 matrices of size 3 × 3."""
+
 LARGE_SQUARES = (large_operand_template("matrix", (263, 263)), large_operand_template("batch", (67, 33, 33)))
+"""Square matrices of the level `large`."""
+
 TRIANGLES = (False, True)
-"""The values of `upper`: the lower and the upper triangle."""
+"""The values of `upper`: False for the lower triangle, True for the upper one."""
 
 
 def triangle_template(
@@ -68,8 +75,8 @@ def _positive_definite(root: Array) -> Array:
     return np.asarray(root @ _adjoint(root) / max(root.shape[-1], 1) + np.eye(root.shape[-1]))
 
 
-def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
-    """Return lower triangular factors with this diagonal and with these values below it."""
+def _lower_triangular(values: Array, diagonal: Any = 1) -> Array:
+    """Return lower triangular matrices with this diagonal and with these values below it."""
     return np.asarray(np.tril(values, -1) + diagonal * np.eye(values.shape[-1]))
 
 
@@ -90,13 +97,13 @@ def one_triangle_template(template: CaseTemplate[Operands], upper: bool) -> Case
 
 
 def _product(values: Values) -> Array:
-    """Return products of lower triangular factors with their adjoints; the decompositions have whole numbers only."""
-    factor = _unit_triangular(values["_factor"], 1 + np.arange(19) % 2)
+    """Return L · Lᴴ for lower triangular matrices L of integers, so that the decomposition is exact."""
+    factor = _lower_triangular(values["_factor"], 1 + np.arange(19) % 2)
     return np.asarray(factor @ _adjoint(factor))
 
 
-WHOLE = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
-"""A product of an integer factor, whose decomposition is exact."""
+EXACT_PRODUCT = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
+"""The tensors of an exact decomposition: `_factor` is a lower triangular integer matrix, `mat` its product."""
 
 
 def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -113,22 +120,23 @@ def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 INDEFINITE = {"mat": tensor(5, 3, 3, domain=_draw_indefinite)}
-"""Matrices that have no Cholesky factor."""
+"""A matrix that has a Cholesky factor, followed by four that have none."""
 
 DECOMPOSED = (
-    *(one_triangle_template(square, upper) for square in SQUARES for upper in TRIANGLES),
+    *(one_triangle_template(square, upper) for square in SQUARE_MATRICES for upper in TRIANGLES),
     one_triangle_template(BATCHES, upper=False).replace("batches-lower-checked", {"checkerror": True}),
     one_triangle_template(operand_template("larger", (67, 67), dtypes=DtypeSelection.all), upper=True),
-    *(triangle_template(CaseTemplate("exact", **EXACT), WHOLE, upper, checkerror=False) for upper in TRIANGLES),
+    *(triangle_template(CaseTemplate("exact", **EXACT), EXACT_PRODUCT, upper, checkerror=False) for upper in TRIANGLES),
     triangle_template(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
     triangle_template(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
     *(one_triangle_template(square, upper=False).replace(square.label) for square in LARGE_SQUARES),
 )
-"""The templates of Cholesky's decomposition."""
+"""The templates of the Cholesky decomposition."""
 
 
 @cases_for("diopiCholesky")
 def cholesky_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of the decomposition; numbers in the triangle that is not used show a vendor that reads it."""
     return expand(prototype, DECOMPOSED)
 
 
@@ -138,7 +146,7 @@ def cholesky_cases(prototype: Prototype) -> Iterator[Case]:
 def gradient_template(
     template: CaseTemplate[Operands], name: str, domain: Domain, lower: Factor, upper: bool
 ) -> CaseTemplate[Operands]:
-    """Return a gradient case of a decomposition; `lower` computes the factor from argument `name`."""
+    """Return a template of the gradient; `lower` computes the lower factor from the argument `name`."""
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
     raw = tensor(*grad_output.shape, domain=domain)
@@ -150,32 +158,42 @@ def _factor(values: Values) -> Array:
     return np.linalg.cholesky(_positive_definite(values["_root"]))
 
 
-def _whole_factor(values: Values) -> Array:
-    """Return a triangular factor with the diagonal 1, so that its inverse has whole numbers too."""
-    return _unit_triangular(values["_factor"])
+def _unit_diagonal_factor(values: Values) -> Array:
+    """Return an integer triangular factor with the diagonal 1, whose inverse has only integers too."""
+    return _lower_triangular(values["_factor"])
 
 
-WHOLE_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
-"""A gradient of integers."""
+INTEGER_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
+"""A batch of gradients of integers, for results without rounding errors."""
 
 GRADIENTS = (
-    *(gradient_template(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),
-    *(gradient_template(WHOLE_GRADIENT, "_factor", choice([-1, 0, 1, 0]), _whole_factor, upper) for upper in TRIANGLES),
+    *(
+        gradient_template(square, "_root", normal(), _factor, upper)
+        for square in SQUARE_MATRICES
+        for upper in TRIANGLES
+    ),
+    *(
+        gradient_template(INTEGER_GRADIENT, "_factor", choice([-1, 0, 1, 0]), _unit_diagonal_factor, upper)
+        for upper in TRIANGLES
+    ),
     *(
         gradient_template(square, "_root", normal(), _factor, upper=False).replace(square.label)
         for square in LARGE_SQUARES
     ),
 )
+"""The templates of the gradient of the Cholesky decomposition."""
 
 
 @cases_for("diopiCholeskyBackward")
 def cholesky_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of the gradient: the arguments are the gradient of the factor, and the factor itself."""
     return expand(prototype, GRADIENTS)
 
 
 # QR
 
 MODES = ("reduced", "complete", "r")
+"""The values of `mode` of the QR decomposition."""
 
 MATRICES = (
     operand_template("tall", (5, 3), **BASIC),
@@ -190,16 +208,19 @@ MATRICES = (
     operand_template("no-batch", (0, 4, 3)),
     operand_template("large", (67, 9)),
 )
+"""Shapes and layouts of the matrices of the QR decomposition; each is decomposed in every mode."""
 
 LARGE_MATRICES = (large_operand_template("matrix", (517, 131)), large_operand_template("batch", (67, 41, 29)))
+"""Matrices of the QR decomposition in the level `large`."""
 
-TRIANGULAR = operand_template(
+UPPER_TRIANGULAR = operand_template(
     "nothing-to-eliminate",
     (3, 4),
     domain=fixed_values([[-2, 1, 3, 0.5], [0, 3, -1, 2], [0, 0, -4, 1]]),
     arguments={"mode": "r"},
     **EXACT,
 )
+"""A matrix that is upper triangular already, so that R is exact; the signs of its rows show the convention."""
 
 NEAR_LEAST = operand_template(
     "near-least",
@@ -211,7 +232,7 @@ NEAR_LEAST = operand_template(
 
 
 def mode_template(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operands]:
-    """Return the template in a mode; in mode "r", cases that do not depend on the type are complex."""
+    """Return the template in a mode. In mode "r", templates that are not for all element types get complex64."""
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
         return moded
@@ -221,9 +242,10 @@ def mode_template(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[O
 
 @cases_for("diopiLinalgQR")
 def qr_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of the QR decomposition: all matrices in all modes, and exact, tiny and large matrices."""
     templates = [mode_template(template, mode) for template in MATRICES for mode in MODES]
     large = [mode_template(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
-    return expand_in_order(prototype, [*templates, TRIANGULAR, NEAR_LEAST, *large])
+    return expand_in_order(prototype, [*templates, UPPER_TRIANGULAR, NEAR_LEAST, *large])
 
 
 CaseFacts(saved={"L": ResultOf("diopiCholesky")}).declare("diopiCholeskyBackward")

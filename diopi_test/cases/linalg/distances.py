@@ -1,4 +1,4 @@
-"""Distances of rows and their gradients."""
+"""Cases of `diopiCdist`, the distances between the rows of two matrices, and of its gradients."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
-"""The orders of the norms."""
+"""The orders p of the norms."""
 
 FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
-"""Orders that are tested with few cases."""
+"""Orders p that have only a few cases."""
 
 MATRICES = operand_template("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
+"""4 rows and 3 rows of 5 coordinates, in all element types."""
+
 LAYOUTS = operand_template("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
+"""Batches of rows in other layouts."""
+
 FEW_POINTS = (
     operand_template("batches", (2, 1, 3, 4), (3, 2, 4)),
     operand_template("strided", (3, 6), (2, 6), layouts=(strided, transposed), result_layout=strided),
@@ -45,18 +49,25 @@ FEW_POINTS = (
     operand_template("no-batch", (0, 2, 3), (0, 4, 3)),
     operand_template("long", (2, 517), (2, 517)),
 )
+"""Templates of at most 25 rows, for which PyTorch does not use a matrix product by default."""
+
 FAR_APART = operand_template("far-apart", (4, 16), (7, 16), domain=normal(1000))
-"""Rows for which the rounding of the exponent 1/p shows, because the sum under the root is far from 1."""
+"""Rows for which a rounded exponent 1/p gives wrong distances, because the sum under the root is far from 1."""
 
 MANY_POINTS = operand_template("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
+"""26 rows as the first operand: PyTorch uses a matrix product by default for more than 25 rows."""
+
 LARGE_MATRICES = large_operand_template("", (263, 37), (257, 37))
+"""Hundreds of rows of 37 coordinates, in the level `large`."""
+
 MANY_OTHERS = operand_template("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
+"""26 rows as the second operand, for which PyTorch uses a matrix product by default."""
 
 
 def distance_template(
     template: CaseTemplate[Operands], p: float, mode: int | None, *words: str, **changes: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template for distances by the p-norm, with a computation mode and further words in the label."""
+    """Return the template for distances by the p-norm; the mode and the words `words` extend the label."""
     label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
     return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
 
@@ -66,17 +77,17 @@ def _mode(mode: int | None) -> list[str]:
     return [] if mode is None else [f"mode{mode}"]
 
 
-COUNTED = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
-"""Whole numbers, some of which are equal."""
+SMALL_INTEGERS = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
+"""Domains of both inputs with few different integers, so that some coordinates of two rows are equal."""
 
 
 def whole_number_template(far: int) -> CaseTemplate[Operands]:
-    """Return a template of integer coordinates between -far and far, whose distances are exact."""
+    """Return a template of integer coordinates from -far to far, whose distances are exact."""
     return operand_template("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
 
 def _near(values: Values) -> NDArray[Any]:
-    """Return rows near those of input1, which are long: a difference of large squares would lose their distance."""
+    """Return rows near the rows of `input1`, far from 0: a difference of large squares loses their distance."""
     return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
 
 
@@ -110,8 +121,8 @@ UNEQUAL_NEAR_LEAST = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multipl
 """Numbers like `NEAR_LEAST`, but without differences of 0, where the modulus has a kink."""
 
 CDIST = (
-    *(distance_template(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
-    *(distance_template(LAYOUTS, p, 0, domains=COUNTED if p == 0 else {}) for p in POWERS),
+    *(distance_template(MATRICES, p, None, domains=SMALL_INTEGERS if p == 0 else {}, smoke=True) for p in POWERS),
+    *(distance_template(LAYOUTS, p, 0, domains=SMALL_INTEGERS if p == 0 else {}) for p in POWERS),
     *(distance_template(MATRICES, p, mode) for p, mode in product((2.0, 3.0), (1, 2))),
     *(distance_template(MANY_POINTS, 2.0, mode) for mode in (None, 0, 1, 2)),
     distance_template(MANY_OTHERS, 2.0, None),
@@ -134,10 +145,12 @@ CDIST = (
     distance_template(LARGE_MATRICES, 2.0, None).replace("many"),
     distance_template(large_operand_template("", (3, 71, 1031), (3, 67, 1031)), 1.0, None).replace("long"),
 )
+"""The templates of the distances."""
 
 
 @cases_for("diopiCdist")
 def cdist_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of the distances between the rows of `input1` and the rows of `input2`."""
     return expand_in_order(prototype, CDIST)
 
 
@@ -145,7 +158,7 @@ def cdist_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def gradient_template(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
-    """Return the template for gradients by the p-norm; for p = 0 and p = ∞, numbers are whole and results exact."""
+    """Return the template of the gradient by the p-norm; for p = 0 and p = ∞, results of integers are exact."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
     non_discriminating = "how many coordinates differ has no gradient but 0" if p == 0 else ""
@@ -155,7 +168,7 @@ def gradient_template(template: CaseTemplate[Operands], p: float) -> CaseTemplat
 
 
 def axis_rows_template(p: float) -> CaseTemplate[Operands]:
-    """Return a template of rows that differ in at most one coordinate: every term is exact, ± the gradient or 0."""
+    """Return a template of rows that differ in at most one coordinate: every term is 0 or ± the gradient, exactly."""
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
     grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
@@ -165,7 +178,7 @@ def axis_rows_template(p: float) -> CaseTemplate[Operands]:
 
 
 INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
-"""Rows of which two have an infinite coordinate, in one case the same coordinate."""
+"""Domains of rows of which two have an infinite coordinate, in one case the same coordinate."""
 
 GRADIENTS = (
     *(gradient_template(MATRICES.replace(smoke=True), p) for p in POWERS),
@@ -179,10 +192,13 @@ GRADIENTS = (
     gradient_template(LARGE_MATRICES, 2.0).replace("many"),
     gradient_template(large_operand_template("", (3, 71, 331), (3, 67, 331)), 1.0).replace("long"),
 )
+"""The templates of the gradient of `input1`."""
 
 
 @cases_for("diopiCdistBackward")
 def cdist_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of the gradient of `input1`; the argument `cdist` is the result of `diopiCdist`."""
+
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         first, second = template.sizes
         batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])

@@ -14,38 +14,40 @@ from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
-USUAL_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
-"""The element types of cases that do not depend on the type."""
+REPRESENTATIVE_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
+"""The default element types of templates: one single-precision, one half-precision and one integer type."""
 
 REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
-"""The element types of such cases for functions that accept no others."""
+"""The element types of templates of functions that accept only real and complex floating types."""
 
 BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 """The fields of smoke cases in all element types."""
 
 HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
-"""The field of cases in float16."""
+"""The field that limits a template to float16."""
 
 EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
+"""The fields of templates in all element types whose values make every result free of rounding errors."""
+
 MIXED: Mapping[str, Any] = {
     "layouts": (strided, transposed, strided),
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
-"""The fields of cases in which every operand has another layout."""
+"""The fields of templates whose three operands are strided, transposed and strided, and whose result is transposed."""
 
 TO_TRANSPOSED: Mapping[str, Any] = {
     "layouts": (transposed, strided),
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
-"""The fields of cases with a transposed result."""
+"""The fields of templates whose first operand is transposed, the others strided, and the result transposed."""
 
 TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result_layout": strided}
-"""The fields of cases with a strided result."""
+"""The fields of templates whose first two operands are transposed and strided, and whose result is strided."""
 
 ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
-"""Fields of templates whose long sums of whole numbers are exact in float32, but not in half precision."""
+"""Fields of templates whose long sums of integers are exact in float32, but not in half precision."""
 
 
 def operand_template(
@@ -55,10 +57,21 @@ def operand_template(
     domain: Domain | None = None,
     **fields: Any,
 ) -> CaseTemplate[Operands]:
-    """Return a template of tensors of these shapes and layouts; the last layout repeats."""
+    """Return a template whose sizes are operands: templates of the tensor arguments.
+
+    Args:
+        label: The label of the cases.
+        *shapes: The shapes of the operands.
+        layouts: The layouts of the operands; the last one also is the layout of all remaining operands.
+        domain: The domain of the operands; None for normally distributed numbers.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     padded = [*layouts, *[layouts[-1]] * len(shapes)]
     tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
-    return CaseTemplate(label, tuple(tensors), **{"dtypes": USUAL_DTYPES, **fields})
+    return CaseTemplate(label, tuple(tensors), **{"dtypes": REPRESENTATIVE_DTYPES, **fields})
 
 
 def large_operand_template(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
@@ -67,7 +80,7 @@ def large_operand_template(label: str, *shapes: tuple[int, ...], **fields: Any) 
 
 
 def longest_axis(case: Case) -> int:
-    """Return the length of the longest axis of a case's tensors, the most terms that its sums may have."""
+    """Return the length of the longest axis of all tensors of a case, an upper limit of the terms of a sum."""
     specs = [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     return max((size for spec in specs for size in spec.shape), default=1)
 

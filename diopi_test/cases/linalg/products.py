@@ -1,4 +1,4 @@
-"""Matrix products, the gradients of the general one, and products that are added to something."""
+"""Cases of matrix products (`diopiMm`, `diopiBmm`, `diopiMatmul`), the gradients of `diopiMatmul`, and scaled sums."""
 
 from __future__ import annotations
 
@@ -34,10 +34,13 @@ from diopi_test.cases.products import exact_numbers, fixed_values, partly_infini
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
 
 F32 = Dtype.float32
+"""The leading element type."""
+
 ADDENDS = ("input",)
 """The parameters that are added to a product."""
 
 Shapes = tuple[tuple[int, ...], ...]
+"""The shapes of the operands of a template."""
 
 SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
 """The left factor of products with NaN and infinity."""
@@ -70,6 +73,8 @@ MM = (
     operand_template("no-products", (3, 0), (0, 4)),
     operand_template("empty", (0, 3), (3, 4)),
 )
+"""The small templates of products of two matrices."""
+
 BMM = (
     operand_template("odd", (2, 3, 5), (2, 5, 4), **BASIC),
     operand_template("layouts", (3, 4, 2), (3, 2, 5), **MIXED),
@@ -81,6 +86,8 @@ BMM = (
     operand_template("no-batch", (0, 3, 2), (0, 2, 4)),
     operand_template("no-rows", (2, 0, 2), (2, 2, 4)),
 )
+"""The small templates of products of two batches of matrices."""
+
 MATMUL = (
     operand_template("matrices", (5, 7), (7, 3), **BASIC),
     operand_template("batches", (2, 1, 3, 4), (3, 4, 5), **MIXED),
@@ -97,36 +104,48 @@ MATMUL = (
     operand_template("empty-vectors", (0,), (0,)),
     operand_template("no-batch", (0, 3, 2), (2, 4)),
 )
+"""The small templates of products of tensors of any rank, which are broadcast."""
 
 LONG = (
     operand_template("long", (2, 1031), (1031, 3)),
     operand_template("accumulated", (2, 1031), (1031, 3), **ACCUMULATED, smoke=True),
 )
+"""Products with sums of 1,031 terms. A vendor that accumulates in half precision fails the exact cases."""
+
 LONG_BATCHES = (
     operand_template("long", (2, 2, 523), (2, 523, 2)),
     operand_template("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
 )
+"""The same for batches of matrices, with sums of 523 terms."""
+
 TAILS = operand_template("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
-"""As elsewhere, exact operands have different sizes that are not multiples of 16, except for batches."""
+"""Exact products of sizes that are no multiples of 16, at which a vendor may forget the remainder of a tile."""
 
 HALF_MATRICES = large_operand_template(
     "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **HALF
 )
+"""Large matrices in float16, the first one transposed."""
+
 LARGE_MM = (
     large_operand_template("square", (1031, 2053), (2053, 509)),
     large_operand_template("rows", (70_001, 3), (3, 5)),
     HALF_MATRICES,
 )
+"""The templates of `diopiMm` in the level `large`."""
+
 LARGE_BMM = (
     large_operand_template("attention", (13, 131, 67), (13, 67, 137)),
     large_operand_template("half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **HALF),
 )
+"""The templates of `diopiBmm` in the level `large`."""
+
 LARGE_MATMUL = (
     large_operand_template("square", (1031, 2053), (2053, 509)),
     large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
     large_operand_template("long", (32_003,), (32_003, 3)),
     HALF_MATRICES,
 )
+"""The templates of `diopiMatmul` in the level `large`."""
 
 PRODUCTS = {
     "diopiMm": (
@@ -147,10 +166,12 @@ PRODUCTS = {
         rounded_products_template((2, 1, 3, 4), (3, 4, 5), terms=4),
     ),
 }
+"""The templates of each function that multiplies without an addend, by its name."""
 
 
 @cases_for(*PRODUCTS)
 def products_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of a product. Numbers in half-precision cases reveal accumulation in half precision."""
     return half_sums.reveal_half_sums(expand_in_order(prototype, PRODUCTS[prototype.name]), longest_axis)
 
 
@@ -166,16 +187,19 @@ GRADIENTS = (
     large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
     large_operand_template("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
 )
+"""The templates of the gradients of `diopiMatmul`."""
 
 
 def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the result of `matmul`."""
+    """Return the shape of the product of tensors of the shapes `a` and `b`, by the rules of NumPy's `matmul`."""
     shape: tuple[int, ...] = np.matmul(np.zeros(a), np.zeros(b)).shape
     return shape
 
 
 @cases_for("diopiMatmulBackward")
 def matmul_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of the gradients of both factors; `grad_out` has the shape of the product."""
+
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         a, b = template.sizes
         return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
@@ -189,7 +213,7 @@ def matmul_backward_cases(prototype: Prototype) -> Iterator[Case]:
 
 # Products that are scaled and added to something: beta · input + alpha · product
 
-FACTORS = {
+FLOATING_FACTORS = {
     "plain": (1.0, 1.0),
     "scaled": (0.5, -2.25),
     "inexact-factors": (0.1, 1.7),
@@ -197,10 +221,10 @@ FACTORS = {
     "product-only": (0.0, 1.5),
     "input-only": (1.5, 0.0),
 }
-"""(beta, alpha) for floating types."""
+"""The factors (beta, alpha) for floating element types, by the word in the label."""
 
-WHOLE_FACTORS = {"plain": (1, 1), "scaled": (3, 2), "product-only": (0, 3), "truncated": (2.75, 3.5)}
-"""(beta, alpha) for integer types, which take whole numbers only."""
+INTEGER_FACTORS = {"plain": (1, 1), "scaled": (3, 2), "product-only": (0, 3), "truncated": (2.75, 3.5)}
+"""The factors (beta, alpha) for integer element types, by the word in the label; fractions are truncated."""
 
 ADDMM = (
     operand_template("odd", (5, 3), (5, 7), (7, 3), **BASIC),
@@ -213,6 +237,8 @@ ADDMM = (
     operand_template("no-products", (3, 4), (3, 0), (0, 4)),
     operand_template("empty", (1, 4), (0, 2), (2, 4)),
 )
+"""The small templates of `diopiAddmm`; the operands are the addend and both factors."""
+
 BADDBMM = (
     operand_template("odd", (2, 3, 4), (2, 3, 5), (2, 5, 4), **BASIC),
     operand_template("layouts", (3, 4, 5), (3, 4, 2), (3, 2, 5), **MIXED),
@@ -224,6 +250,7 @@ BADDBMM = (
     operand_template("no-products", (2, 3, 4), (2, 3, 0), (2, 0, 4)),
     operand_template("empty", (0, 3, 4), (0, 3, 2), (0, 2, 4)),
 )
+"""The small templates of `diopiBaddbmm`; the operands are the addend and both factors."""
 
 LARGE_ADDMM = (
     large_operand_template("square", (257, 509), (257, 2053), (2053, 509)),
@@ -236,6 +263,8 @@ LARGE_ADDMM = (
         **HALF,
     ),
 )
+"""The templates of `diopiAddmm` in the level `large`."""
+
 LARGE_BADDBMM = (
     large_operand_template("attention", (13, 131, 137), (13, 131, 67), (13, 67, 137)),
     large_operand_template(
@@ -247,21 +276,23 @@ LARGE_BADDBMM = (
         **HALF,
     ),
 )
+"""The templates of `diopiBaddbmm` in the level `large`."""
 
 ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
+"""All element types except float16 and bfloat16."""
 
 
 def _factors_for(dtype: Dtype) -> Mapping[str, tuple[float, float]]:
-    """Return the factors beta and alpha for an element type, by their name."""
+    """Return the factors (beta, alpha) for an element type, by the word in the label."""
     if dtype in half:
-        return {**FACTORS, "scaled": (0.5, -2.0)}  # products that were rounded are scaled without rounding
-    return WHOLE_FACTORS if dtype in integer else FACTORS
+        return {**FLOATING_FACTORS, "scaled": (0.5, -2.0)}  # products that were rounded are scaled without rounding
+    return INTEGER_FACTORS if dtype in integer else FLOATING_FACTORS
 
 
 def factor_template(
     template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template with the factors beta and alpha of this name, in cases that are not smoke cases."""
+    """Return the template with the factors `factors` (a key of `FLOATING_FACTORS`), outside the smoke level."""
 
     def factor(place: int) -> ByDtype:
         return ByDtype(lambda dtype: _factors_for(dtype)[factors][place])
@@ -269,14 +300,14 @@ def factor_template(
     label = "-".join([template.label, factors, *words])
     usual = {
         "smoke": False,
-        "inplace": _holds_the_result(template),
+        "inplace": _input_fits_result(template),
         "non_discriminating": "a factor is 0" if factors in ("product-only", "input-only") else "",
     }
     return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
 
 
-def _holds_the_result(template: CaseTemplate[Operands]) -> bool:
-    """Whether the result has the input's shape, and the input may be written to."""
+def _input_fits_result(template: CaseTemplate[Operands]) -> bool:
+    """Return whether an in-place form can be called: the input has the result's shape and no overlapping elements."""
     added, a, b = template.sizes
     return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
 
@@ -298,8 +329,8 @@ def scaled_templates(
         factor_template(exact, "whole-factors", "exact", dtypes=half),
         factor_template(exact, "plain", "exact", dtypes=ALL_BUT_HALF),
         factor_template(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
-        *(factor_template(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FACTORS),
-        *(factor_template(odd, name, "factors", dtypes=(Dtype.int32,)) for name in WHOLE_FACTORS),
+        *(factor_template(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FLOATING_FACTORS),
+        *(factor_template(odd, name, "factors", dtypes=(Dtype.int32,)) for name in INTEGER_FACTORS),
         # 7 products and the input, times up to 3
         factor_template(rounded_products_template(*(operand.shape for operand in odd.sizes), terms=3 * 8), "scaled"),
         factor_template(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
@@ -310,6 +341,7 @@ def scaled_templates(
 
 @cases_for("diopiAddmm")
 def addmm_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of beta · input + alpha · mat1 · mat2 for matrices."""
     long, tails = ((2, 3), (2, 1031), (1031, 3)), ((37, 67), (37, 19), (19, 67))
     cases = expand_in_order(prototype, scaled_templates(ADDMM, long, tails, LARGE_ADDMM))
     return half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS, unchanged=("bfloat16-layouts-scaled",))
@@ -317,6 +349,7 @@ def addmm_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiBaddbmm")
 def baddbmm_cases(prototype: Prototype) -> Iterator[Case]:
+    """Yield the cases of beta · input + alpha · batch1 · batch2 for batches of matrices, with floating factors."""
     long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
     cases = expand_in_order(prototype, scaled_templates(BADDBMM, long, tails, LARGE_BADDBMM))
     for case in half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS):

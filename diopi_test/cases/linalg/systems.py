@@ -143,6 +143,7 @@ FORWARD_TEMPLATES = (
 
 @cases_for("diopiTriangularSolve")
 def triangular_solve_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the solution of `mat` · x = `b`; NaN in the unused triangle shows a vendor that reads it."""
     return expand(prototype, FORWARD_TEMPLATES, lambda template, dtype: _tensor_arguments(template))
 
 
@@ -157,8 +158,10 @@ COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
 """The complex element types."""
 
 ONLY_ZERO_REASON = "the gradient of an unused result is 0"
+"""The reason why wrong results can pass a case (`non_discriminating`) that omits the gradient `grad_x`."""
+
 UNIT_MATRIX_REASON = "a unit triangular matrix with one element is 1"
-"""Reasons why no wrong result fails some cases (`non_discriminating`)."""
+"""The reason why wrong results can pass a case (`non_discriminating`) of a unitriangular 1 × 1 matrix."""
 
 BACKWARD_TEMPLATES = (
     *(flag_template(MATRIX, flags) for flags in FLAG_VALUES),
@@ -181,6 +184,8 @@ BACKWARD_TEMPLATES = (
 
 @cases_for("diopiTriangularSolveBackward")
 def triangular_solve_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the gradients of `b` and `mat`; the argument `x` is the solution of the forward function."""
+
     def gradients(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         b, mat = template.sizes
         flags = {name: template.arguments[name] for name in FLAGS}

@@ -1,4 +1,4 @@
-"""Attention of tokens in blocks of a cache."""
+"""Cases of attention to tokens in blocks of a cache (paged attention)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import alternating_rows, choice, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import F16, FAR, I32, ONES, POWERS, SMALL, Shape
+from diopi_test.cases.llm.numbers import F16, FAR, I32, ONES, POWERS, SMALL, Shape
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
@@ -25,7 +25,11 @@ class Paged:
     """Lengths of sequences in a cache of blocks.
 
     Attributes:
-        masked: The rows of the mask: no mask, one row for all sequences, or one row for each.
+        lengths: The number of tokens of each sequence.
+        block: The number of tokens of a block.
+        heads, key_heads, size: The numbers of heads of queries and of keys, and the size of a head.
+        masked: The rows of the mask: "" for no mask, "row" for one row for all sequences, "each" for one row per
+    sequence.
         is_3d: Whether the cache has three axes, [blocks, block size, ·].
         has_table: Whether the call has a table; without one, token t is in slot t.
     """
@@ -47,7 +51,7 @@ def paged_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Pag
 
 
 def paged_arguments(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiPagedAttention` from the sizes of a template."""
+    """Return the arguments of `diopiPagedAttention` for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     used = [-(-length // sizes.block) for length in sizes.lengths]
     blocks = np.random.default_rng(sizes.block).permutation(sum(used) + 2)
@@ -73,7 +77,7 @@ def paged_arguments(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str,
     }
 
 
-OF_EVERY_OTHER = {"q": ONES, "k": alternating_rows(16, choice([0.0]), choice([FAR])), "v": SMALL}
+EVERY_SECOND_KEY = {"q": ONES, "k": alternating_rows(16, choice([0.0]), choice([FAR])), "v": SMALL}
 """Keys of which every second one has the same large score; the weights of all others are 0."""
 
 register(
@@ -97,7 +101,7 @@ register(
         paged_template("head-size-80", 3, 9, size=80),
         paged_template("head-size-128", 3, 9, size=128, dtypes=half),
         paged_template("steep", 6, 9, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
-        paged_template("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=DtypeSelection.all, exact=True),
+        paged_template("exact", *POWERS, domains=EVERY_SECOND_KEY, dtypes=DtypeSelection.all, exact=True),
         paged_template("transposed", 3, 9, **same_layout(transposed)),
         paged_template("strided", 3, 9, **same_layout(strided), dtypes=DtypeSelection.all),
         paged_template("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),

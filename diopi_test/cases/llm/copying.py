@@ -1,4 +1,4 @@
-"""Tokens copied into slots."""
+"""Cases of `diopiDestIndexCopyKV`, which copies tokens into slots of a cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import F16, I32, I64, Shape
+from diopi_test.cases.llm.numbers import F16, I32, I64, Shape
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import (
     literal,
@@ -19,8 +19,15 @@ from diopi_test.cases.tensors import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copied:
-    """The numbers of copied tokens and of slots, and the shape of a token."""
+class CopySizes:
+    """The sizes of a call that copies tokens into a cache.
+
+    Attributes:
+        tokens: The number of copied tokens.
+        slots: The number of slots of the cache.
+        token: The shape of a token and of a slot.
+        index: The element type of the destination slots.
+    """
 
     tokens: int
     slots: int
@@ -30,13 +37,25 @@ class Copied:
 
 def copy_template(
     label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any
-) -> CaseTemplate[Copied]:
-    """Return a template that copies this many tokens to random slots of a cache."""
-    return CaseTemplate(label, Copied(tokens=tokens, slots=slots, token=token or (2, 3), index=index), **fields)
+) -> CaseTemplate[CopySizes]:
+    """Return a template of a call that copies tokens into different random slots of a cache.
+
+    Args:
+        label: The label of the cases.
+        tokens: The number of tokens.
+        slots: The number of slots.
+        *token: The shape of a token; (2, 3) if it is empty.
+        index: The element type of the destination slots.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
+    return CaseTemplate(label, CopySizes(tokens=tokens, slots=slots, token=token or (2, 3), index=index), **fields)
 
 
-def copy_arguments(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiDestIndexCopyKV` from the sizes of a template."""
+def copy_arguments(template: CaseTemplate[CopySizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiDestIndexCopyKV` for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
         "out": tensor(sizes.slots, *sizes.token, domain=any_value, layout=layout),

@@ -1,4 +1,4 @@
-"""Penalties of tokens that have come before."""
+"""Cases of penalties on the logits of tokens that have occurred before."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, normal, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import F16, I32, I64
+from diopi_test.cases.llm.numbers import F16, I32, I64
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
 
 @dataclass(frozen=True)
-class Penalised:
+class PenaltySizes:
     """The number of penalized tokens of each sequence, the size of the vocabulary, and the type of indices."""
 
     counts: Sequence[int]
@@ -26,20 +26,20 @@ class Penalised:
     index: Dtype = I32
 
 
-def penalty_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[Penalised]:
+def penalty_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[PenaltySizes]:
     """Return a template with these counts of tokens per sequence."""
-    sizes = {name: fields.pop(name) for name in list(fields) if name in Penalised.__annotations__}
-    return CaseTemplate(label, Penalised(counts, **sizes), **fields)
+    sizes = {name: fields.pop(name) for name in list(fields) if name in PenaltySizes.__annotations__}
+    return CaseTemplate(label, PenaltySizes(counts, **sizes), **fields)
 
 
-def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:
-    """Return the tokens of each sequence, none of which occurs twice in the sequence."""
+def _distinct(sizes: PenaltySizes) -> list[np.ndarray[Any, Any]]:
+    """Return the penalized tokens of each sequence, all different."""
     rng = np.random.default_rng(sizes.vocabulary)
     return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
 
 
-def penalty_arguments(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiApplyPenalty` from the sizes of a template."""
+def penalty_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiApplyPenalty` for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct(sizes), len(sizes.counts)
     penalty = tensor(batch, domain=uniform(0.2, 1.5))
@@ -54,8 +54,8 @@ def penalty_arguments(template: CaseTemplate[Penalised], dtype: Dtype) -> Mappin
     }
 
 
-def penalty_v2_arguments(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiApplyPenaltyV2` from the sizes of a template."""
+def penalty_v2_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiApplyPenaltyV2` for the sizes of a template."""
     sizes = template.sizes
     flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]
     rng = np.random.default_rng(1)
@@ -103,6 +103,8 @@ PENALTIES = (
     penalty_template("vocabulary", 517, 1031, 3, vocabulary=32_003, large=True),
     penalty_template("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], large=True),
 )
+"""The templates of both functions."""
+
 register("diopiApplyPenalty", templates=PENALTIES, derive=penalty_arguments)
 register(
     "diopiApplyPenaltyV2",

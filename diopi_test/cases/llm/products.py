@@ -1,4 +1,4 @@
-"""The fused all-reduce of a product."""
+"""Cases of `diopiMatmulAllReduce`, a matrix product whose sum over devices is the product of a single device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import F16, POSITIVE, Shape
+from diopi_test.cases.llm.numbers import F16, POSITIVE, Shape
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
@@ -35,7 +35,7 @@ def product_template(label: str, *first: int, columns: int = 4, **fields: Any) -
 
 
 def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiMatmulAllReduce` from the sizes of a template."""
+    """Return the arguments of `diopiMatmulAllReduce` for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
         "x1": tensor(*sizes.first, layout=layout),
@@ -45,7 +45,10 @@ def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[
 
 
 NO_BIAS = {"bias": None}
+"""The argument of calls that omit the bias."""
+
 _EXACT = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
+"""Domains of numbers whose products have exact sums."""
 
 register(
     "diopiMatmulAllReduce",

@@ -1,4 +1,4 @@
-"""Attention of padded sequences."""
+"""Cases of attention to padded sequences."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import BF16, ONES, SMALL, Shape, in_pairs
+from diopi_test.cases.llm.numbers import BF16, ONES, SMALL, Shape, in_pairs
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Padded:
-    """The lengths of sequences that are padded to one length, and the axes of the mask."""
+    """The sizes of a call of attention to sequences that are padded to one length.
+
+    Attributes:
+        lengths: The number of tokens of each sequence.
+        longest: The length to which they are padded.
+        heads, key_heads, size: The numbers of heads of queries and of keys, and the size of a head.
+        masked: The number of axes of the mask; 0 for no mask.
+    """
 
     lengths: Sequence[int]
     longest: int
@@ -31,13 +38,23 @@ class Padded:
 
 
 def prompt_template(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Padded]:
-    """Return a template of prompts that are padded to the longest one."""
+    """Return a template of prompts of the lengths `lengths`, padded to the length `longest`.
+
+    Args:
+        label: The label of the cases.
+        longest: The length after padding.
+        *lengths: The number of tokens of each prompt.
+        **fields: Other fields of `Padded` and fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {name: fields.pop(name) for name in list(fields) if name in Padded.__annotations__}
     return CaseTemplate(label, Padded(lengths=lengths, longest=longest, **sizes), **fields)
 
 
 def prompt_arguments(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiPromptFlashAttention` from the sizes of a template."""
+    """Return the arguments of `diopiPromptFlashAttention` for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     batch, length = len(sizes.lengths), sizes.longest
     keys = tensor(batch * length, sizes.key_heads * sizes.size, layout=layout)
@@ -57,17 +74,18 @@ def prompt_arguments(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[st
     }
 
 
-PROMPTS = prompt_template(
+EXACT_PROMPTS = prompt_template(
     "exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=DtypeSelection.all, exact=True
 )
+"""A template whose attention weights and results are exact."""
 
 ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
-"""The rows of two sequences, with one entry per sequence along the first axis."""
+"""Arguments whose first axis has one entry per sequence, instead of one per token of all sequences."""
 
 register(
     "diopiPromptFlashAttention",
     templates=(
-        PROMPTS.replace(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
+        EXACT_PROMPTS.replace(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
         prompt_template("", 4, 4, 2, heads=2, key_heads=1, masked=3, **SMOKE_IN_ALL_DTYPES),
         prompt_template("no-mask", 5, 5, 3, 4, dtypes=DtypeSelection.all),
         prompt_template("one-mask-for-all", 5, 3, 5, masked=2, dtypes=DtypeSelection.all),

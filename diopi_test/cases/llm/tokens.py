@@ -1,4 +1,4 @@
-"""Attention of tokens in slots of a cache, which a table names: decoding in two steps, and prefill."""
+"""Cases of attention to tokens in slots of a cache, which a table names: decoding in two steps, and prefill."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import alternating_rows, choice, normal, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import F16, FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
+from diopi_test.cases.llm.numbers import F16, FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
@@ -26,6 +26,8 @@ class Tokens:
     """Lengths of sequences whose tokens are in slots of a cache.
 
     Attributes:
+        lengths: The number of tokens of each sequence.
+        heads, size: The number of heads, and the size of a head.
         spare: The number of columns at the end of the table that no sequence uses.
         gap: The number of rows of packed data between two sequences.
         index: The element type of tables.
@@ -79,7 +81,7 @@ def _table(sizes: Tokens) -> NDArray[Any]:
 
 
 def token_arguments(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the attention functions of language model servers from the sizes of a template."""
+    """Return the arguments of the attention functions of language model servers for the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
     one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
@@ -120,14 +122,15 @@ TOKENS = (
     token_template("many", 1031, 3, 517, heads=3, size=66, large=True),
     token_template("heads", 131, 67, heads=32, size=128, dtypes=[F16], large=True),
 )
+"""The templates of all functions here."""
 
 
-def _places(sizes: Tokens) -> NDArray[Any]:
+def _positions(sizes: Tokens) -> NDArray[Any]:
     """Return the position of each row of packed data in its sequence; 0 between sequences."""
-    places = np.zeros(sizes.packed, int)
+    positions = np.zeros(sizes.packed, int)
     for start, length in zip(sizes.starts, sizes.lengths, strict=True):
-        places[start : start + length] = np.arange(length)
-    return places
+        positions[start : start + length] = np.arange(length)
+    return positions
 
 
 def _slots(sizes: Tokens) -> NDArray[Any]:
@@ -138,9 +141,9 @@ def _slots(sizes: Tokens) -> NDArray[Any]:
     return slots
 
 
-def _with_scores(template: CaseTemplate[Tokens], of_rows: NDArray[Any]) -> CaseTemplate[Tokens]:
-    """Return the template with given scores, the same in all heads."""
-    scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
+def _with_scores(template: CaseTemplate[Tokens], row_scores: NDArray[Any]) -> CaseTemplate[Tokens]:
+    """Return the template with the score `row_scores` of each row, the same in all heads."""
+    scores = np.broadcast_to(row_scores, (template.sizes.heads, template.sizes.packed))
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 
 
@@ -149,6 +152,7 @@ SINGLE_REASONS = {
     "without-gaps": "every row is overwritten",
     "special": "only a few tokens have a nonzero probability",
 }
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by label."""
 
 register(
     "diopiTokenAttentionInference",
@@ -180,7 +184,10 @@ register(
 MANY_TOKENS = token_template(
     "accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH, LOW)}, dtypes=half
 )
+"""A long sequence, whose sum of values shows the width of the accumulator."""
+
 EXACT_TOKENS = token_template("exact", *POWERS, domains={"v": SMALL}, dtypes=DtypeSelection.all, exact=True)
+"""The template with exact weights."""
 
 register(
     "diopiTokenSoftmaxReduceVInference",
@@ -188,7 +195,7 @@ register(
         *TOKENS,
         _with_scores(MANY_TOKENS, 2.0 * (_slots(MANY_TOKENS.sizes) % 2 == 0)),
         token_template("steep", 6, 5, domains={"logics": normal(6)}, dtypes=DtypeSelection.all),
-        _with_scores(EXACT_TOKENS, FAR * (_places(EXACT_TOKENS.sizes) % 2)),
+        _with_scores(EXACT_TOKENS, FAR * (_positions(EXACT_TOKENS.sizes) % 2)),
         token_template("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
         token_template("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
         token_template("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
@@ -208,7 +215,7 @@ register(
         t.with_sizes(is_context=True)
         for t in (
             *TOKENS,
-            PAIRS.replace(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
+            PAIRS.replace(arguments={"k": in_pairs(_positions(PAIRS.sizes), 2, 4)}),
             token_template("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
             token_template("steep", 6, 5, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
             token_template("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),

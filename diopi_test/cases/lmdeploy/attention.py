@@ -1,4 +1,4 @@
-"""Attention: prefill of whole sequences, decoding of one token a sequence."""
+"""Cases of the fused attention of LMDeploy: prefill of whole sequences, and decoding of one token per sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspace_calls
+from diopi_test.cases.lmdeploy.arguments import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspace_calls
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import (
     literal,
@@ -24,14 +24,14 @@ from diopi_test.cases.tensors import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class AttentionSizes:
     """The sizes of an attention.
 
     Attributes:
         batch: The number of sequences.
-        heads, keys: The numbers of heads of queries and of keys.
-        size: The size of a head.
-        layers, slots: The numbers of layers and of slots of the caches.
+        heads, keys: The numbers of heads of queries, and of heads of keys and values.
+        size: The number of elements of a head.
+        layers, slots: The numbers of layers of the caches, and of tokens for which a cache has room.
         new, cached: The numbers of tokens of a prefill, and of cached tokens before them.
     """
 
@@ -46,7 +46,7 @@ class Sizes:
 
     @property
     def width(self) -> int:
-        """Return the number of elements of a token."""
+        """Return the number of elements of a token: all heads of queries together."""
         return self.heads * self.size
 
     @property
@@ -55,8 +55,8 @@ class Sizes:
         return (self.heads + 2 * self.keys) * self.size
 
 
-def _shared(template: CaseTemplate[Sizes], rows: int) -> dict[str, Any]:
-    """Return the arguments that prefill and decoding share, for this number of tokens."""
+def _shared(template: CaseTemplate[AttentionSizes], rows: int) -> dict[str, Any]:
+    """Return the arguments that prefill and decoding share; `rows` is the number of tokens."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.layers, sizes.batch, sizes.keys, sizes.slots, sizes.size, layout=layout)
     return {
@@ -76,15 +76,18 @@ def _shared(template: CaseTemplate[Sizes], rows: int) -> dict[str, Any]:
     }
 
 
-def attention_template(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
-    """Return a template of the usual sizes; `fields` replace fields of `Sizes` and of the template."""
-    sizes = {name: fields.pop(name) for name in fields.keys() & vars(Sizes()).keys()}
-    return CaseTemplate(label, Sizes(**sizes), arguments or {}, **fields)
+def attention_template(
+    label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any
+) -> CaseTemplate[AttentionSizes]:
+    """Return a template; `fields` are fields of `AttentionSizes` and of the template that differ from the defaults."""
+    sizes = {name: fields.pop(name) for name in fields.keys() & vars(AttentionSizes()).keys()}
+    return CaseTemplate(label, AttentionSizes(**sizes), arguments or {}, **fields)
 
 
 FLAT, SHARP = normal(0.05), normal(3)
+"""Tokens with small and with large numbers, for which the weights of keys are nearly equal or few are large."""
 
-COMMON = (
+SHARED_TEMPLATES = (
     attention_template("one-head", heads=1, keys=1, dtypes=DtypeSelection.all),
     attention_template("all-keys", heads=3, keys=3, dtypes=DtypeSelection.all),
     attention_template("one-key", heads=4, keys=1),
@@ -109,31 +112,33 @@ COMMON = (
     attention_template("transposed", layout=transposed),
     attention_template("large-heads", heads=2, keys=1, size=64, dtypes=half),
 )
+"""Templates of both functions; decoding uses three sequences instead of two."""
 
 
 LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "large": True}
+"""Fields of large templates with 8 heads; the scaled weights keep scores of moderate magnitude."""
 
 CACHED = 64
-"""Many keys of one score: the 1e-6 that is added to their sum is lost when a result is rounded."""
+"""The number of cached keys in exact cases: so many equal scores hide the 1e-6 that is added to their sum."""
 
 
-def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Sizes]:
+def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[AttentionSizes]:
     """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
 
     Each element of a new key or value is an element of the token, or its negative, plus a bias of −1, 0 or 1.
 
     Args:
-        arguments: arguments that replace the usual ones.
-        **fields: sizes and fields of the template.
+        arguments: Arguments that replace the default ones.
+        **fields: Sizes and fields of the template.
 
     Returns:
         The template.
     """
-    sizes = Sizes(slots=CACHED, **fields)
-    chosen = np.arange(sizes.projected - sizes.width)
+    sizes = AttentionSizes(slots=CACHED, **fields)
+    columns = np.arange(sizes.projected - sizes.width)
     weight = np.zeros((sizes.width, sizes.projected))
-    weight[5 * chosen % sizes.width, sizes.width + chosen] = 1 - 2.0 * (chosen % 2)
-    bias = np.concatenate([np.zeros(sizes.width), chosen % 3 - 1.0])[np.newaxis]
+    weight[5 * columns % sizes.width, sizes.width + columns] = 1 - 2.0 * (columns % 2)
+    bias = np.concatenate([np.zeros(sizes.width), columns % 3 - 1.0])[np.newaxis]
     tensors = {
         "qkv_weight": tensor(*weight.shape, compute=lambda values: weight),
         "qkv_bias": tensor(*bias.shape, compute=lambda values: bias),
@@ -148,7 +153,7 @@ def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any)
 # Prefill
 
 
-def _context_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
+def _context_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a prefill from a template."""
     sizes = template.sizes
     return {
@@ -160,10 +165,11 @@ def _context_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[s
 
 
 PREFILL = attention_template("plain", **SMOKE_IN_ALL_DTYPES)
+"""The prefill of the default sizes: a template of smoke cases in every element type."""
 
 
 def _nan_from(length: int) -> Domain:
-    """Return a domain with NaN in the empty slots of a cache: those from position `length` on."""
+    """Return a domain of a cache with 8 slots of 6 elements: slots from `length` on are NaN."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = normal()(rng, count, dtype).reshape(-1, 8, 6)
@@ -177,7 +183,7 @@ register(
     "diopiFusedContextAttentionInp",
     templates=(
         PREFILL,
-        *COMMON,
+        *SHARED_TEMPLATES,
         attention_template("no-history", cached=0, dtypes=DtypeSelection.all, smoke=(F32,)),
         attention_template("one-token", new=1, cached=4),
         attention_template("first-token", new=1, cached=0),
@@ -215,7 +221,7 @@ register(
 # Decoding
 
 
-def _decoder_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[str, Any]:
+def _decoder_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of decoding one token per sequence from a template."""
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
@@ -228,32 +234,39 @@ def _decoder_arguments(template: CaseTemplate[Sizes], dtype: Dtype) -> Mapping[s
 
 
 DECODE = attention_template("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
-ALL = {"finished": None}
+"""The decoding of three sequences: a template of smoke cases in every element type."""
+
+NONE_FINISHED = {"finished": None}
 """The argument that marks no sequence as finished."""
 
 
 def _lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of sequences with these lengths."""
-    return {"sequence_lengths": table(lengths), **ALL, **arguments}
+    """Return the arguments of unfinished sequences with these lengths, and further `arguments`."""
+    return {"sequence_lengths": table(lengths), **NONE_FINISHED, **arguments}
 
 
 register(
     "diopiFusedDecoderAttentionInp",
     templates=(
         DECODE,
-        *(template if template.label == "one-sequence" else template.with_sizes(batch=3) for template in COMMON),
-        attention_template("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
+        *(
+            template if template.label == "one-sequence" else template.with_sizes(batch=3)
+            for template in SHARED_TEMPLATES
+        ),
+        attention_template("none-finished", NONE_FINISHED, batch=3, dtypes=DtypeSelection.all),
         attention_template(
             "all-finished", {"finished": mask(3, fill=True)}, batch=3, non_discriminating="no row is computed"
         ),
         attention_template("some-finished", {"finished": mask(5, period=2)}, batch=5),
-        attention_template("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=DtypeSelection.all),
+        attention_template(
+            "no-padding", {"total_padding_tokens": None, **NONE_FINISHED}, batch=3, dtypes=DtypeSelection.all
+        ),
         attention_template("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
         attention_template("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
         attention_template("last-slot", _lengths(7, 7, 6), batch=3),
         attention_template("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=DtypeSelection.all),
         attention_template("around-or-not", _lengths(16, 2, 9, step=17), batch=3),
-        attention_template("step", {"step": 3, **ALL, "total_padding_tokens": None}, batch=3),
+        attention_template("step", {"step": 3, **NONE_FINISHED, "total_padding_tokens": None}, batch=3),
         attention_template("late", {"step": 30}, batch=3),
         attention_template("far", _lengths(5, 9, 2, step=1500), batch=3, dtypes=(F32, F16)),
         attention_template(

@@ -1,4 +1,4 @@
-"""When a sequence is finished: stop words, lengths."""
+"""Cases of the criteria by which a sequence is finished: stop words, and maximum lengths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import MANY_ROWS
+from diopi_test.cases.lmdeploy.arguments import MANY_ROWS
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import (
@@ -20,6 +20,7 @@ from diopi_test.cases.tensors import (
 )
 
 I64, I32 = Dtype.int64, Dtype.int32
+"""The integer types under test."""
 
 HISTORY = [
     [5, 1, 9, 3, 3, 8, 2, 6, 4],
@@ -27,7 +28,7 @@ HISTORY = [
     [3, 7, 8, 3, 2, 8, 1, 7, 4],
     [9, 6, 6, 7, 3, 8, 6, 1, 4],
 ]
-"""The tokens of nine sequences at four steps."""
+"""The tokens of nine sequences (columns) at four steps (rows)."""
 
 STOPS = (
     joined(7, [9], [1]),
@@ -40,7 +41,9 @@ STOPS = (
     joined(7, [6, 2, 7, 1, 5]),
     joined(7),
 )
-"""Words of one to five tokens: at the last step some are complete, some partial, some complete only a step earlier."""
+"""The stop words of each sequence, one to five tokens long: some are complete at the last step, some partly or a step
+earlier.
+"""
 
 
 def table(values: Any, layout: Layout = contiguous) -> ByDtype:
@@ -49,7 +52,7 @@ def table(values: Any, layout: Layout = contiguous) -> ByDtype:
 
 
 def _stop_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOPS`."""
+    """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOPS` from a template."""
     return {
         "output_ids": literal(HISTORY, dtype),
         "stop_words": literal(STOPS, dtype),
@@ -62,12 +65,12 @@ def _stop_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def stop_template(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
-    """Return a template that looks for stop words; `arguments` replace the usual ones."""
+    """Return a template that looks for stop words; `arguments` replace default arguments."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
-def _two(far: int) -> Mapping[str, Any]:
-    """Return the arguments of two sequences: the first ends with its stop word, the second only if `far` is 0."""
+def _two_sequences(far: int) -> Mapping[str, Any]:
+    """Return the arguments of two sequences; `far` is added to their last tokens, which would end a stop word."""
     return {
         "output_ids": table([[1, 4 + far], [2, 5 + far]]),
         "stop_words": table([joined(2, [1, 2]), joined(2, [4, 5])]),
@@ -82,6 +85,7 @@ MANY_HISTORIES: Mapping[str, Any] = {
     "finished": mask(10_007, period=7),
     "batch_size": 10_007,
 }
+"""The arguments of a large case with 10,007 sequences."""
 
 register(
     "diopiStopWordsCriterion",
@@ -114,7 +118,7 @@ register(
             },
         ),
         *(
-            stop_template(label, _two(far), dtypes=dtypes)
+            stop_template(label, _two_sequences(far), dtypes=dtypes)
             for label, far, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
         ),
         stop_template(
@@ -129,7 +133,7 @@ register(
 def length_template(
     label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template that compares the step with the length limits of sequences."""
+    """Return a template that compares the step with the length limits of sequences, one limit per sequence."""
     results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {
         "finished": finished,
@@ -144,6 +148,7 @@ LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
 """The maximum length of each sequence."""
 
 NONE_FINISHED, SOME_FINISHED = mask(11, fill=False), mask(11)
+"""The argument `finished` of eleven sequences: none or some of them are finished before the call."""
 
 register(
     "diopiLengthCriterion",

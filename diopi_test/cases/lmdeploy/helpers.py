@@ -1,4 +1,4 @@
-"""Small helpers: tokens gathered, embeddings looked up, a number added, padding counted, axes swapped."""
+"""Cases of small helpers: gathering tokens, adding a number, counting padding, swapping axes, looking up embeddings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import any_value, full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, integers, smoke_template
+from diopi_test.cases.lmdeploy.arguments import (
+    BF16,
+    F16,
+    F32,
+    I32,
+    I64,
+    MANY_ROWS,
+    VOCABULARY,
+    integers,
+    smoke_template,
+)
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -21,6 +31,7 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import literal
 
 Shape = tuple[int, ...]
+"""The sizes of a template."""
 
 
 def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
@@ -28,7 +39,7 @@ def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
-# Tokens gathered
+# Gathering of tokens
 
 
 def gather_template(
@@ -40,7 +51,7 @@ def gather_template(
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template of prompts with these lengths among `times` steps; each sequence has `room` for its tokens."""
+    """Return a template of prompts of these lengths, `times` steps, and rows for `room` tokens per sequence."""
     batch, overrides = len(lengths), fields.pop("arguments", {})
     arguments: Arguments = {
         "output_ids": tensor(batch, room, domain=full_range, layout=layout),
@@ -84,7 +95,7 @@ register(
     ),
 )
 
-# A number added
+# Addition of a number
 
 
 def plus_template(
@@ -119,7 +130,7 @@ register(
     ),
 )
 
-# Padding counted
+# Counting of padding
 
 
 def padding_template(
@@ -164,7 +175,7 @@ register(
     ),
 )
 
-# Axes swapped
+# Swapping of axes
 
 
 def _transpose_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:

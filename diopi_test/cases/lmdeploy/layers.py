@@ -1,4 +1,4 @@
-"""Layer kernels: root mean square norms, the gated feed-forward layer."""
+"""Cases of the kernels of layers: root mean square norms, and the gated feed-forward layer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import F32, MANY_ROWS, NO_WORKSPACE, smoke_template, workspace_calls
+from diopi_test.cases.lmdeploy.arguments import F32, MANY_ROWS, NO_WORKSPACE, smoke_template, workspace_calls
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a template."""
 
 # Norms of rows
 
@@ -25,7 +26,7 @@ EPS = 2.0**-17
 
 
 def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a norm of rows."""
+    """Derive the arguments of a norm of rows from the sizes (rows, elements per row) of a template."""
     rows, width = template.sizes
     data = tensor(rows, width, domain=normal(2), layout=template.layout)
     parameter = tensor(width, domain=avoid_points([0], normal()))
@@ -33,7 +34,7 @@ def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str,
 
 
 def _with_first(value: float) -> Any:
-    """Return a domain of normal numbers whose first element is `value`."""
+    """Return a domain of normally distributed numbers whose first element is `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = normal()(rng, count, dtype)
@@ -44,6 +45,7 @@ def _with_first(value: float) -> Any:
 
 
 ZERO = choice([0.0])
+"""The domain that contains only 0."""
 
 NORMS = (
     smoke_template("rows", 4, 33),
@@ -65,6 +67,7 @@ NORMS = (
     CaseTemplate("many-rows", (MANY_ROWS, 3), large=True),
     CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), large=True),
 )
+"""Templates of both norms, whose sizes are (rows, elements per row)."""
 
 register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_norm_arguments)
 register(
@@ -83,7 +86,7 @@ register(
 
 
 def _ffn_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a gated feed-forward layer."""
+    """Derive the arguments of a gated feed-forward layer from the sizes (rows, width, inner width) of a template."""
     rows, width, inner = template.sizes
     weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
     return {
@@ -96,19 +99,20 @@ def _ffn_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
 
 
 def _draw_open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw multiples of 64: σ of their positive sums rounds to 1, so that the layer's products are whole numbers."""
+    """Draw 0 or 64: σ of their positive sums rounds to 1, so that the layer's products are integers."""
     return 64.0 * rng.integers(0, 2, count)
 
 
 _NEARLY_CLOSED = choice([-15.0, -14.5, -14.0])
 """Numbers of which six make gates near −87, where σ is about the smallest normal number of float32."""
 
-PLAIN = smoke_template("plain", 5, 12, 7)
+FFN_SMOKE = smoke_template("plain", 5, 12, 7)
+"""A feed-forward layer of the default sizes: a template of smoke cases in every element type."""
 
 register(
     "diopiFusedSiluFfnInp",
     templates=(
-        PLAIN,
+        FFN_SMOKE,
         CaseTemplate("wide", (3, 6, 29), dtypes=DtypeSelection.all),
         CaseTemplate("one-row", (1, 16, 11), dtypes=DtypeSelection.all),
         CaseTemplate("one-inside", (4, 5, 1)),
@@ -134,7 +138,7 @@ register(
             dtypes=DtypeSelection.all,
             exact=True,
         ),
-        *workspace_calls(PLAIN),
+        *workspace_calls(FFN_SMOKE),
         CaseTemplate("wide", (131, 513, 1_031), large=True),
     ),
     derive=_ffn_arguments,

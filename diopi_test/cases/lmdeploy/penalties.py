@@ -1,4 +1,4 @@
-"""Logits processed before a token is drawn: temperature, repetition, banned words."""
+"""Cases of changes to logits before a token is sampled: temperature, repetition penalty, banned words."""
 
 from __future__ import annotations
 
@@ -10,22 +10,33 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, VOCABULARY, integers, singles, smoke_template, table
+from diopi_test.cases.lmdeploy.arguments import (
+    BF16,
+    F16,
+    F32,
+    I32,
+    VOCABULARY,
+    float32_tensor,
+    integers,
+    smoke_template,
+    table,
+)
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a template."""
 
 # Temperature
 
 
 def _temperature_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the temperature penalty."""
+    """Derive the arguments of the temperature penalty from the sizes (sequences, vocabulary, padded vocabulary)."""
     rows, used, padded = template.sizes
     return {
         "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
         "bias": tensor(padded, domain=normal()),
-        "temperatures": singles(rows, domain=uniform(0.5, 2)),
+        "temperatures": float32_tensor(rows, domain=uniform(0.5, 2)),
         "batch_size": rows,
         "vocab_size": used,
         "vocab_size_padd": padded,
@@ -52,7 +63,10 @@ register(
         CaseTemplate(
             "inputs-strided",
             (5, 9, 10),
-            {"bias": tensor(10, layout=strided), "temperatures": singles(5, domain=uniform(0.5, 2), layout=strided)},
+            {
+                "bias": tensor(10, layout=strided),
+                "temperatures": float32_tensor(5, domain=uniform(0.5, 2), layout=strided),
+            },
         ),
         CaseTemplate("cold", (4, 9, 10), domains={"temperatures": choice([1e-6, 1e-4, 0.01, 0.1]), "bias": normal()}),
         CaseTemplate("zero", (4, 9, 10), domains={"temperatures": choice([0.0])}),
@@ -70,8 +84,10 @@ NO_LENGTHS = {"input_lengths": None}
 """The argument that omits the lengths of the inputs."""
 
 REPEATED_TOKENS_REASON = "every token is repeated"
-KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
-"""The numbers of the kinds of penalties by name."""
+"""The reason why a wrong history can pass a case (`non_discriminating`): every token receives the penalty."""
+
+PENALTY_TYPES = {"none": 0, "additive": 1, "multiplicative": 2}
+"""The values of penalty_type by name."""
 
 
 def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
@@ -79,7 +95,7 @@ def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mappin
     rows, vocabulary, longest, times = template.sizes
     return {
         "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
-        "penalties": singles(rows, domain=uniform(1.25, 2)),
+        "penalties": float32_tensor(rows, domain=uniform(1.25, 2)),
         "output_ids": integers(times, rows, low=0, high=vocabulary - 1),
         "batch_size": rows,
         "vocab_size": vocabulary,
@@ -91,10 +107,10 @@ def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mappin
 
 
 def _repetition_template(
-    label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any
+    label: str, sizes: Sequence[int] = (3, 17, 4, 8), penalty_type: int = 2, **fields: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of this kind of penalty; the sizes are those of rows, vocabulary, prompts and steps."""
-    arguments = {"penalty_type": kind, **fields.pop("arguments", {})}
+    """Return a template of a penalty; the sizes are (sequences, vocabulary, longest prompt, steps)."""
+    arguments = {"penalty_type": penalty_type, **fields.pop("arguments", {})}
     return CaseTemplate(label, tuple(sizes), arguments, **fields)
 
 
@@ -102,12 +118,14 @@ register(
     "diopiBatchApplyRepetitionPenaltyInp",
     templates=(
         *(
-            _repetition_template(name, kind=kind, dtypes=DtypeSelection.all, smoke=kind > 0)
-            for name, kind in KINDS.items()
+            _repetition_template(name, penalty_type=penalty_type, dtypes=DtypeSelection.all, smoke=penalty_type > 0)
+            for name, penalty_type in PENALTY_TYPES.items()
         ),
         *(
-            _repetition_template(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
-            for name, kind in list(KINDS.items())[1:]
+            _repetition_template(
+                f"{name}-no-padding", penalty_type=penalty_type, arguments=NO_LENGTHS, dtypes=(F32, BF16)
+            )
+            for name, penalty_type in list(PENALTY_TYPES.items())[1:]
         ),
         _repetition_template("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
         _repetition_template("shorter-prompt", arguments={"max_input_length": 3}),
@@ -130,7 +148,7 @@ register(
             arguments={
                 "output_ids": integers(8, 3, low=0, high=16, layout=transposed),
                 "input_lengths": integers(3, low=1, high=4, layout=strided),
-                "penalties": singles(3, domain=uniform(1.25, 2), layout=strided),
+                "penalties": float32_tensor(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
         _repetition_template("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
@@ -145,9 +163,9 @@ register(
         ),
         *(
             _repetition_template(
-                f"special-{name}", (4, 19, 4, 40), kind, domains={"logits": special}, arguments=NO_LENGTHS
+                f"special-{name}", (4, 19, 4, 40), penalty_type, domains={"logits": special}, arguments=NO_LENGTHS
             )
-            for name, kind in list(KINDS.items())[1:]
+            for name, penalty_type in list(PENALTY_TYPES.items())[1:]
         ),
     ),
     derive=_repetition_arguments,
@@ -156,14 +174,16 @@ register(
 # Banned words
 
 HISTORY = [[5, 1, 9], [2, 7, 4], [3, 7, 8], [9, 6, 6], [1, 2, 3]]
-"""The tokens of three sequences at five steps."""
+"""The tokens of three sequences (columns) at five steps (rows)."""
 
 BANNED = (
     joined(14, [4], [3, 9, 2], [7, 9, 5], [0], [6, 11]),
     joined(14, [7, 6, 3], [1], [8, 6, 10], [2, 7, 7, 6, 9]),
     joined(14, [8, 6, 5], [9, 4, 8, 6, 2], [4, 8, 7], [11, 1]),
 )
-"""Words of one to five tokens; by step 4 a sequence has produced the beginning of some, of others only nearly."""
+"""The banned words of each sequence, one to five tokens long.
+
+At step 4, some words are complete except for the last token. Others differ from the history in one token."""
 
 
 def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
@@ -182,17 +202,17 @@ def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
 
 
 def ban_template(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Shape]:
-    """Return a template that bans words; `arguments` replace the usual ones."""
+    """Return a template that bans words; `arguments` replace default arguments."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
 def _shared_words(words: Any, **arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of one list of words for all sequences."""
+    """Return the arguments of one list of banned words for all sequences, and further `arguments`."""
     return {"bad_words": table(words), "share_words": True, "bad_words_len": len(words[0]), **arguments}
 
 
-BEYOND = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
-"""Words, most of which have tokens beyond the vocabulary; such tokens can't be banned."""
+BEYOND_VOCABULARY = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
+"""Words, most of which have tokens beyond the vocabulary; such words can't be banned."""
 
 register(
     "diopiBanBadWordsInp",
@@ -205,7 +225,7 @@ register(
         ban_template("step-0", {"step": 0}, non_discriminating="at step 0, no banned word of several tokens has begun"),
         ban_template("step-1-pairs", _shared_words(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
         ban_template("token-0", _shared_words(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
-        ban_template("beyond", _shared_words(BEYOND), dtypes=(F32, F16)),
+        ban_template("beyond", _shared_words(BEYOND_VOCABULARY), dtypes=(F32, F16)),
         ban_template("full-row", _shared_words(joined(4, [4], [7, 6, 8]))),
         ban_template("one-word", _shared_words(joined(3, [3, 9, 7]))),
         ban_template("no-words", _shared_words(joined(4)), non_discriminating="there are no banned words"),

@@ -1,4 +1,4 @@
-"""Sampling: samples large enough for statistics, tokens that are certain, and omitted or unchanged tensors."""
+"""Cases of sampling: samples large enough for statistics, tokens that are certain, and omitted or unchanged tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspace_calls
+from diopi_test.cases.lmdeploy.arguments import (
+    F16,
+    F32,
+    I32,
+    NO_WORKSPACE,
+    VOCABULARY,
+    float32_tensor,
+    integers,
+    workspace_calls,
+)
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import (
@@ -25,15 +34,12 @@ LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)
 """Logarithms of the weights of nine tokens."""
 
 BATCH = 280
-"""The number of sequences of a sample.
+"""The number of sequences of a sample."""
 
-Their seeds are even, so that no seed with a wrong lowest bit is that of another.
-"""
-
-LOGGED = ("cum_log_probs", "output_log_probs")
+LOG_PROBABILITIES = ("cum_log_probs", "output_log_probs")
 """The results that contain logarithms of probabilities."""
 
-UPDATED = ("finished", "sequence_lengths", *LOGGED)
+UPDATED = ("finished", "sequence_lengths", *LOG_PROBABILITIES)
 """The tensors that a call updates."""
 
 
@@ -52,7 +58,7 @@ def cycle_values(*values: float) -> Domain:
 
 
 def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, layout: Layout) -> dict[str, Any]:
-    """Return the arguments of a call with this number of sequences and tokens."""
+    """Return the arguments of a call with `batch` sequences and `width` tokens in the vocabulary."""
     return {
         "output_ids": integers(4, batch, low=0, high=width - 1, layout=layout),
         "logits": tensor(batch, width, domain=logits, layout=layout),
@@ -66,10 +72,10 @@ def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, lay
         "batch_size": batch,
         "vocab_size_padded": width,
         "runtime_top_k": ByDtype(lambda dtype: tensor(batch, domain=k, layout=layout, dtype=I32).resolve(dtype)),
-        "runtime_top_p": singles(batch, domain=p, layout=layout),
+        "runtime_top_p": float32_tensor(batch, domain=p, layout=layout),
         "skip_decode": literal([b % 11 == 3 for b in range(batch)], Dtype.bool, layout),
-        "cum_log_probs": singles(batch, domain=normal(3, -10), layout=layout),
-        "output_log_probs": singles(batch, domain=normal(), layout=layout),
+        "cum_log_probs": float32_tensor(batch, domain=normal(3, -10), layout=layout),
+        "output_log_probs": float32_tensor(batch, domain=normal(), layout=layout),
         "generators": tuple(range(100, 100 + 2 * batch, 2)),
     }
 
@@ -85,9 +91,9 @@ def sampling_template(
     without: Sequence[str] = (),
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template; `without` names omitted arguments, `k` and `p` are a number for all sequences or a domain."""
-    of_k, of_p = (value if callable(value) else cycle_values(value) for value in (k, p))
-    arguments = _arguments(batch, width, logits or normal(2), of_k, of_p, layout)
+    """Return a template; `without` names omitted arguments, `k` and `p` are a domain or one number for all."""
+    k_domain, p_domain = (value if callable(value) else cycle_values(value) for value in (k, p))
+    arguments = _arguments(batch, width, logits or normal(2), k_domain, p_domain, layout)
     overrides = {**dict.fromkeys(without), **fields.pop("arguments", {})}
     return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
@@ -103,17 +109,17 @@ DOMINANT: Mapping[str, Any] = {"width": 7, "logits": permuted((60.0, 0.5, -1.0, 
 TIED = choice([1.0, 1.0, 0.0, -1.0])
 """Logits of which two are equal."""
 
-TWINS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
-"""Generators of which two each have the same seed."""
+SHARED_SEEDS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
+"""The argument with which two successive sequences have the same seed."""
 
 
-def _draw_twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw each row of a sample twice in succession."""
+def _draw_row_pairs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw each row of a sample twice in succession; rows of a pair have the same seed and must get the same token."""
     return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
-def common_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
-    """Yield the cases of both ways of sampling; the arguments `likely` make the most probable token certain."""
+def shared_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+    """Yield the templates of both functions; the arguments `likely` make the most probable token certain."""
 
     def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
         """Return a template whose tokens are certain."""
@@ -125,7 +131,7 @@ def common_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     yield statistics_template("little", p=0.5)
     yield statistics_template("own-shares", p=cycle_values(0.25, 0.5, 1.0, 0.75))
     yield statistics_template("strided", layout=strided)
-    yield statistics_template("twins", arguments=TWINS, domains={"logits": _draw_twins})
+    yield statistics_template("twins", arguments=SHARED_SEEDS, domains={"logits": _draw_row_pairs})
     yield statistics_template("largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(BATCH))})
     yield statistics_template("only-cum", without=["output_log_probs"])
     yield statistics_template("no-ends", without=["finished"])
@@ -136,7 +142,7 @@ def common_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     yield certain("masked", logits=permuted((-inf, 1.5, -2.0, 0.5, -inf, 3.0)), width=6)
     for name in (*UPDATED, "skip_decode"):
         yield certain(f"no-{name.replace('_', '-')}", without=[name])
-    yield certain("no-log-probs", without=LOGGED, dtypes=DtypeSelection.all)
+    yield certain("no-log-probs", without=LOG_PROBABILITIES, dtypes=DtypeSelection.all)
     yield certain("all-finished", arguments={"finished": mask(9, fill=True)}, dtypes=(F32, F16))
     yield certain("none-finished", arguments={"finished": mask(9, fill=False)})
     yield certain("all-skipped", arguments={"skip_decode": mask(9, fill=True)})
@@ -151,7 +157,7 @@ def common_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
 
 def top_k_templates() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the k most probable tokens."""
-    yield from common_templates({"k": 1})
+    yield from shared_templates({"k": 1})
     yield statistics_template("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
     yield statistics_template("beyond", k=40)
     yield statistics_template("at-the-end", k=len(LOGITS), p=1.0)
@@ -159,11 +165,12 @@ def top_k_templates() -> Iterator[CaseTemplate]:
 
 
 PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
+"""The argument of a call that queries the size of the persistent workspace."""
 
 
 def top_p_templates() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the most probable tokens with a total probability of p."""
-    yield from common_templates({"p": 0.0078125})
+    yield from shared_templates({"p": 0.0078125})
     yield sampling_template("first-of-equals", 12, 8, TIED, p=0.0625)
     yield sampling_template("just-enough", **DOMINANT, p=0.9921875)
     plain = sampling_template("", p=0.0078125)
@@ -175,8 +182,10 @@ def top_p_templates() -> Iterator[CaseTemplate]:
 
 
 Maker = Callable[[], Iterator[CaseTemplate]]
+"""Returns the templates of a function."""
+
 MAKERS: Mapping[str, Maker] = {"diopiTopKSampling": top_k_templates, "diopiTopPSampling": top_p_templates}
-"""The functions that make the templates, by function."""
+"""The function that makes the templates, by the name of the function under test."""
 
 for _name, _make in MAKERS.items():
     register(_name, templates=tuple(_make()))

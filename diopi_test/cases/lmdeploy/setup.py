@@ -1,4 +1,4 @@
-"""Arguments of sampling made consistent."""
+"""Cases of the setup of sampling, which computes consistent k and p for each sequence."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import Layout, contiguous, strided
-from diopi_test.cases.lmdeploy.common import F32, I32, I64, MANY_ROWS
+from diopi_test.cases.lmdeploy.arguments import F32, I32, I64, MANY_ROWS
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
-"""Values of k: zero, usual and too large ones."""
+"""Values of k: zero, usual values, and values above the maximum of 1024."""
 
 PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
-"""Values of p: zero, usual and too large ones; tensors of 40 elements have all combinations with k."""
+"""Values of p: zero, usual values, and values outside [0, 1]. In tensors of 40 elements, each p occurs with each k."""
 
 BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
-"""The values with which the buffers are filled."""
+"""The arguments with whose values the function fills buffers."""
 
 
 def per_sequence_template(
     label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template with a k and a p for each sequence; the numbers for all sequences differ and don't count."""
+    """Return a template with a k and a p per sequence; top_k and top_p for all sequences must be ignored."""
     arguments = {
         "top_ks": tensor(batch, domain=choice(ks), layout=layout),
         "top_ps": tensor(batch, domain=choice(PS), dtype=F32, layout=layout),
@@ -36,7 +36,7 @@ def per_sequence_template(
 
 
 def shared_template(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
-    """Return a template with one k or p for all sequences; None keeps a number for each sequence."""
+    """Return a template with one k or p for all sequences; None keeps one number per sequence."""
     each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
     each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
     return per_sequence_template(label, arguments={**each_k, **each_p}, **fields)
@@ -68,6 +68,7 @@ SETUP = (
     per_sequence_template("none", 0),
     per_sequence_template("many", MANY_ROWS, dtypes=(I64,), large=True),
 )
+"""The templates of both functions."""
 
 SAME_RESULT_REASONS = {
     (
@@ -75,6 +76,7 @@ SAME_RESULT_REASONS = {
         "one-of-size-1|one-value-for-all"
     ): "one value applies to all sequences"
 }
+"""The reason why some wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, non_discriminating=SAME_RESULT_REASONS)
 register(

@@ -1,4 +1,4 @@
-"""Tables of words, as the kernels that ban words and stop at them read them."""
+"""Tables of words in the format of the kernels that ban words or stop at words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ from itertools import accumulate
 
 
 def joined(width: int, *words: Sequence[int]) -> list[list[int]]:
-    """Return a table [2, width] of words: their joined tokens, padded with 0, and their ends, padded with −1."""
+    """Return a table of words with two rows of `width` numbers.
+
+    The first row contains the tokens of all words one after another, padded with 0. The second row contains the
+    position after the last token of each word, padded with −1. For example, `joined(4, [7], [8, 9])` is
+    `[[7, 8, 9, 0], [1, 3, -1, -1]]`.
+
+    Args:
+        width: The width of the table.
+        *words: The tokens of each word.
+
+    Returns:
+        The table.
+
+    Raises:
+        ValueError: The tokens do not fit in the table.
+    """
     tokens = [token for word in words for token in word]
     ends = list(accumulate(map(len, words)))
     if max(len(tokens), len(ends)) > width:

@@ -16,17 +16,20 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
+
 WEIGHTS = uniform(0.25, 3)
-"""The weights of classes."""
+"""The domain of the weights of classes."""
 
 SCALAR, VECTOR = ResultOverride(), ResultOverride(shape=(1,))
+"""Overrides of the result `totalWeight`: with the shape () or (1,). A caller may choose either."""
 
 
 def classes_template(
@@ -52,14 +55,14 @@ def classes_template(
         shape: the shape of the input; the classes are on axis 1, or on axis 0 if that is the only one.
         reduction: how the losses are reduced.
         weighted: whether the classes have weights.
-        ignore_index: the class that is ignored.
-        targets: the domain of the classes; by default all of them.
-        smoothing: the share of the target that is spread over all classes.
-        soft: whether the target holds probabilities of the classes.
-        weights: the domain of the weights.
-        index: the element type of the classes.
-        layout: the layout of the input, and of results of more than one element.
-        total: the total weight, where it is a result.
+        ignore_index: the target class whose positions are ignored.
+        targets: the domain of the target classes; None for all classes.
+        smoothing: the label smoothing, the share of the target that is spread over all classes.
+        soft: whether the target contains probabilities of all classes instead of one class per position.
+        weights: the domain of the weights of classes, if `weighted` is true.
+        index: the element type of the target classes.
+        layout: the layout of the input, and of results that are not reduced.
+        total: the override of the result `totalWeight`, for functions that have it; None omits it.
         **fields: further fields of the template.
 
     Returns:
@@ -72,7 +75,7 @@ def classes_template(
         **_targets(shape, axis, transposed if layout is transposed else contiguous, None if soft else index, targets),
         "weight": tensor(shape[axis], domain=weights) if weighted else None,
         **{"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": smoothing},
-        # a total weight that differs from what the targets add up to shows whether it is used
+        # The total weight differs from the sum of the targets' weights, so that a function that ignores it fails.
         "totalWeight": tensor(*(1,) * ("weight" in label), domain=uniform(3, 9)),
         "grad_output": tensor(*result_shape(reduction, outer)),
     }
@@ -82,7 +85,18 @@ def classes_template(
 def _targets(
     shape: tuple[int, ...], axis: int, layout: Layout, index: Dtype | None, classes: Domain | None
 ) -> dict[str, TensorTemplate]:
-    """Return the target: classes of type `index`, by default all of them, or else probabilities and their scores."""
+    """Return the argument `target`, and the argument from which it is computed.
+
+    Args:
+        shape: The shape of the input.
+        axis: The axis of the classes.
+        layout: The layout of the target.
+        index: The element type of target classes; None for a target of probabilities.
+        classes: The domain of target classes; None for all.
+
+    Returns:
+        The arguments by name: only `target` for classes, or `_scores` and `target` for probabilities.
+    """
     if index is not None:
         outer = shape[:axis] + shape[axis + 1 :]
         return {"target": TensorTemplate(outer, classes or integer_values(0, shape[axis] - 1), layout, dtype=index)}
@@ -91,21 +105,21 @@ def _targets(
 
 
 def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
-    """Return the templates with inputs from the domain."""
+    """Return copies of the templates whose argument `input` has the domain `logits`."""
     return [template.replace(domains={"input": logits}) for template in templates]
 
 
 def _large_template(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate:
-    """Return a template of a large weighted mean."""
+    """Return a large template with weighted classes and the mean as reduction."""
     total = {"totalWeight": tensor(1, domain=uniform(3, 9))}
     return classes_template(label, shape, weighted=True, large=True, **fields).replace(arguments=total)
 
 
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
-"""Classes among which −1 is ignored."""
+"""A domain of five target classes and −1, which cases with this domain ignore."""
 
 NONE_OF_THEM = choice([-100])
-"""The index that is ignored by default."""
+"""A domain of targets that are all −100, the index that is ignored by default."""
 
 CLASSES = (
     classes_template("none", reduction=NONE, dtypes=floating, smoke=True),
@@ -146,18 +160,22 @@ CLASSES = (
     _large_template("pixels", (3, 19, 67, 41)),
     _large_template("half", (131, 1031), dtypes=(F16,)),
 )
-"""Templates with one target class per position."""
+"""Templates whose targets are one class per position."""
 
 HEAVY, SPREAD = fixed_values([5, 1, 1]), choice([0, 1, 1, 2])
-"""The weights of 2048 targets add up to 4096."""
+"""Domains of the weights of three classes (5, 1, 1) and of targets, of which a quarter are 0, half 1 and a quarter 2.
+
+The weights of 2048 such targets add up to 4096, a power of 2.
+"""
 
 exact = partial(classes_template, dtypes=floating, exact=True)
-"""Return a template whose result is exact."""
+"""Return a `classes_template` whose results are exact."""
 
 EXACT = (
     exact("exact-sum", (1035, 3), SUM, False, 1),
     exact("exact-mean", (2048, 3), MEAN, True, targets=SPREAD, weights=HEAVY),
 )
+"""Exact sums and means of losses."""
 
 SMOOTHED = (
     classes_template("smooth-none", (4, 5), NONE, smoothing=0.3, dtypes=floating),
@@ -174,7 +192,7 @@ SMOOTHED = (
 """Templates with label smoothing."""
 
 probabilities = partial(classes_template, soft=True)
-"""Return a template whose targets are probabilities."""
+"""Return a `classes_template` whose targets are probabilities."""
 
 PROBABILITIES = (
     probabilities("probabilities-none", (4, 5), NONE, dtypes=floating, smoke=True),
@@ -189,9 +207,10 @@ PROBABILITIES = (
 """Templates whose targets are probabilities."""
 
 BYTES, OUTSIDE = choice([0, 3, 1, 4, 2]), choice([0, 255, 3, 1, 255, 4])
+"""Domains of targets for uint8: five classes, and some of these classes together with 255, which is ignored."""
 
 called = partial(classes_template, case_class=CaseClass.callers)
-"""Return a template of a call that frameworks make."""
+"""Return a `classes_template` of the class `callers`: a call that frameworks make."""
 
 CALLED = (
     called("uint8-none", (6, 5), NONE, True, index=Dtype.uint8, targets=BYTES, dtypes=(F16, F32)),
@@ -203,7 +222,7 @@ CALLED = (
     called("sum-no-places", (3, 4, 0), SUM, True),
     called("none-no-places", (0, 4, 3, 2), NONE, True),
 )
-"""Calls that frameworks make: classes in bytes, an ignored index outside the classes, and empty input."""
+"""Templates of calls that frameworks make: uint8 targets, an ignored index outside the classes, and empty input."""
 
 CALLED_SMOOTHED = (
     called("ignored-outside-smooth", (8, 5), MEAN, True, 255, OUTSIDE, smoothing=0.3),
@@ -213,26 +232,26 @@ CALLED_SMOOTHED = (
     called("smooth-no-places", (0, 5, 3), smoothing=0.2),
     called("probabilities-no-places", (3, 5, 0), smoothing=0.2, soft=True),
 )
-"""Calls of frameworks with label smoothing."""
+"""Templates of calls that frameworks make, with label smoothing."""
 
 
 # Logits, and logarithms of probabilities
 
 
 def _draw_far_apart(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of three logits about 40 apart, so that their log-softmax is their distance from the largest."""
+    """Draw rows of three logits about 40 apart, so that each log-softmax is the difference from the largest logit."""
     near = 40.0 * rng.permuted(np.resize([-1, 0, 1], (count // 3, 3)), axis=1).reshape(-1)
     return near + rng.integers(0, 2, count, endpoint=True)
 
 
 def _draw_masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw logits of which some are −∞, but never the first of six classes."""
+    """Draw logits in rows of six classes, of which some are −∞, but never the first of a row."""
     masked = (rng.random(count) < 0.4) & (np.arange(count) % 6 > 0)
     return np.where(masked, -np.inf, rng.normal(0, 2, count))
 
 
 masked = partial(classes_template, shape=(8, 6), reduction=NONE, targets=choice([0]), dtypes=(F16, F32))
-"""Return a template in which every target is class 0."""
+"""Return an unreduced `classes_template` of 8 rows and 6 classes, in which every target is class 0."""
 
 FAR = (
     classes_template("far", (12, 6), NONE, dtypes=floating),
@@ -244,25 +263,37 @@ CROSS_ENTROPY = (
     *with_logits((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
     *with_logits(FAR, uniform(-60, 60)),
 )
+"""The templates of cross entropy and of its gradient."""
+
 CROSS_ENTROPY_ALONE = (
     *with_logits([masked("masked")], _draw_masked_beyond_first),
     *with_logits(EXACT, _draw_far_apart),
 )
-"""Templates of the cross entropy that its gradient does not have."""
+"""Templates of cross entropy only, not of its gradient."""
 
 NLL = with_logits((*CLASSES, *CALLED), uniform(-6, -0.05))
+"""The templates of negative log-likelihood and of its gradient."""
+
 NLL_ALONE = with_logits([masked("impossible-classes")], _draw_masked_beyond_first)
-"""Templates of the negative log likelihood that its gradient does not have."""
+"""Templates of negative log-likelihood only, not of its gradient."""
 
 NLL_CERTAIN = with_logits([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
-"""Templates in which a target has the probability 1."""
+"""Templates of negative log-likelihood in which some targets have the probability 1."""
 
 NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
+"""The exact templates of negative log-likelihood."""
 
 NOTHING_LEFT_REASONS = {"(mean|sum|smooth)-all-ignored|no-classes": "every target is ignored"}
+"""Reasons why wrong results can pass some cases (`non_discriminating`), by a regular expression for labels."""
+
 NO_OTHER_CLASS_REASONS = {"none-one-class": "there is only one class that a target can name"}
+"""The reason why a case cannot detect that a function reads wrong targets (`non_discriminating`), by label."""
+
 ONE_CLASS_REASONS = {"none-one-class": "the softmax of one class is 1"}
+"""The reason why a case cannot detect that a function reads wrong input (`non_discriminating`), by label."""
+
 ONE_TARGET_REASONS = {"none-many-classes": "only the target class has a gradient other than 0"}
+"""The reason why many wrong results can pass a case (`non_discriminating`), by label."""
 
 
 @cases_for(
@@ -271,6 +302,7 @@ ONE_TARGET_REASONS = {"none-many-classes": "only the target class has a gradient
     non_discriminating={**NOTHING_LEFT_REASONS, **ONE_CLASS_REASONS},
 )
 def cross_entropy_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of cross entropy, or of its gradient."""
     return loss_cases(prototype, CROSS_ENTROPY, of_loss=CROSS_ENTROPY_ALONE)
 
 
@@ -279,6 +311,7 @@ def cross_entropy_cases(prototype: Prototype) -> Iterator[Case]:
     "diopiNLLLossBackward", non_discriminating={**NOTHING_LEFT_REASONS, **ONE_TARGET_REASONS, **NO_OTHER_CLASS_REASONS}
 )
 def nll_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of negative log-likelihood, or of its gradient."""
     return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_CERTAIN, *NLL_EXACT), of_gradient=NLL_EXACT)
 
 
@@ -287,12 +320,15 @@ def nll_cases(prototype: Prototype) -> Iterator[Case]:
     non_discriminating={**NOTHING_LEFT_REASONS, **ONE_TARGET_REASONS, **NO_OTHER_CLASS_REASONS},
 )
 def nll_v2_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases without `exact` ones: a gradient with a given total weight is never exact."""
+    """Return the cases of the gradient of `diopiNLLLossV2`.
+
+    There are no exact cases, because the gradient of a mean is divided by the argument `totalWeight`.
+    """
     return loss_cases(prototype, NLL)
 
 
 def _has_rank_3_or_5(prototype: Prototype, case: Case) -> bool:
-    """Return whether the input has rank 3, 5 or more."""
+    """Return whether the rank of the input is neither 1, 2 nor 4."""
     return len(case.arguments["input"].shape) not in (1, 2, 4)
 
 
@@ -304,7 +340,7 @@ def _is_non_contiguous_image(prototype: Prototype, case: Case) -> bool:
 
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_rank_3_or_5,
             "torch.ops.aten.nll_loss_forward takes ranks 1 and 2, nll_loss2d_forward rank 4; callers reshape others",
         )
@@ -312,7 +348,7 @@ CaseFacts(
 ).declare("diopiNLLLossV2", "diopiNLLLossV2Backward")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _is_non_contiguous_image,
             "torch.ops.aten.nll_loss2d_backward rejects input that is not contiguous: grad_input must be contiguous",
         )
@@ -322,3 +358,4 @@ CaseFacts(
     saved={"totalWeight": ResultOf("diopiNLLLossV2", "totalWeight")},
     attribute_changes={"float32-none": [{"ignore_index": 2}]},
 ).declare("diopiNLLLossV2Backward")
+CaseFacts(finds_extremes=True).declare("diopiCrossEntropyLoss")

@@ -1,7 +1,11 @@
 """Losses that work element by element, and their gradients.
 
-A loss is described as a variant: arguments for tensors of any shape. Each variant is combined with patterns, which
-determine shape, reduction and layouts.
+Two templates are combined for each group of cases:
+
+- A variant has the arguments of the loss, such as domains of `input` and `target`, but no shape.
+- A pattern has a shape, a reduction and layouts, but no tensors.
+
+`shape_variant` combines a variant with a pattern.
 """
 
 from __future__ import annotations
@@ -17,15 +21,19 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.case import Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, log_uniform, normal, uniform
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
+
 LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
+"""Domains of logits, of probabilities in [0, 1), and of the probabilities 0 and 1."""
 
 # Patterns
 
@@ -33,7 +41,18 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 def reduced_pattern(
     label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template with this reduction and shape; the template's arguments are added later."""
+    """Return a pattern: a template whose only argument is `reduction`.
+
+    Args:
+        label: The end of the labels of cases.
+        reduction: The reduction.
+        shape: The shape of the input.
+        layout: The layout of the input, and of the result unless `fields` contain `result_layout`.
+        **fields: Further fields of the template. Only `usual_templates` uses the fields `dtypes` and `smoke`.
+
+    Returns:
+        The pattern.
+    """
     return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **fields})
 
 
@@ -42,7 +61,7 @@ PLAIN = (
     reduced_pattern("mean", MEAN, (3, 5), smoke=True, dtypes=floating),
     reduced_pattern("sum", SUM, (3, 5)),
 )
-"""The patterns of every variant of a function."""
+"""The small contiguous patterns, one per reduction; most variants have cases with all or some of these patterns."""
 
 PATTERNS = (
     *PLAIN,
@@ -59,7 +78,7 @@ PATTERNS = (
     reduced_pattern("sum-empty", SUM, (0, 5)),
     reduced_pattern("sum-long", SUM, (206, 5)),
 )
-"""The patterns of a function's usual variant."""
+"""The patterns for the usual variant of a loss, with various shapes and layouts."""
 
 LARGE_PATTERNS = (
     reduced_pattern("each", NONE, (263, 257), large=True),
@@ -68,31 +87,60 @@ LARGE_PATTERNS = (
 """The patterns of large cases."""
 
 HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), large=True)
-"""The pattern of a large case in float16, whose inputs get gaps between their elements."""
+"""The pattern of a large case in float16. `usual_templates` places gaps between the elements of the input."""
 
 EXACT = (reduced_pattern("mean", MEAN, (16, 128)), reduced_pattern("sum", SUM, (9, 115)))
-"""Patterns for element losses of about 48. Float32 represents their sum exactly, and half precision does not; the sum
-of the first pattern exceeds the range of float16."""
+"""Patterns for variants with integer losses of about 48 per element.
 
-# Variants of a loss, whose tensors have shapes that depend on the input's
+Float32 represents the sums exactly, and half precision does not. The sum of the first pattern, about 98,000, exceeds
+the range of float16.
+"""
+
+# Variants: arguments whose tensors get their shapes from a pattern
 
 SAME = (-2,)
-"""A placeholder for the shape of the input. In another shape, −1 stands for the length of the input's axis."""
+"""A placeholder for the shape of the input.
+
+In other shapes of a variant, −1 stands for the length of the input's axis; axes are aligned from the last. For the
+input shape (4, 5), the shape (-1, 1) becomes (4, 1).
+"""
 
 
 def like_input(domain: Domain, **fields: Any) -> TensorTemplate:
-    """Return a tensor that gets the shape and layout of the input."""
+    """Return a tensor with values from `domain`, which gets the shape and layout of the input.
+
+    `fields` are further fields of `TensorTemplate`.
+    """
     return TensorTemplate(SAME, domain, **fields)
 
 
 def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate[Shape]:
-    """Return a template without shape; an argument that is a domain becomes a tensor like the input."""
+    """Return a variant: a template with arguments, but without a shape.
+
+    Args:
+        label: The start of the labels of cases.
+        dtypes: The element types.
+        **arguments: The arguments. A domain (a callable object) becomes a tensor with the shape of the input.
+
+    Returns:
+        The variant.
+    """
     templates = {name: like_input(value) if callable(value) else value for name, value in arguments.items()}
     return CaseTemplate(label, arguments=templates, dtypes=dtypes)
 
 
 def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return a variant with the shape, layouts and reduction of a pattern, and the gradient of its result."""
+    """Combine a variant with a pattern.
+
+    Args:
+        variant: A template with arguments, element types and smoke flag. Its label begins the new label.
+        pattern: A template with shape, layouts, reduction and the flag `large`. Its label ends the new label. Its
+            element types and smoke flag are ignored.
+
+    Returns:
+        A template with the arguments of the variant in the shape of the pattern, and with the argument `grad_output` in
+        the shape of the loss. `grad_output` has float64 elements if the variant sets this type for the target.
+    """
     arguments = {name: _with_shape_and_layout(value, pattern) for name, value in variant.arguments.items()}
     wide = F64 if arguments["target"].dtype is F64 else None
     outer = tensor(*result_shape(pattern.argument("reduction"), pattern.sizes), dtype=wide)
@@ -108,7 +156,10 @@ def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) ->
 
 
 def _with_shape_and_layout(value: Any, pattern: CaseTemplate[Shape]) -> Any:
-    """Return an argument of a variant in the shape and layout of a pattern."""
+    """Return an argument of a variant with the shape that it has for a pattern.
+
+    Tensors of the shape `SAME` also get the layout of the pattern. Arguments that are not tensors are not changed.
+    """
     if not isinstance(value, TensorTemplate):
         return value
     shape, rank = pattern.sizes, len(value.shape)
@@ -118,7 +169,10 @@ def _with_shape_and_layout(value: Any, pattern: CaseTemplate[Shape]) -> Any:
 
 
 def usual_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
-    """Return a variant in all patterns, with the element types of the patterns."""
+    """Return templates that combine a variant with all patterns.
+
+    The element types and smoke flags are those of the patterns, not those of the variant.
+    """
     patterns = (*PATTERNS, *LARGE_PATTERNS, HALF_FAR_APART)
     *templates, half = (shape_variant(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in patterns)
     inputs = {name: half.argument(name) for name in ("input", "inputs") if name in half.arguments}
@@ -127,17 +181,30 @@ def usual_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
 
 
 def plain_templates(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
-    """Return the variants in each of the patterns `PLAIN`."""
+    """Return templates that combine each variant with each of the patterns `PLAIN`.
+
+    The element types and smoke flags are those of the variants.
+    """
     return [shape_variant(variant, p) for variant in variants for p in PLAIN]
 
 
 def exact_sum_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
-    """Return a variant in patterns of long sums, exact in float32; only for losses, as gradients sum nothing."""
+    """Return templates that combine a variant with the patterns `EXACT`, whose long sums are exact in float32.
+
+    They are for losses only, because the gradients contain no sums.
+    """
     return [shape_variant(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
 
 
 def caller_habit_templates(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:
-    """Yield variants that represent habits of callers: unreduced, and with the mean in one element type."""
+    """Yield templates of the class `callers`: calls that programs make, with unusual element types or shapes.
+
+    Args:
+        variants: The variants of these calls.
+
+    Yields:
+        For each variant a template without reduction, and one with the mean in only the function's leading type.
+    """
     for variant in variants:
         habit = variant.replace(case_class=CaseClass.callers)
         yield from (
@@ -149,9 +216,18 @@ def caller_habit_templates(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[
 def templates_of_other_types(
     variant: CaseTemplate[Shape], name: str, other_dtypes: Sequence[Dtype]
 ) -> Iterator[CaseTemplate[Shape]]:
-    """Yield the variant with argument `name` in each of these other types."""
+    """Yield variants whose argument `name` has another element type than the input.
+
+    Args:
+        variant: The variant.
+        name: The argument: `target`, `weight` or `pos_weight`.
+        other_dtypes: The element types of the argument.
+
+    Yields:
+        A variant for each element type of the argument, with small integers as values.
+    """
     for dtype in other_dtypes:
-        # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
+        # values for uint8 start at 1: PyTorch subtracts 1 from a pos_weight, and in uint8, 0 − 1 wraps around
         lowest = 1 if dtype is Dtype.uint8 else -3 if name == "target" else 0
         dtypes = (F32,) if dtype in floating else (F32, F16)
         yield variant.replace(
@@ -160,11 +236,11 @@ def templates_of_other_types(
 
 
 ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=uniform(0.25, 3)) for shape in ((5,), (-1, 1), SAME, ()))
-"""Weights that are broadcast to the input in different ways."""
+"""Weights of the shapes (5,), (n, 1), the input's, and (), where n is a length of the input."""
 
 
 def target_templates(variant: CaseTemplate[Shape]) -> Iterator[CaseTemplate[Shape]]:
-    """Yield cases with targets of all other types and with targets that are broadcast."""
+    """Yield templates whose targets are bool, integer or float64, and templates whose targets are broadcast."""
     yield from caller_habit_templates(templates_of_other_types(variant, "target", (*integral, F64)))
     shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
     yield from caller_habit_templates(
@@ -178,26 +254,34 @@ MSE = (
     *usual_templates(variant(input=normal(), target=normal(mean=0.5))),
     *target_templates(variant(input=normal(), target=normal())),
 )
+"""The templates of the mean squared error and of its gradient."""
 
 
 @cases_for("diopiMSELoss", "diopiMSELossBackward")
 def mse_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the mean squared error, or of its gradient."""
     return loss_cases(
         prototype, MSE, of_loss=exact_sum_templates(variant(input=integer_values(-8, 8), target=integer_values(-8, 8)))
     )
 
 
 BEYOND_GAP = like_input(normal(), compute=lambda values: values["input"] - values["_gap"])
-"""Targets that differ from the input by `_gap`."""
+"""Targets computed as input − `_gap`, where `_gap` is a tensor that is not passed to the function."""
 
 
 def gap_variant(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Shape]:
-    """Return a variant whose input and target differ by numbers of `domain`, apart from rounding."""
+    """Return a variant of the smooth L1 loss whose differences input − target are drawn from `domain`.
+
+    The differences are rounded. They can avoid 0 and ±beta, where the gradient jumps or bends.
+    """
     return variant(label, dtypes, _gap=domain, input=normal(), target=BEYOND_GAP, beta=beta)
 
 
 def tie_template(beta: float) -> CaseTemplate[Shape]:
-    """Return a template whose differences are 0, or exactly beta in magnitude."""
+    """Return a template of the unreduced smooth L1 loss in which some differences are 0 or ±beta.
+
+    At these differences, the two formulas of the loss meet. Beta is 0, 0.5 or 1.
+    """
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
     template = shape_variant(equal, reduced_pattern("", NONE, (4, 6)))
@@ -205,7 +289,7 @@ def tie_template(beta: float) -> CaseTemplate[Shape]:
 
 
 TRUTHS = {"target": like_input(integer_values(0, 1), dtype=Dtype.bool)}
-"""Targets that are truth values."""
+"""An argument of the smooth L1 loss: a target of the element type bool."""
 
 SMOOTH_L1 = (
     *usual_templates(gap_variant("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
@@ -220,10 +304,12 @@ SMOOTH_L1 = (
         [variant(input=avoid_points([0, 1], normal(1.2)), beta=0.0).replace("target-truths-beta0", TRUTHS)]
     ),
 )
+"""The templates of the smooth L1 loss and of its gradient."""
 
 
 @cases_for("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
 def smooth_l1_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the smooth L1 loss, or of its gradient."""
     of_loss = exact_sum_templates(variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0))
     return loss_cases(prototype, SMOOTH_L1, of_loss=of_loss)
 
@@ -231,7 +317,7 @@ def smooth_l1_cases(prototype: Prototype) -> Iterator[Case]:
 # Binary cross entropy
 
 bces = partial(variant, input=uniform(0.05, 0.95), target=PROBABLE, weight=None)
-"""Return the arguments of a binary cross entropy."""
+"""Return a variant of the binary cross entropy of probabilities; arguments of the call replace these defaults."""
 
 BCE = (
     *usual_templates(bces()),
@@ -243,16 +329,21 @@ BCE = (
     ),
     *caller_habit_templates(templates_of_other_types(bces(), "weight", (*integral, F64))),
 )
+"""The templates of binary cross entropy of probabilities and of its gradient."""
 
 ENDS = bces("ends", floating, input=CERTAIN, target=choice([0.25, 0.5, 0.75]), weight=choice([0.5, 1.0]))
-"""Probabilities 0 and 1, where the logarithms are limited to −100."""
+"""A variant with the probabilities 0 and 1, for which the logarithm −∞ is replaced by −100."""
 
 NEAR_END = bces("ends", (BF16, F32, F64), input=log_uniform(-70, -45, signed=False))
-"""Probabilities so near 0 that the denominator is limited to 1e−12; float16 has none."""
+"""A variant with probabilities p from 2⁻⁷⁰ to 2⁻⁴⁵, for which the gradient's denominator p·(1 − p) is below 1e−12.
+
+The denominator is then replaced by 1e−12. Float16 has no numbers in this range.
+"""
 
 
 @cases_for("diopiBCELoss", "diopiBCELossBackward")
 def bce_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of binary cross entropy of probabilities, or of its gradient."""
     of_loss = [
         shape_variant(ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))),
         *exact_sum_templates(ENDS),
@@ -261,7 +352,7 @@ def bce_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 logits = partial(variant, input=LOGITS, target=PROBABLE, weight=None, pos_weight=None)
-"""Return the arguments of a binary cross entropy with logits."""
+"""Return a variant of the binary cross entropy of logits; arguments of the call replace these defaults."""
 
 BCE_WITH_LOGITS = (
     *usual_templates(logits()),
@@ -277,18 +368,24 @@ BCE_WITH_LOGITS = (
     *caller_habit_templates(templates_of_other_types(logits(), "pos_weight", (*integer, F64))),
     *plain_templates(logits("far", floating, input=uniform(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
 )
+"""The templates of binary cross entropy of logits and of its gradient."""
 
 INFINITE = choice([inf, -inf, 1.5, -0.25, 2.0])
-"""Infinite logits; the loss of −∞ is open."""
+"""Infinite and moderate logits."""
 
 POWERS, QUARTERS = choice([0.25, 0.5, 1.0, 2.0]), choice([0.0, 0.25, 0.5, 0.75, 1.0])
+"""Domains of exact numbers: powers of two, and quarters."""
 
 LINEAR = logits(input=choice([-128.0, 128.0]), target=QUARTERS, weight=tensor(-1, 1, domain=POWERS), pos_weight=POWERS)
-"""Logits of ±128, for which ln(1 + e⁻¹²⁸) is lost: a loss is 0 or the logit, times the weights."""
+"""A variant with logits of ±128, for which ln(1 + e⁻¹²⁸) is too small to affect a sum.
+
+For the target t, a loss is 128·(1 − t) for the logit 128 and 128·t·pos_weight for −128, each times the weight.
+"""
 
 
 @cases_for("diopiBCEWithLogits", "diopiBCEWithLogitsBackward")
 def bce_with_logits_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of binary cross entropy of logits, or of its gradient."""
     infinite = shape_variant(logits("infinite", (F32, F16), input=INFINITE), PLAIN[0])
     return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), of_loss=exact_sum_templates(LINEAR))
 
@@ -301,7 +398,21 @@ def focal_variant(
     alpha: float = 0.25,
     gamma: float = 2.0,
 ) -> CaseTemplate[Shape]:
-    """Return a variant of the focal loss; the loss and its gradient have different names for input and target."""
+    """Return a variant of the focal loss of sigmoid probabilities.
+
+    The loss names its tensors `inputs` and `targets`, the gradient `input` and `target`. The variant has all four.
+
+    Args:
+        label: The start of the labels of cases.
+        dtypes: The element types.
+        input: The domain of the logits.
+        target: The domain of the targets.
+        alpha: The weight of the target 1; the target 0 has the weight 1 − alpha. A negative number disables weights.
+        gamma: The exponent.
+
+    Returns:
+        The variant.
+    """
     tensors = {"inputs": input, "targets": target, "input": input, "target": target}
     return variant(label, dtypes, **tensors, alpha=alpha, gamma=gamma)
 
@@ -317,24 +428,29 @@ FOCAL = (
         focal_variant("far", (F32, BF16), input=uniform(-20, 20), alpha=0.6),
     ),
 )
+"""The templates of the focal loss and of its gradient."""
 
 STEEP = focal_variant(input=choice([-160.0, 160.0]))
-"""Logits for which p is 0 or 1, so that a loss is 0 or the logit, times alpha."""
+"""A variant with logits of ±160, for which the probability is rounded to 0 or 1.
+
+A loss is therefore 0 for a correct prediction. For a wrong one, it is 160·alpha or 160·(1 − alpha).
+"""
 
 
 @cases_for("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")
 def sigmoid_focal_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the focal loss, or of its gradient."""
     infinite = shape_variant(focal_variant("infinite", input=INFINITE, target=choice([0.0])), PLAIN[0])
     return loss_cases(prototype, FOCAL, of_loss=[*exact_sum_templates(STEEP), infinite])
 
 
 def _has_float64_range_ends(prototype: Prototype, case: Case) -> bool:
-    """Return whether the case is one of the range ends in float64."""
+    """Return whether the case is in float64 and its label contains the word "ends" (`NEAR_END`)."""
     return case.dtype is Dtype.float64 and "ends" in case.label.split("-")
 
 
 def _has_tie_at_beta_0(prototype: Prototype, case: Case) -> bool:
-    """Return whether beta is 0 and some elements of input and target are equal."""
+    """Return whether beta is 0 and the label contains "ties": some elements of input and target are equal."""
     return case.arguments["beta"] == 0 and "ties" in case.label
 
 
@@ -345,13 +461,13 @@ def _has_bool_at_beta_0(prototype: Prototype, case: Case) -> bool:
 
 
 def _has_soft_targets(prototype: Prototype, case: Case) -> bool:
-    """Return whether the targets are probabilities other than 0 and 1."""
+    """Return whether the label contains "soft-targets": some targets are probabilities other than 0 and 1."""
     return "soft-targets" in case.label
 
 
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_float64_range_ends,
             "the least denominator of torch.ops.aten.binary_cross_entropy_backward is 1e-12 rounded to float32",
         )
@@ -359,7 +475,7 @@ CaseFacts(
 ).declare("diopiBCELossBackward")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_tie_at_beta_0,
             "with beta 0 at a tie, the gradient of torch.nn.functional.smooth_l1_loss is 0, that of "
             "torch.ops.aten.smooth_l1_loss_backward −grad_output",
@@ -368,7 +484,7 @@ CaseFacts(
 ).declare("diopiSmoothL1LossBackward")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_bool_at_beta_0,
             "with beta 0, torch.nn.functional.smooth_l1_loss subtracts the target, which torch.sub rejects for bool",
         )
@@ -376,7 +492,7 @@ CaseFacts(
 ).declare("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_soft_targets,
             "focal loss is defined for targets 0 and 1; what it is between them is that of one formula for it",
         )

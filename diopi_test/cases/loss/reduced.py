@@ -1,4 +1,4 @@
-"""What all losses share: a reduction, on which the shape of the result depends."""
+"""Shared parts of the cases of all losses: the reduction (none, mean or sum) and the shape of the result."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.template import CaseTemplate, expand
 
 MEAN, SUM, NONE = Reduction.mean, Reduction.sum, Reduction.none
+"""The values of the argument `reduction`."""
 
 Templates = Sequence[CaseTemplate[tuple[int, ...]]]
 """Templates whose sizes are the shape of the input."""
@@ -24,12 +25,22 @@ def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...
 def loss_cases(
     prototype: Prototype, templates: Templates, *, of_loss: Templates = (), of_gradient: Templates = ()
 ) -> Iterator[Case]:
-    """Yield the cases of a loss or its gradient; a result that is reduced to a scalar is contiguous."""
+    """Return the cases of a loss, or of its gradient if the name of the function ends with `Backward`.
+
+    Args:
+        prototype: The prototype of the loss or of its gradient.
+        templates: Templates for both. A loss that is reduced to a scalar gets a contiguous result.
+        of_loss: Further templates for the loss only.
+        of_gradient: Further templates for the gradient only.
+
+    Returns:
+        The cases.
+    """
     if prototype.name.endswith("Backward"):
         return expand(prototype, (*templates, *of_gradient))
     return expand(prototype, map(_with_contiguous_scalar, (*templates, *of_loss)))
 
 
 def _with_contiguous_scalar(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:
-    """Return the template with a contiguous result if the loss is reduced."""
+    """Return the template, with a contiguous result if its reduction is mean or sum."""
     return template if template.argument("reduction") == NONE else template.replace(result_layout=contiguous)

@@ -24,10 +24,10 @@ class CtcBatch:
     """The sizes and the targets of a batch.
 
     Attributes:
-        steps: the number of time steps of the tensor, T.
-        classes: the number of classes including the blank, C.
-        targets: the labels of each sample; none of them is the blank.
-        input_lengths: the number of time steps of each sample.
+        steps: the number T of time steps of the tensor `log_probs`.
+        classes: the number C of classes, including the blank.
+        targets: the labels of each sample; no label is the blank.
+        input_lengths: the number of time steps of each sample, at most `steps`.
     """
 
     steps: int
@@ -54,10 +54,13 @@ class CtcBatch:
 
 
 LIKELIHOODS = ResultOf("diopiCTCLoss", "neg_log_likelihood")
-"""The negative log likelihoods that the backward function receives."""
+"""The result of the loss that the gradient receives as `neg_log_likelihood`."""
 
 ALPHAS = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
-"""The log-probabilities of partial paths that the backward function receives."""
+"""The result of the loss that the gradient receives as `log_alpha`: the log-probabilities of partial paths.
+
+Elements that the loss leaves open are 7.
+"""
 
 
 def alignment_template(
@@ -80,7 +83,7 @@ def alignment_template(
         samples: the lengths and targets of the batch.
         reduction: how the losses are reduced.
         blank: the class that separates labels.
-        spare: the number of padding labels after the longest target; None concatenates the targets.
+        spare: the number of padding labels after the longest target; None to concatenate the targets in a vector.
         zero_infinity: whether infinite losses are replaced by 0.
         index: the element type of targets and lengths.
         layout: the layout of log_probs and their gradient.
@@ -109,23 +112,23 @@ def alignment_template(
 
 
 def _log_softmax(values: Values) -> Any:
-    """Compute the logarithms of the probabilities of the classes."""
+    """Return the log-softmax of the argument value `_logits` along the last axis, the classes."""
     return special.log_softmax(values["_logits"], -1)
 
 
 def _constant(values: Any, dtype: Dtype) -> TensorTemplate:
-    """Return a template of a tensor with these values."""
+    """Return a template of a tensor with exactly these values."""
     array = np.asarray(values)
     return tensor(*array.shape, dtype=dtype, compute=lambda _: array)
 
 
 def _labels(count: int, classes: int = 4) -> list[int]:
-    """Return labels from 1 to `classes`, some of which repeat the previous label."""
+    """Return `count` labels from 1 to `classes`, some of which repeat the previous label."""
     return [1 + number * number // 3 % classes for number in range(count)]
 
 
 def _doubled_labels(classes: int, blank: int, count: int) -> list[int]:
-    """Return labels from the whole range of classes, each of them twice in a row."""
+    """Return `count` labels from the whole range of classes, each twice in a row; no label is the blank."""
     return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
 
 
@@ -133,7 +136,7 @@ RAGGED = CtcBatch(steps=7, classes=5, targets=[(1, 1, 2), (3, 4), (), (2,)], inp
 """A batch of sequences and targets of different lengths."""
 
 IMPOSSIBLE = CtcBatch(steps=5, classes=4, targets=[(1, 1, 1), (2, 3), (), (2,), (3, 1)], input_lengths=[4, 5, 0, 0, 2])
-"""A batch in which samples 0 and 3 have too few time steps for their labels; sample 2 has no labels or time steps."""
+"""A batch in which samples 0 and 3 have too few time steps for their labels; sample 2 has neither labels nor steps."""
 
 SPEECH = CtcBatch(
     steps=257, classes=41, targets=[_labels(61, 40), _labels(37, 40), _labels(89, 40)], input_lengths=[257, 131, 251]
@@ -204,21 +207,27 @@ ALIGNMENTS = (
     alignment_template("speech", SPEECH).replace(dtypes=(Dtype.float32,), large=True),
     alignment_template("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), large=True),
 )
+"""The templates of the CTC loss and of its gradient."""
 
 NO_LABELS_REASONS = {"no-labels": "all targets are empty"}
+"""The reason why many wrong results can pass a case (`non_discriminating`), by label."""
 
 
 @cases_for("diopiCTCLoss", non_discriminating=NO_LABELS_REASONS)
 def ctc_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the CTC loss."""
     return expand(prototype, ALIGNMENTS)
 
 
 @cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS_REASONS)
 def ctc_backward_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the gradient of the CTC loss."""
     return expand(prototype, [alignment.replace(result_layout=alignment.layout) for alignment in ALIGNMENTS])
 
 
 LOG_SOFTMAX = ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2})
+"""The function result that provides log probabilities: log-softmax of the argument `_logits`."""
+
 CaseFacts(saved={"log_probs": LOG_SOFTMAX}).declare("diopiCTCLoss", "diopiCTCLossBackward")
 CaseFacts(
     saved={

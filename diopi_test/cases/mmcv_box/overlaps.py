@@ -1,4 +1,7 @@
-"""Overlaps of boxes: upright, rotated, quadrilateral."""
+"""Cases of the overlaps of all pairs, or of corresponding pairs, of upright boxes, rotated boxes and quadrilaterals.
+
+`mode` 0 divides the area of an intersection by the area of the union, 1 by the area of the first box ("foreground").
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,23 @@ def overlap_template(
     aligned: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of two sets of boxes from these domains or lists; `aligned` sets have equal numbers.
+    """Return a template of the overlaps of two sets of boxes.
 
-    Without a domain, the boxes are drawn from `default_domain`. Without a second one, both sets have the same domain.
+    Args:
+        label: The label of the cases.
+        n: The number of boxes in the first set.
+        m: The number of boxes in the second set.
+        domain: The domain of the first set, or a list of boxes; None for `default_domain`.
+        second_domain: The domain of the second set, or a list of boxes; None for the source of the first set.
+        columns: The number of numbers that describe a box.
+        default_domain: The domain of sets without a domain.
+        mode: The argument `mode`: 0 for the union, 1 for the area of the first box as divisor.
+        offset: The argument `offset`.
+        aligned: Whether to compute only the overlaps of corresponding boxes.
+        **fields: Further fields of the template. `layout` is the layout of the boxes.
+
+    Returns:
+        The template.
     """
     layout, first_domain = fields.get("layout", contiguous), domain or default_domain
 
@@ -68,7 +85,7 @@ def overlap_template(
 
 
 upright = partial(overlap_template, columns=4, default_domain=boxes(uniform(0, 5), uniform(1, 6)))
-"""Return a template of upright boxes."""
+"""Return a template of upright boxes (x1, y1, x2, y2); see `overlap_template`."""
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
 """Boxes whose areas are powers of two."""
@@ -99,13 +116,14 @@ UPRIGHT = (
     upright("aligned", 70_001, aligned=True, large=True),
     upright("exact", domain=SQUARES, second_domain=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
 )
+"""The templates of `diopiBboxOverlapsMmcv`; `offset` is added to each side."""
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
 SPREAD = uniform(0, 120)
 """Positions at which most pairs of boxes do not overlap, as in images."""
 
 rotated = partial(overlap_template, columns=5, default_domain=rotated_boxes(uniform(0, 5), uniform(1, 6), ANGLES))
-"""Return a template of rotated boxes."""
+"""Return a template of rotated boxes (x, y, width, height, angle in radians); see `overlap_template`."""
 
 INNER = rotated_boxes(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
 """Boxes that lie within the boxes of `OUTER`."""
@@ -114,7 +132,8 @@ OUTER = rotated_boxes(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
 """Boxes that contain the boxes of `INNER`."""
 
 AROUND = rotated_boxes(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
-"""Boxes that contain others: the intersection is the whole inner box, so that rounding matters little."""
+"""Boxes that contain the boxes of `OUTER`: the intersection is the whole inner box, so that rounding has little effect.
+"""
 
 ROTATED = (
     rotated("plain", **SMOKE_IN_ALL_DTYPES),
@@ -154,49 +173,53 @@ ROTATED = (
     rotated("many", 211, 227, rotated_boxes(SPREAD, uniform(2, 16), ANGLES), large=True),
     rotated("aligned", 13_109, aligned=True, large=True),
 )
+"""The templates of `diopiBoxIouRotatedMmcv`. Equal, parallel and slender boxes reveal unstable algorithms."""
 
 register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 
 
-WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
+INNER_AND_OUTER_DIAMONDS = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 """Small diamonds, and large diamonds around them."""
 
 
-quadri = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
-"""Return a template of quadrilaterals."""
+quadrilateral = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
+"""Return a template of quadrilaterals (four corners x, y); see `overlap_template`."""
 
-QUADRI = (
-    quadri("plain", **SMOKE_IN_ALL_DTYPES),
-    quadri("foreground", mode=1, dtypes=DtypeSelection.all),
-    quadri("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
-    quadri("aligned-foreground", 12, mode=1, aligned=True),
-    quadri("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
-    quadri("transposed", 5, 3, layout=transposed),
-    quadri(
+QUADRILATERAL = (
+    quadrilateral("plain", **SMOKE_IN_ALL_DTYPES),
+    quadrilateral("foreground", mode=1, dtypes=DtypeSelection.all),
+    quadrilateral("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
+    quadrilateral("aligned-foreground", 12, mode=1, aligned=True),
+    quadrilateral("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
+    quadrilateral("transposed", 5, 3, layout=transposed),
+    quadrilateral(
         "clockwise",
         6,
         5,
         convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
         dtypes=DtypeSelection.all,
     ),
-    quadri(
+    quadrilateral(
         "either-way",
         6,
         5,
         convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
         second_domain=QUADRILATERALS,
     ),
-    quadri("slender", 7, 6, convex_quadrilaterals(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
-    quadri("far", 6, 7, convex_quadrilaterals(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
-    quadri("small", 6, 7, convex_quadrilaterals(uniform(0, 0.01), uniform(0.01, 0.03))),
-    quadri("inside", 6, 5, WITHIN_AND_AROUND, second_domain=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all),
-    quadri("apart", 9, 8, convex_quadrilaterals(uniform(0, 20), uniform(2, 6))),
-    quadri("one-each", 1, 1, convex_quadrilaterals(uniform(0, 0.5), uniform(2, 3))),
-    quadri("no-boxes", 0, 5),
-    quadri("no-others", 5, 0),
-    quadri("large", 40, 55),
-    quadri("many", 211, 227, convex_quadrilaterals(SPREAD, uniform(2, 12)), large=True),
-    quadri("aligned", 8209, aligned=True, large=True),
+    quadrilateral("slender", 7, 6, convex_quadrilaterals(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
+    quadrilateral("far", 6, 7, convex_quadrilaterals(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
+    quadrilateral("small", 6, 7, convex_quadrilaterals(uniform(0, 0.01), uniform(0.01, 0.03))),
+    quadrilateral(
+        "inside", 6, 5, INNER_AND_OUTER_DIAMONDS, second_domain=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all
+    ),
+    quadrilateral("apart", 9, 8, convex_quadrilaterals(uniform(0, 20), uniform(2, 6))),
+    quadrilateral("one-each", 1, 1, convex_quadrilaterals(uniform(0, 0.5), uniform(2, 3))),
+    quadrilateral("no-boxes", 0, 5),
+    quadrilateral("no-others", 5, 0),
+    quadrilateral("large", 40, 55),
+    quadrilateral("many", 211, 227, convex_quadrilaterals(SPREAD, uniform(2, 12)), large=True),
+    quadrilateral("aligned", 8209, aligned=True, large=True),
 )
+"""The templates of `diopiBoxIouQuadriMmcv`."""
 
-register("diopiBoxIouQuadriMmcv", templates=QUADRI)
+register("diopiBoxIouQuadriMmcv", templates=QUADRILATERAL)

@@ -1,4 +1,4 @@
-"""Points in polygons, and hulls of point sets."""
+"""Cases of points in polygons, and of convex hulls of point sets and their overlaps with polygons."""
 
 from __future__ import annotations
 
@@ -26,35 +26,49 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.01
-"""The least distance of a point from an edge."""
+"""The minimum distance of a point from an edge, in the units of the coordinates; rounding may move nearer points
+across.
+"""
 
 
 def _select_off_edges(values: Values) -> Array:
-    """Return the candidates that keep away from all edges."""
+    """Return the candidates `_points` that are farther than `NEAR_EDGE` from all edges of `_polygons`."""
     ends = values["_polygons"].reshape(-1, 4, 2)
     starts, points = np.roll(ends, 1, 1), values["_points"][:, np.newaxis, np.newaxis]
-    ways = ends - starts
-    projections = np.clip(((points - starts) * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
-    distances = np.linalg.norm(points - starts - projections[..., np.newaxis] * ways, axis=-1)
+    edges = ends - starts
+    projections = np.clip(((points - starts) * edges).sum(-1) / np.square(edges).sum(-1), 0, 1)
+    distances = np.linalg.norm(points - starts - projections[..., np.newaxis] * edges, axis=-1)
     return np.asarray(values["_points"][distances.min((1, 2), initial=np.inf) > NEAR_EDGE])
 
 
-PLACES = uniform(-1, 5)
-"""Coordinates in and around the polygons."""
+COORDINATES = uniform(-1, 5)
+"""The domain of coordinates in and around the polygons."""
 
 
 def containment_template(
     label: str,
     points: int = 12,
     polygons: int = 5,
-    places: Domain = PLACES,
+    coordinates: Domain = COORDINATES,
     shapes: Domain = QUADRILATERALS,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of polygons and of points that keep away from their edges."""
+    """Return a template of `diopiPointsInPolygonsMmcv` with points that are not near an edge.
+
+    Args:
+        label: The label of the cases.
+        points: The number of points.
+        polygons: The number of polygons.
+        coordinates: The domain of the coordinates of points.
+        shapes: The domain of polygons with four corners.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
-        "_points": tensor(3 * points, 2, domain=places, dtype=F64),
+        "_points": tensor(3 * points, 2, domain=coordinates, dtype=F64),
         "_polygons": tensor(polygons, 8, domain=shapes, dtype=F64),
         "points": tensor(points, 2, layout=layout, compute=lambda values: _select_off_edges(values)[:points]),
         "polygons": tensor(polygons, 8, layout=layout, compute=lambda values: values["_polygons"]),
@@ -101,11 +115,13 @@ CONTAINMENTS = (
         dtypes=DtypeSelection.all,
     ),
 )
+"""The templates of `diopiPointsInPolygonsMmcv`."""
 
 register("diopiPointsInPolygonsMmcv", templates=CONTAINMENTS)
 
 
 SPREAD, FAR = uniform(-4, 4), uniform(1000, 1006)
+"""Domains of coordinates near the origin, and far from the origin."""
 
 
 def hull_template(
@@ -118,7 +134,20 @@ def hull_template(
     rows: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of sets of nine points and of quadrilaterals: `k` for all sets, or with `rows` one for each."""
+    """Return a template of a function of the convex hulls of point sets.
+
+    Args:
+        label: The label of the cases.
+        n: The number of sets of nine points.
+        k: The number of quadrilaterals, unless `rows` is true.
+        points: The domain of the points.
+        shapes: The domain of the quadrilaterals.
+        rows: Whether each set has its own quadrilateral, so that there are `n`.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "pointsets": tensor(n, 18, domain=points, layout=layout),
@@ -127,15 +156,15 @@ def hull_template(
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-def _draw_off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points, each with its own place and scale."""
+def _draw_at_random_positions(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Draw sets of nine points; each set has a random position, scale and orientation."""
     n = count // 18
-    places, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
-    return (places + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
+    coordinates, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
+    return (coordinates + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
 
 
 def _draw_on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points, all of which are corners of their hull."""
+    """Draw sets of nine points on the circle with the radius 3 around (2, 2): all are corners of the convex hull."""
     angles = (np.arange(9) + rng.uniform(0.1, 0.9, (count // 18, 9))) * 2 * np.pi / 9
     order = rng.permuted(np.broadcast_to(np.arange(9), angles.shape), axis=1)
     angles = np.take_along_axis(angles, order, 1)
@@ -143,22 +172,22 @@ def _draw_on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 def _draw_on_small_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw points like `_draw_on_circle`, with radius 1 around the origin."""
+    """Draw sets of nine points on the circle with the radius 1 around the origin."""
     return (_draw_on_circle(rng, count, dtype) - 2) / 3
 
 
 def _draw_in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points, of which three are the corners of the hull."""
+    """Draw sets of nine points: six points inside a triangle, then the three corners of the triangle."""
     weights = rng.dirichlet([2, 2, 2], (count // 18, 6))
     corners = np.array([[-3, -2], [6, -1], [1, 6]]) + rng.uniform(-1, 1, (count // 18, 3, 2))
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
 def hull_templates(rows: bool) -> Sequence[CaseTemplate]:
-    """Return the templates for functions of point sets; with `rows`, each set has its own quadrilateral."""
+    """Return the templates that functions of point sets share; with `rows`, each set has its own quadrilateral."""
     return (
         hull_template("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
-        hull_template("off-centre", 7, 4, _draw_off_centre, rows=rows, **SMOKE_IN_ALL_DTYPES),
+        hull_template("off-center", 7, 4, _draw_at_random_positions, rows=rows, **SMOKE_IN_ALL_DTYPES),
         hull_template("on-circle", 6, 5, _draw_on_circle, rows=rows, dtypes=DtypeSelection.all),
         hull_template("in-triangle", 6, 5, _draw_in_triangle, rows=rows, dtypes=DtypeSelection.all),
         hull_template(
@@ -181,21 +210,29 @@ def hull_templates(rows: bool) -> Sequence[CaseTemplate]:
     )
 
 
-CONTAINED = hull_template("contained", 6, 5, _draw_on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all)
-"""Hulls inside polygons that are hardly larger, so that rounding matters little."""
+HULLS_IN_POLYGONS = hull_template(
+    "contained", 6, 5, _draw_on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all
+)
+"""Hulls inside polygons that are only slightly larger, so that rounding has little effect."""
 
 DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
 """Four corners of a hull, and five points inside."""
 
 SQUARE = np.array([[-4, -5], [4, -5], [4, 3], [-4, 3]])
-SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
+"""The corners of a square with 32 times the area of `DIAMOND`."""
+
+SCALES, CENTERS = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
+"""The scales and the centers of the four copies of a shape."""
 
 
-def _scaled(shape: Array, step: int) -> Array:
-    """Return a shape in four sizes and places; each has another order of corners."""
-    rows = zip(SCALES, CENTRES, strict=True)
+def _scaled_copies(shape: Array, step: int) -> Array:
+    """Return four copies of a shape, scaled by `SCALES` and moved to `CENTERS`, as an array (4, 2 · points).
+
+    Each copy starts at another corner. If `step` is −1 instead of 1, every second copy is in reverse order.
+    """
+    rows = zip(SCALES, CENTERS, strict=True)
     outlines = [
-        np.roll(shape, row, 0)[:: step**row] * size + np.array(centre) for row, (size, centre) in enumerate(rows)
+        np.roll(shape, row, 0)[:: step**row] * size + np.array(center) for row, (size, center) in enumerate(rows)
     ]
     return np.reshape(outlines, (len(SCALES), -1))
 
@@ -203,20 +240,20 @@ def _scaled(shape: Array, step: int) -> Array:
 EXACT_HULLS = CaseTemplate(
     "exact",
     arguments={
-        "pointsets": tensor(4, 18, compute=lambda values: _scaled(DIAMOND, 1)),
-        "polygons": tensor(4, 8, compute=lambda values: _scaled(SQUARE, -1)),
+        "pointsets": tensor(4, 18, compute=lambda values: _scaled_copies(DIAMOND, 1)),
+        "polygons": tensor(4, 8, compute=lambda values: _scaled_copies(SQUARE, -1)),
     },
     exact=True,
     dtypes=DtypeSelection.all,
 )
-"""Diamonds in squares of 32 times their area: all sums are small whole numbers, and all quotients powers of two."""
+"""Diamonds in squares of 32 times their area: all sums are small integers, and all quotients are powers of two."""
 
 register(
     "diopiConvexIouMmcv",
     templates=(
         *hull_templates(False),
         hull_template("no-polygons", 4, 0),
-        CONTAINED,
+        HULLS_IN_POLYGONS,
         hull_template("many", 97, 61, large=True),
     ),
 )
@@ -242,5 +279,6 @@ ENCLOSURES = (
     CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
     hull_template("many", 3643, large=True),
 )
+"""The templates of `diopiMinAreaPolygonsMmcv`, the smallest rectangle around each set of points."""
 
 register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURES)

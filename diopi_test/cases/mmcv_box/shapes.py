@@ -1,4 +1,9 @@
-"""Boxes and quadrilaterals in the plane, as domains."""
+"""Domains of boxes and quadrilaterals in the plane.
+
+A domain is a function that draws `count` numbers with a random generator (`diopi_test.cases.domains`). The domains of
+this module return the numbers of whole boxes one after another, in float64, whatever the element type is. `count` must
+be a multiple of the numbers per box: 4 for a box, 5 for a rotated box, 8 for a quadrilateral.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,14 @@ from diopi_test.cases.domains import Domain, uniform
 Array = NDArray[Any]
 
 F64 = Dtype.float64
+"""The element type that the domains of this module pass to the domains of corners, sides, centers and radii."""
 
 
 def joined_columns(*domains: Domain) -> Domain:
-    """Return a domain of rows with one number of each of the domains."""
+    """Return a domain of the numbers of a matrix, row by row, with one column per domain.
+
+    `joined_columns(uniform(0, 1), uniform(5, 6))` draws numbers such as 0.3, 5.1, 0.8, 5.7.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         rows = count // len(domains)
@@ -27,7 +36,15 @@ def joined_columns(*domains: Domain) -> Domain:
 
 
 def boxes(places: Domain, sizes: Domain) -> Domain:
-    """Return a domain of boxes x1, y1, x2, y2, from domains of the first corner and of the sides."""
+    """Return a domain of boxes (x1, y1, x2, y2) with sides parallel to the axes.
+
+    Args:
+        places: The domain of x1 and y1.
+        sizes: The domain of the side lengths x2 − x1 and y2 − y1.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         low = places(rng, count // 2, F64).reshape(-1, 2)
@@ -37,28 +54,52 @@ def boxes(places: Domain, sizes: Domain) -> Domain:
 
 
 def rotated_boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
-    """Return a domain of rotated boxes cx, cy, w, h, θ."""
+    """Return a domain of rotated boxes (x, y, width, height, angle).
+
+    Args:
+        places: The domain of the coordinates x and y of the center.
+        sizes: The domain of width and height.
+        angles: The domain of the angle in radians.
+
+    Returns:
+        The domain.
+    """
     return joined_columns(places, places, sizes, sizes, angles)
 
 
 ANGLES = uniform(-3.5, 3.5)
+"""A domain of angles in radians. The range is a little larger than a full turn."""
 
 
-def convex_quadrilaterals(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
-    """Return a domain of quadrilaterals with one corner in each quarter of an ellipse."""
+def convex_quadrilaterals(centers: Domain, radii: Domain, clockwise: bool = False) -> Domain:
+    """Return a domain of convex quadrilaterals (x1, y1, …, x4, y4) whose corners lie on ellipses.
+
+    There is one corner in each quarter of the ellipse's angle parameter. The quarters start at a random angle.
+
+    Args:
+        centers: The domain of the coordinates of the ellipses' centers.
+        radii: The domain of the radii of the ellipses along the axes.
+        clockwise: Whether the corners are in clockwise instead of counterclockwise order.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         n = count // 8
-        centre, radius = (domain(rng, 2 * n, F64).reshape(n, 1, 2) for domain in (centres, radii))
+        center, radius = (domain(rng, 2 * n, F64).reshape(n, 1, 2) for domain in (centers, radii))
         angles = (np.arange(4) + rng.uniform(0.15, 0.85, (n, 4))) * np.pi / 2 + rng.uniform(0, np.pi, (n, 1))
-        corners = centre + radius * np.stack([np.cos(angles), np.sin(angles)], -1)
+        corners = center + radius * np.stack([np.cos(angles), np.sin(angles)], -1)
         return np.asarray(corners[:, ::-1] if clockwise else corners).reshape(-1)
 
     return draw
 
 
 def diamonds(low: float, high: float) -> Domain:
-    """Return a domain of squares around the origin with half diagonals in [low, high]."""
+    """Return a domain of randomly rotated squares (x1, y1, …, x4, y4) around the origin.
+
+    Half of the diagonal is uniformly distributed in [low, high).
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         angles = np.arange(4) * np.pi / 2 + rng.uniform(0, np.pi, (count // 8, 1))
@@ -68,8 +109,19 @@ def diamonds(low: float, high: float) -> Domain:
     return draw
 
 
-def nested(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw triples of concentric rotated boxes whose sides are in the ratio 1 : 0.9 : 0.5; triples do not overlap."""
+def draw_nested_boxes(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Draw groups of three rotated boxes with the same center, in shuffled order.
+
+    Args:
+        rng: The random generator.
+        count: The number of numbers to draw, 5 per box.
+        dtype: Not used.
+
+    Returns:
+        The numbers x, y, width, height and angle of the boxes. The boxes of a group have the same angle, and sides that
+        are scaled by 1, 0.9 and 0.5. Boxes of different groups do not overlap. Groups may be incomplete if the number
+        of boxes is not a multiple of 3.
+    """
     n = -(-count // 15)
     width = int(np.ceil(np.sqrt(n)))
     middles = 12.0 * np.stack(np.divmod(np.arange(n), width), -1) + rng.uniform(-1, 1, (n, 2))
@@ -80,3 +132,4 @@ def nested(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 QUADRILATERALS = convex_quadrilaterals(uniform(0, 4), uniform(1, 4))
+"""A domain of counterclockwise quadrilaterals, of which many overlap."""

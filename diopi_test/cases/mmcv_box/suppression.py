@@ -1,4 +1,7 @@
-"""Non-maximum suppression of boxes, upright and rotated."""
+"""Cases of non-maximum suppression of upright and of rotated boxes.
+
+The overlaps of the boxes are not near the threshold, because rounding could otherwise change which boxes are kept.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, nested, rotated_boxes
+from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, draw_nested_boxes, rotated_boxes
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -25,13 +28,26 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
-"""The least distance of an overlap from a threshold."""
-CROWDED = rotated_boxes(uniform(0, 8), uniform(2, 6), ANGLES)
-"""Boxes of which many overlap."""
+"""The minimum difference between an overlap and the threshold, as a fraction of an area."""
+OVERLAPPING_BOXES = rotated_boxes(uniform(0, 8), uniform(2, 6), ANGLES)
+"""A domain of rotated boxes of which many overlap."""
 
 
-def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
-    """Return the first `count` candidates of which no two overlap by nearly the threshold."""
+def _select_clear_of_threshold(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
+    """Select boxes of which no two have an overlap near the threshold.
+
+    Args:
+        candidates: The boxes to choose from, one per row.
+        overlaps: The overlaps of all pairs of candidates.
+        count: The number of boxes to select.
+        threshold: The threshold.
+
+    Returns:
+        The first `count` such boxes in order.
+
+    Raises:
+        ValueError: There are too few such boxes.
+    """
     chosen: list[int] = []
     for candidate in range(len(candidates)):
         if len(chosen) < count and not np.any(np.abs(overlaps[candidate, chosen] - threshold) < NEAR_THRESHOLD):
@@ -41,9 +57,19 @@ def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float
     return candidates[chosen]
 
 
-def kept_apart(count: int, candidates: str, overlaps: str, threshold: float) -> Callable[[Values], Array]:
-    """Return a function that computes `count` shapes of which no two overlap by nearly the threshold."""
-    return lambda values: _kept_apart(values[candidates], values[overlaps], count, threshold)
+def boxes_clear_of_threshold(count: int, candidates: str, overlaps: str, threshold: float) -> Callable[[Values], Array]:
+    """Return a value of `TensorSpec.compute` that selects boxes of which no two have an overlap near the threshold.
+
+    Args:
+        count: The number of boxes.
+        candidates: The name of the argument with the boxes to choose from.
+        overlaps: The name of the argument with the overlaps of all pairs of these boxes.
+        threshold: The threshold.
+
+    Returns:
+        The function.
+    """
+    return lambda values: _select_clear_of_threshold(values[candidates], values[overlaps], count, threshold)
 
 
 def suppression_template(
@@ -73,7 +99,7 @@ def suppression_template(
                 extra_arguments={"mode": 0, "offset": offset, "aligned": False},
             ),
         ),
-        "dets": tensor(n, 4, layout=layout, compute=kept_apart(n, "_boxes", "_overlaps", threshold)),
+        "dets": tensor(n, 4, layout=layout, compute=boxes_clear_of_threshold(n, "_boxes", "_overlaps", threshold)),
     }
     arguments: Arguments = {
         **({"dets": tensor(n, 4, domain=box_domain, layout=layout)} if exact_boxes else selected),
@@ -84,21 +110,25 @@ def suppression_template(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-WHOLE = boxes(integer_values(-2, 4), integer_values(1, 7))
+INTEGER_BOXES = boxes(integer_values(-2, 4), integer_values(1, 7))
 """Boxes with integer corners."""
 
 SUPPRESSIONS = (
     suppression_template("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
     suppression_template("offset", 20, 0.45, offset=1, **SMOKE_IN_ALL_DTYPES),
-    suppression_template("whole", 25, 0.5, WHOLE, exact_boxes=True, dtypes=DtypeSelection.all),
-    suppression_template("whole-offset", 25, 0.25, WHOLE, offset=1, exact_boxes=True, dtypes=DtypeSelection.all),
-    suppression_template("quarter", 15, 0.25, WHOLE, exact_boxes=True, layout=strided, dtypes=DtypeSelection.all),
+    suppression_template("whole", 25, 0.5, INTEGER_BOXES, exact_boxes=True, dtypes=DtypeSelection.all),
     suppression_template(
-        "equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), exact_boxes=True, dtypes=DtypeSelection.all
+        "whole-offset", 25, 0.25, INTEGER_BOXES, offset=1, exact_boxes=True, dtypes=DtypeSelection.all
+    ),
+    suppression_template(
+        "quarter", 15, 0.25, INTEGER_BOXES, exact_boxes=True, layout=strided, dtypes=DtypeSelection.all
+    ),
+    suppression_template(
+        "equal-scores", 16, 0.25, INTEGER_BOXES, choice([0.25, 0.5]), exact_boxes=True, dtypes=DtypeSelection.all
     ),
     suppression_template("tenth", 16, 0.11, layout=transposed),
     suppression_template("high", 30, 0.72, boxes(uniform(0, 2), uniform(4, 6))),
-    suppression_template("zero", 12, 0.0, WHOLE, exact_boxes=True),
+    suppression_template("zero", 12, 0.0, INTEGER_BOXES, exact_boxes=True),
     suppression_template(
         "one",
         12,
@@ -126,12 +156,13 @@ SUPPRESSIONS = (
         large=True,
     ),
 )
+"""The templates of `diopiNmsMmcv`."""
 
 register("diopiNmsMmcv", templates=SUPPRESSIONS)
 
 
 def _order_by_score(values: Values) -> Array:
-    """Return the order of the boxes by falling score."""
+    """Return the positions of the boxes in descending order of their scores."""
     return np.argsort(-values["scores"], kind="stable")
 
 
@@ -153,18 +184,18 @@ def rotated_suppression_template(
     label: str,
     n: int,
     threshold: float,
-    domain: Domain = CROWDED,
+    domain: Domain = OVERLAPPING_BOXES,
     *,
     multi_label: bool = False,
     labels: bool = True,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of boxes of which no overlap is near the threshold; with `multi_label`, rows have labels."""
+    """Return a template of boxes without overlaps near the threshold; with `multi_label`, rows have labels."""
     layout = fields.get("layout", contiguous)
 
-    def labelled(values: Values) -> Array:
+    def labeled(values: Values) -> Array:
         """Return the chosen boxes, with the label 3 if each row has one."""
-        chosen = _kept_apart(values["_boxes"], values["_overlaps"], n, threshold)
+        chosen = _select_clear_of_threshold(values["_boxes"], values["_overlaps"], n, threshold)
         return np.concatenate([chosen, np.full((n, 1), 3)], -1) if multi_label else chosen
 
     columns, count = 6 if multi_label else 5, 2 * n
@@ -172,7 +203,7 @@ def rotated_suppression_template(
     arguments: Arguments = {
         "_boxes": tensor(count, 5, domain=domain, dtype=F64),
         "_overlaps": tensor(count, count, dtype=F64, compute=OVERLAPS),
-        "dets": tensor(n, columns, layout=layout, compute=labelled),
+        "dets": tensor(n, columns, layout=layout, compute=labeled),
         "scores": tensor(n, domain=distinct, layout=vector),
         "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_order_by_score),
         "dets_sorted": tensor(n, columns, layout=layout, compute=_sort_boxes),
@@ -186,7 +217,7 @@ def rotated_suppression_template(
 
 
 NESTED: Arguments = {
-    "dets": tensor(1023, 5, domain=nested),
+    "dets": tensor(1023, 5, domain=draw_nested_boxes),
     "scores": tensor(1023, domain=distinct),
     "order": tensor(1023, dtype=Dtype.int64, compute=_order_by_score),
     "dets_sorted": tensor(1023, 5, compute=_sort_boxes),
@@ -224,5 +255,6 @@ ROTATED_SUPPRESSIONS = (
     ),
     CaseTemplate("many", arguments=NESTED, large=True),
 )
+"""The templates of `diopiNmsRotatedMmcv`."""
 
 register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSIONS)

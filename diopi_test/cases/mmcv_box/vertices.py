@@ -1,4 +1,4 @@
-"""Corners of overlaps, sorted around their centre."""
+"""Cases of `diopiDiffIouRotatedSortVerticesMmcv`, which sorts the corners of intersections around their center."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ CORNERS = 24
 
 
 def _valid_entries(counts: Sequence[int]) -> Callable[[Values], Array]:
-    """Return a function that marks this number of entries as valid in each row."""
+    """Return a value of `TensorSpec.compute` for the argument `mask`.
+
+    Args:
+        counts: The numbers of true entries of the rows, in rotation. Their positions depend on the argument `_order`.
+
+    Returns:
+        The function.
+    """
 
     def compute(values: Values) -> Array:
         order = values["_order"].reshape(-1, CORNERS).argsort(-1)
@@ -31,8 +38,11 @@ def _valid_entries(counts: Sequence[int]) -> Callable[[Values], Array]:
     return compute
 
 
-def _vertices_around_centre(values: Values) -> Array:
-    """Compute vertices in random order; their directions from the centre are well apart from each other."""
+def _vertices_around_center(values: Values) -> Array:
+    """Return vertices around the origin, in random order, for the values of `_order`, `_directions` and `_radii`.
+
+    There is one vertex per 1/24 of a full turn, so that the order of their directions does not depend on rounding.
+    """
     directions = values["_directions"].argsort(-1).argsort(-1)
     angles = (directions + 0.2 + 0.6 * values["_order"]) * 2 * np.pi / CORNERS
     return np.asarray(values["_radii"][..., np.newaxis] * np.stack([np.cos(angles), np.sin(angles)], -1))
@@ -41,13 +51,24 @@ def _vertices_around_centre(values: Values) -> Array:
 def sort_template(
     label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
-    """Return a template of rows with these numbers of valid entries, which repeat."""
+    """Return a template of a call that sorts the corners of intersections.
+
+    Args:
+        label: The label of the cases.
+        batches: The number of batches.
+        n: The number of intersections per batch.
+        counts: The numbers of valid corners of the intersections, in rotation.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     shape, layout = (batches, n, CORNERS), fields.get("layout", contiguous)
     arguments: Arguments = {
         "_order": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_directions": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_radii": tensor(*shape, domain=uniform(0.5, 3), dtype=F64),
-        "vertices": tensor(*shape, 2, layout=layout, compute=_vertices_around_centre),
+        "vertices": tensor(*shape, 2, layout=layout, compute=_vertices_around_center),
         "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid_entries(counts)),
         "num_valid": tensor(
             batches, n, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
@@ -73,5 +94,6 @@ SORTINGS = (
     sort_template("no-rows", 2, 0, [4]),
     sort_template("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
 )
+"""The templates; intersections have between 0 and 8 valid corners."""
 
 register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORTINGS)

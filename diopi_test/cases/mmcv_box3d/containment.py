@@ -1,4 +1,4 @@
-"""Points in boxes."""
+"""Cases of the functions that compute which three-dimensional boxes contain each point."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_FACE = 0.02
-"""The least distance of points from the faces of boxes, and from those of voxels in units of a voxel's size."""
+"""The minimum distance of points from the faces of boxes or voxels, relative to the size of the box or voxel."""
 
 
 def lattice(low: int, high: int) -> Domain:
-    """Return a domain of sixteenths in [low, high], which every element type represents if they are below eight."""
+    """Return the domain of multiples of 1/16 in [low, high]. Below 8, every floating element type represents them."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         return rng.integers(16 * low, 16 * high, count, endpoint=True) / 16.0
@@ -39,11 +39,18 @@ def lattice(low: int, high: int) -> Domain:
 
 
 LATTICE = lattice(-3, 3)
-OF_POINTS = boxes(uniform(-2, 0), uniform(3, 6), ANGLES)
+"""The domain of coordinates of the points from which a case selects its points."""
+
+BOXES_AROUND_ORIGIN = boxes(uniform(-2, 0), uniform(3, 6), ANGLES)
+"""Boxes around the origin, which contain many of the points."""
 
 
-def _places(points: Array, boxes: Array) -> Array:
-    """Return the coordinates of points along the axes of boxes, (n, t, 3); inside a box they are between 0 and 1."""
+def _relative_positions(points: Array, boxes: Array) -> Array:
+    """Return the positions of n points relative to t boxes.
+
+    Returns:
+        An array (n, t, 3). A point is inside a box if all three coordinates are between 0 and 1.
+    """
     away = points[:, np.newaxis] - boxes[:, :3]
     cosine, sine = np.cos(boxes[:, 6]), np.sin(boxes[:, 6])
     lengthwise, across = away[..., 0] * cosine + away[..., 1] * sine, away[..., 1] * cosine - away[..., 0] * sine
@@ -51,16 +58,22 @@ def _places(points: Array, boxes: Array) -> Array:
 
 
 def _select_off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
-    """Return the points that keep away from the faces of all boxes and of the voxels of each box's `grid`."""
-    places = _places(points, boxes) * grid
-    to_faces = np.abs(places - np.round(places))
-    between_faces = (places > -0.5) & (places < np.array(grid) + 0.5)
-    is_near = np.any((to_faces < NEAR_FACE) & between_faces, (1, 2))
+    """Return the points that are not near the faces of any box or voxel; `grid` divides each box into voxels."""
+    relative = _relative_positions(points, boxes) * grid
+    distances_from_faces = np.abs(relative - np.round(relative))
+    is_within_reach = (relative > -0.5) & (relative < np.array(grid) + 0.5)
+    is_near = np.any((distances_from_faces < NEAR_FACE) & is_within_reach, (1, 2))
     return np.asarray(points[~is_near])
 
 
 def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) -> Callable[[Values], Array]:
-    """Return a function that computes points that keep away from the faces of the boxes of their batch."""
+    """Return a function that selects points which are not near the faces of the boxes of their batch.
+
+    Args:
+        count: The number of points per batch.
+        boxes: The name of the argument with the boxes.
+        grid: The numbers of voxels into which each box is divided; faces of voxels count as faces.
+    """
 
     def compute(values: Values) -> Array:
         candidates, box_values = values["_points"], values[boxes]
@@ -80,12 +93,23 @@ def containment_template(
     batches: int = 2,
     t: int = 3,
     m: int = 10,
-    domain: Domain = OF_POINTS,
+    domain: Domain = BOXES_AROUND_ORIGIN,
     *,
     per_box: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of points and boxes; the result holds −1 before the call, or 0 with one entry `per_box`."""
+    """Return a template of points and boxes.
+
+    Args:
+        label: The label of the template.
+        batches: The number of batches.
+        t: The number of boxes per batch.
+        m: The number of points per batch.
+        domain: The domain of the boxes.
+        per_box: Whether the result has an entry for each point and box, which is 0 before the call. Otherwise it has
+            one entry for each point: the first box that contains the point, and −1 before the call.
+        fields: Further fields of the template.
+    """
     shape = (batches, m, t) if per_box else (batches, m)
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
@@ -98,7 +122,7 @@ def containment_template(
 
 
 def containment_templates(per_box: bool) -> list[CaseTemplate]:
-    """Return the templates of the first box that contains a point, or of one entry `per_box`."""
+    """Return the templates of a function whose result has an entry per point, or per point and box if `per_box`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),
         "crowded": ((2, 6, 9, boxes(uniform(-2, 0), uniform(3, 6), ANGLES)), SMOKE_IN_ALL_DTYPES),

@@ -1,4 +1,4 @@
-"""Boxes seen from above: overlaps, and non-maximum suppression."""
+"""Cases of boxes seen from above: overlaps, and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import nested
+from diopi_test.cases.mmcv_box.shapes import draw_nested_boxes
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -25,15 +25,15 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.05
-"""The least distance of corners from edges in the bird's-eye view; MMCV takes nearer ones as touching."""
+"""The minimum distance of corners from edges in the bird's-eye view. MMCV treats nearer corners as touching."""
 
 NEAR_THRESHOLD = 1e-3
-"""The least distance of an overlap from a threshold."""
-USUAL = boxes(uniform(0, 6), uniform(2, 7), ANGLES)
-"""Boxes of which some overlap."""
+"""The minimum difference between an overlap and the threshold, as a fraction of an area."""
+DEFAULT_BOXES = boxes(uniform(0, 6), uniform(2, 7), ANGLES)
+"""A domain of boxes of which some overlap."""
 
 CROWDED = boxes(uniform(0, 14), uniform(3, 9), ANGLES)
-"""Boxes in a larger space."""
+"""A domain of boxes that are spread over a larger space."""
 
 
 def _corners(boxes: Array) -> Array:
@@ -41,10 +41,10 @@ def _corners(boxes: Array) -> Array:
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) / 2
     sides = signs * boxes[:, np.newaxis, 3:5]
     cosine, sine = np.cos(boxes[:, 6:]), np.sin(boxes[:, 6:])
-    turned = np.stack(
+    rotated_sides = np.stack(
         [sides[..., 0] * cosine - sides[..., 1] * sine, sides[..., 0] * sine + sides[..., 1] * cosine], -1
     )
-    return boxes[:, np.newaxis, :2] + turned
+    return boxes[:, np.newaxis, :2] + rotated_sides
 
 
 def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
@@ -53,17 +53,17 @@ def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
     def distances(points: Array, ends: Array) -> Array:
         """Return the least distance of each set of points from the edges between consecutive ends."""
         starts = np.roll(ends, 1, 1)
-        ways = (ends - starts)[np.newaxis, :, np.newaxis]
+        edges = (ends - starts)[np.newaxis, :, np.newaxis]
         away = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
-        projections = np.clip((away * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
-        return np.asarray(np.linalg.norm(away - projections[..., np.newaxis] * ways, axis=-1).min((2, 3)))
+        projections = np.clip((away * edges).sum(-1) / np.square(edges).sum(-1), 0, 1)
+        return np.asarray(np.linalg.norm(away - projections[..., np.newaxis] * edges, axis=-1).min((2, 3)))
 
     first_corners, second_corners = _corners(first_boxes), _corners(second_boxes)
     return np.asarray(np.minimum(distances(first_corners, second_corners), distances(second_corners, first_corners).T))
 
 
 def _select_first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
-    """Return the first candidates that fit the candidates chosen before; raise ValueError if there are too few."""
+    """Return the first `count` candidates that fit those chosen before; raise ValueError if there are too few."""
     chosen: list[int] = []
     for candidate in range(candidates):
         if len(chosen) < count and is_good(candidate, chosen):
@@ -74,7 +74,7 @@ def _select_first(count: int, candidates: int, is_good: Callable[[int, list[int]
 
 
 def _boxes_apart(count: int) -> Callable[[Values], Array]:
-    """Return a function that computes boxes whose corners and edges keep away from those of boxes_a."""
+    """Return a function that computes boxes whose corners and edges are not near corners or edges of `boxes_a`."""
 
     def compute(values: Values) -> Array:
         distances = _least_distances(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
@@ -85,7 +85,7 @@ def _boxes_apart(count: int) -> Callable[[Values], Array]:
 
 
 def overlap_template(
-    label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, **fields: Unpack[TemplateFields]
+    label: str, m: int = 5, n: int = 6, domain: Domain = DEFAULT_BOXES, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
     """Return a template of two sets of boxes whose corners keep away from the edges of the other set's boxes."""
     layout = fields.get("layout", contiguous)
@@ -97,13 +97,13 @@ def overlap_template(
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-def _nested(shortest: float) -> Domain:
-    """Return a domain of nearly square boxes with nearly the same centre and heading."""
+def _nested_boxes(shortest: float) -> Domain:
+    """Return a domain of nearly square boxes with nearly the same center and angle, and sides from `shortest` on."""
     return boxes(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
 
 
 def _boxes_beside(values: Values) -> Array:
-    """Compute boxes moved along their side by its length."""
+    """Compute the boxes of `boxes_a`, each moved along its first side by the length of this side."""
     moved = np.array(values["boxes_a"])
     length, angle = moved[:, 3], moved[:, 6]
     moved[:, 0] += length * np.cos(angle)
@@ -115,7 +115,7 @@ TOUCHING: Arguments = {
     "boxes_a": tensor(6, 7, domain=boxes(uniform(0, 60), uniform(30, 60), ANGLES)),
     "boxes_b": tensor(6, 7, compute=_boxes_beside),
 }
-"""Boxes that share an edge with another box, apart from rounding: the intersection has almost no area."""
+"""Boxes that share an edge with another box, apart from rounding: their intersection has almost no area."""
 
 OVERLAPS = (
     overlap_template("plain", **SMOKE_IN_ALL_DTYPES),
@@ -132,29 +132,32 @@ OVERLAPS = (
     overlap_template("one-each", 1, 1, boxes(uniform(0, 1), uniform(3, 5), ANGLES)),
     overlap_template("one-and-many", 1, 30),
     # hardly larger than what they have in common, which leaves little to rounding
-    overlap_template("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=DtypeSelection.all),
+    overlap_template(
+        "nested", 2, 25, _nested_boxes(5.3), domains={"_boxes": _nested_boxes(4.7)}, dtypes=DtypeSelection.all
+    ),
     CaseTemplate("touching", arguments=TOUCHING, dtypes=DtypeSelection.all),
     overlap_template("no-boxes", 0, 4),
     overlap_template("no-others", 4, 0),
     overlap_template("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
     overlap_template("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), large=True),
 )
+"""The templates of `diopiIou3dBoxesOverlapBevMmcv`."""
 
 register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
 
 
-def _with_headings(values: Values) -> Array:
-    """Return the candidates as they are."""
+def _with_angles(values: Values) -> Array:
+    """Return the candidates unchanged."""
     return np.asarray(values["_boxes"])
 
 
-def _without_headings(values: Values) -> Array:
-    """Return the candidates without their headings."""
+def _without_angles(values: Values) -> Array:
+    """Return the candidates with angle 0."""
     return np.concatenate([values["_boxes"][:, :6], np.zeros((len(values["_boxes"]), 1))], -1)
 
 
 def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
-    """Return a function that computes boxes whose corners keep away from edges, and overlaps from the threshold."""
+    """Return a function that computes boxes with no corner near an edge and no overlap near the threshold."""
 
     def compute(values: Values) -> Array:
         areas, common = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
@@ -179,7 +182,7 @@ def suppression_template(
     domain: Domain = CROWDED,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of boxes as they are `seen`: with their headings or without."""
+    """Return a template of boxes; `seen` returns them as the function sees them, with or without angles."""
     count, layout = 8 * n, fields.get("layout", contiguous)
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
     arguments: Arguments = {
@@ -199,7 +202,7 @@ def _lift_to_space(values: Values) -> Array:
 
 
 NESTED: Arguments = {
-    "_seen": tensor(1023, 5, domain=nested, dtype=F64),
+    "_seen": tensor(1023, 5, domain=draw_nested_boxes, dtype=F64),
     "_heights": tensor(1023, 2, domain=uniform(1, 3), dtype=F64),
     "boxes": tensor(1023, 7, compute=_lift_to_space),
     "nms_overlap_thresh": 0.6,
@@ -208,7 +211,7 @@ NESTED: Arguments = {
 
 
 def suppression_templates(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
-    """Return the templates of a function that sees boxes with their headings or without."""
+    """Return the templates of a suppression; `seen` is `_with_angles` or `_without_angles`."""
     crowded, wide = uniform(0, 9), uniform(0, 30)
     return [
         suppression_template(seen, "plain", **SMOKE_IN_ALL_DTYPES),
@@ -235,5 +238,5 @@ def suppression_templates(seen: Callable[[Values], Array]) -> list[CaseTemplate]
     ]
 
 
-register("diopiIou3dNms3dMmcv", templates=suppression_templates(_with_headings))
-register("diopiIou3dNms3dNormalMmcv", templates=suppression_templates(_without_headings))
+register("diopiIou3dNms3dMmcv", templates=suppression_templates(_with_angles))
+register("diopiIou3dNms3dNormalMmcv", templates=suppression_templates(_without_angles))

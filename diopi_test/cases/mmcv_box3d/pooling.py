@@ -1,4 +1,4 @@
-"""Pooling of points in boxes."""
+"""Cases of pooling of the points in boxes: per voxel of a box (`diopiRoiawarePool3dMmcv`), and samples of points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.mmcv_box3d.containment import LATTICE, OF_POINTS, points_off_faces
+from diopi_test.cases.mmcv_box3d.containment import BOXES_AROUND_ORIGIN, LATTICE, points_off_faces
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -22,8 +22,12 @@ from diopi_test.cases.template import (
 )
 
 NORMAL = normal()
+"""Normally distributed numbers."""
+
 ZEROS = integer_values(0, 0)
-MIXED = boxes(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
+"""Zeros, which the results contain before a call."""
+
+SMALL_AND_LARGE_BOXES = boxes(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
 """Boxes with and without points."""
 
 
@@ -37,43 +41,45 @@ def pooling_template(
     method: int = 0,
     *,
     backward: bool,
-    domain: Domain = OF_POINTS,
+    domain: Domain = BOXES_AROUND_ORIGIN,
     features: Domain = NORMAL,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of points in the voxels of boxes, for the function or for its gradient."""
-    of_points, of_lists, layout = (n, *grid, channels), (n, *grid, slots), fields.get("layout", contiguous)
+    """Return a template; `grid` is the number of voxels of a box, and `slots` the number of points per voxel."""
+    pooled_shape, lists_shape, layout = (n, *grid, channels), (n, *grid, slots), fields.get("layout", contiguous)
     inputs: Arguments = {
         "_rois": tensor(n, 7, domain=domain),
         "_points": tensor(6 * points, 3, domain=LATTICE, dtype=F64),
         "_pts": tensor(points, 3, compute=points_off_faces(points, "_rois", grid)),
         "_features": tensor(points, channels, domain=features),
-        "_argmax": tensor(*of_points, domain=ZEROS, dtype=INT32),
-        "_lists": tensor(*of_lists, domain=ZEROS, dtype=INT32),
-        "_pooled": tensor(*of_points, domain=ZEROS),
+        "_argmax": tensor(*pooled_shape, domain=ZEROS, dtype=INT32),
+        "_lists": tensor(*lists_shape, domain=ZEROS, dtype=INT32),
+        "_pooled": tensor(*pooled_shape, domain=ZEROS),
         "pool_method": method,
     }
     other_arguments = backward_pooling if backward else forward_pooling
     if method == 1 and not backward:
         fields["non_discriminating"] = "argmax is not written for the mean"
-    return CaseTemplate(label, arguments={**inputs, **other_arguments(points, of_points, of_lists, layout)}, **fields)
+    return CaseTemplate(
+        label, arguments={**inputs, **other_arguments(points, pooled_shape, lists_shape, layout)}, **fields
+    )
 
 
 def forward_pooling(
-    points: int, of_points: tuple[int, ...], of_lists: tuple[int, ...], layout: Layout
+    points: int, pooled_shape: tuple[int, ...], lists_shape: tuple[int, ...], layout: Layout
 ) -> dict[str, TensorTemplate]:
-    """Return the tensors of the forward function: boxes, points, features, and zeros for the results."""
+    """Return the tensors of the forward function: boxes, points, features, and results that contain zeros."""
     return {
-        "rois": tensor(of_points[0], 7, layout=layout, compute=lambda values: values["_rois"]),
+        "rois": tensor(pooled_shape[0], 7, layout=layout, compute=lambda values: values["_rois"]),
         "pts": tensor(points, 3, layout=layout, compute=lambda values: values["_pts"]),
-        "pts_feature": tensor(points, of_points[-1], layout=layout, compute=lambda values: values["_features"]),
-        "argmax": tensor(*of_points, domain=ZEROS, dtype=INT32, layout=layout),
-        "pts_idx_of_voxels": tensor(*of_lists, domain=ZEROS, dtype=INT32, layout=layout),
-        "pooled_features": tensor(*of_points, domain=ZEROS, layout=layout),
+        "pts_feature": tensor(points, pooled_shape[-1], layout=layout, compute=lambda values: values["_features"]),
+        "argmax": tensor(*pooled_shape, domain=ZEROS, dtype=INT32, layout=layout),
+        "pts_idx_of_voxels": tensor(*lists_shape, domain=ZEROS, dtype=INT32, layout=layout),
+        "pooled_features": tensor(*pooled_shape, domain=ZEROS, layout=layout),
     }
 
 
-FORWARD = {
+FORWARD_ARGUMENTS = {
     "argmax": "_argmax",
     "pts_idx_of_voxels": "_lists",
     "pooled_features": "_pooled",
@@ -81,27 +87,29 @@ FORWARD = {
     "pts": "_pts",
     "pts_feature": "_features",
 }
-"""The names of the forward function's arguments."""
+"""The parameters of the forward function, and the names of the tensors that a gradient case passes for them."""
 
 
 def backward_pooling(
-    points: int, of_points: tuple[int, ...], of_lists: tuple[int, ...], layout: Layout
+    points: int, pooled_shape: tuple[int, ...], lists_shape: tuple[int, ...], layout: Layout
 ) -> dict[str, TensorTemplate]:
     """Return the tensors of the gradient: the lists and positions that the forward function returns, and a gradient."""
 
     def saved(name: str, shape: tuple[int, ...]) -> TensorTemplate:
-        return tensor(*shape, dtype=INT32, layout=layout, compute=ResultOf("diopiRoiawarePool3dMmcv", name, FORWARD))
+        return tensor(
+            *shape, dtype=INT32, layout=layout, compute=ResultOf("diopiRoiawarePool3dMmcv", name, FORWARD_ARGUMENTS)
+        )
 
     return {
-        "grad_in": tensor(points, of_points[-1], domain=ZEROS, layout=layout),
-        "pts_idx_of_voxels": saved("pts_idx_of_voxels", of_lists),
-        "argmax": saved("argmax", of_points),
-        "grad_out": tensor(*of_points, layout=layout),
+        "grad_in": tensor(points, pooled_shape[-1], domain=ZEROS, layout=layout),
+        "pts_idx_of_voxels": saved("pts_idx_of_voxels", lists_shape),
+        "argmax": saved("argmax", pooled_shape),
+        "grad_out": tensor(*pooled_shape, layout=layout),
     }
 
 
 def pooling_templates(backward: bool) -> list[CaseTemplate]:
-    """Return the templates of the function or of its gradient."""
+    """Return the templates of the function, or of its gradient if `backward`."""
     mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
@@ -129,24 +137,32 @@ def pooling_templates(backward: bool) -> list[CaseTemplate]:
     ]
 
 
-WHOLE: Mapping[str, Any] = {"domains": {"grad_out": integer_values(1, 8)}, "exact": True, "dtypes": DtypeSelection.all}
-"""Gradients with exact sums."""
+EXACT_GRADIENTS: Mapping[str, Any] = {
+    "domains": {"grad_out": integer_values(1, 8)},
+    "exact": True,
+    "dtypes": DtypeSelection.all,
+}
+"""Fields of templates whose gradients are integers with exact sums."""
 
-MEANS: Mapping[str, Any] = {"features": choice([12.0, -24.0, 36.0, 48.0]), "exact": True, "dtypes": DtypeSelection.all}
-"""Features whose means of one to four are exact."""
+EXACT_MEANS: Mapping[str, Any] = {
+    "features": choice([12.0, -24.0, 36.0, 48.0]),
+    "exact": True,
+    "dtypes": DtypeSelection.all,
+}
+"""Fields of templates whose features have exact means of one to four summands."""
 
 register(
     "diopiRoiawarePool3dMmcv",
     templates=(
         *pooling_templates(backward=False),
-        pooling_template("exact", 3, domain=OF_POINTS, method=1, slots=5, backward=False, **MEANS),
+        pooling_template("exact", 3, domain=BOXES_AROUND_ORIGIN, method=1, slots=5, backward=False, **EXACT_MEANS),
     ),
 )
 register(
     "diopiRoiawarePool3dBackwardMmcv",
     templates=(
         *pooling_templates(backward=True),
-        pooling_template("exact", 3, domain=OF_POINTS, backward=True, **WHOLE),
+        pooling_template("exact", 3, domain=BOXES_AROUND_ORIGIN, backward=True, **EXACT_GRADIENTS),
     ),
 )
 
@@ -158,10 +174,10 @@ def sampling_template(
     points: int = 16,
     channels: int = 2,
     samples: int = 5,
-    domain: Domain = OF_POINTS,
+    domain: Domain = BOXES_AROUND_ORIGIN,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template that takes this many samples of the points in each box; features are only moved."""
+    """Return a template of `diopiRoipointPool3dMmcv`, which copies `samples` of the points in each box."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "boxes3d": tensor(batches, m, 7, domain=domain, layout=layout),
@@ -176,7 +192,7 @@ def sampling_template(
 
 SAMPLINGS = (
     sampling_template("plain", **SMOKE_IN_ALL_DTYPES),
-    sampling_template("small-boxes", 2, 7, 12, domain=MIXED, **SMOKE_IN_ALL_DTYPES),
+    sampling_template("small-boxes", 2, 7, 12, domain=SMALL_AND_LARGE_BOXES, **SMOKE_IN_ALL_DTYPES),
     sampling_template("more-samples", samples=24, dtypes=DtypeSelection.all),
     sampling_template("fewer-samples", 1, 3, 40, samples=2, dtypes=DtypeSelection.all),
     sampling_template("one-sample", 1, 5, 20, samples=1),
@@ -186,10 +202,11 @@ SAMPLINGS = (
     sampling_template("no-channels", channels=0),
     sampling_template("one-box", 3, 1, 12),
     sampling_template("one-batch", 1, 6, 18),
-    sampling_template("many", 2, 12, 90, 4, 16, MIXED, dtypes=DtypeSelection.all),
+    sampling_template("many", 2, 12, 90, 4, 16, SMALL_AND_LARGE_BOXES, dtypes=DtypeSelection.all),
     sampling_template("no-boxes", m=0),
     sampling_template("no-batches", batches=0),
-    sampling_template("many", 3, 17, 601, 37, 64, MIXED, large=True),
+    sampling_template("many", 3, 17, 601, 37, 64, SMALL_AND_LARGE_BOXES, large=True),
 )
+"""The templates of `diopiRoipointPool3dMmcv`."""
 
 register("diopiRoipointPool3dMmcv", templates=SAMPLINGS)

@@ -1,4 +1,7 @@
-"""Boxes in space, as domains."""
+"""Domains of boxes in space.
+
+A domain is a function that draws `count` numbers with a random generator (`diopi_test.cases.domains`).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,22 @@ from diopi_test.cases.domains import Domain, uniform
 Array = NDArray[Any]
 
 F64, INT32 = Dtype.float64, Dtype.int32
+"""The element types of auxiliary tensors and of indices."""
 
 
 def boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
-    """Return a domain of boxes x, y, z, dx, dy, dz, rz."""
+    """Return a domain of boxes (x, y, z, dx, dy, dz, angle around z).
+
+    The domain returns the 7 numbers of each box one after another, in float64 whatever the element type is.
+
+    Args:
+        places: The domain of the coordinates x, y and z.
+        sizes: The domain of the side lengths dx, dy and dz.
+        angles: The domain of the angle in radians.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         n = count // 7
@@ -28,3 +43,4 @@ def boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
 
 
 ANGLES = uniform(-3.5, 3.5)
+"""A domain of angles in radians. The range is a little larger than a full turn."""

@@ -1,4 +1,4 @@
-"""PAConv: features weighted by scores."""
+"""Cases of `diopiAssignScoreWithkMmcv` (PAConv), which weights features of points by scores, and of its gradient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """The sizes of a call by parameter name; `outside` is how far indices go beyond the points on both sides."""
+    """The sizes of a call, by parameter name.
+
+    Attributes:
+        outside: The indices of neighbors reach from −outside to N + outside − 1. Only 0 to N − 1 are valid.
+    """
 
     B: int = 2
     N: int = 5
@@ -31,8 +35,8 @@ class Scores:
     aggregate: int = 0
     outside: int = 0
 
-    def neighbours(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Draw neighbours; the first of each group, which is the centre, is inside."""
+    def neighbors(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Draw the indices of the K neighbors of each point; the first index, which is the center, is always valid."""
         shape = (self.B, self.npoint, self.K)
         indices = rng.integers(-self.outside, self.N + self.outside, shape)
         indices[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
@@ -40,7 +44,7 @@ class Scores:
 
 
 def score_arguments(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiAssignScoreWithkMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiAssignScoreWithkMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
     scores, layout = (sizes.B, sizes.npoint, sizes.K, sizes.M), template.layout
@@ -53,49 +57,54 @@ def score_arguments(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str
         "points": tensor(*features, layout=layout),
         "centers": tensor(*features, layout=layout),
         "scores": tensor(*scores, layout=layout),
-        "knn_idx": tensor(*scores[:3], domain=sizes.neighbours, dtype=I64, layout=layout),
+        "knn_idx": tensor(*scores[:3], domain=sizes.neighbors, dtype=I64, layout=layout),
         **attributes(sizes, "B", "N", "npoint", "M", "K", "out_dim", "aggregate"),
     }
 
 
-SCORED = CaseTemplate("scores", Scores(), **SMOKE_IN_ALL_DTYPES)
-SCORE = SCORED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+SCORES_SMOKE = CaseTemplate("scores", Scores(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-WHOLE = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
+SCORES_LEADING = SCORES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+SMALL_INTEGERS = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
 """Small integers, whose sums of products are exact."""
 
 GROWING = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
 """Numbers whose running sum grows until half precision rounds every summand in the same direction."""
 
-ASSIGNED = (
-    SCORED,
-    SCORED.with_sizes("some-outside", K=6, outside=2).replace(smoke=False),
-    SCORED.replace("exact", domains=WHOLE, exact=True, smoke=False),
-    SCORE.with_sizes("one-set", B=1, aggregate=1, N=7),
-    SCORE.with_sizes("four-sets", B=4, N=3, out_dim=2, aggregate=2),
-    SCORE.with_sizes("one-matrix", M=1, npoint=5),
-    SCORE.with_sizes("many-matrices", M=17, npoint=2, K=2),
-    SCORE.with_sizes("one-neighbour", K=1, npoint=5),
-    SCORE.with_sizes("one-channel", out_dim=1),
-    SCORE.with_sizes("one-group", npoint=1, K=7),
-    SCORE.replace("strided", layout=strided, result_layout=transposed),
-    SCORE.replace("transposed", layout=transposed, result_layout=strided),
-    SCORE.replace("undefined-scores", domains={"scores": half_nan}),
-    SCORE.with_sizes("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
-    SCORE.with_sizes("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2).replace(dtypes=half),
-    SCORE.with_sizes("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2).replace(
+SCORE_TEMPLATES = (
+    SCORES_SMOKE,
+    SCORES_SMOKE.with_sizes("some-outside", K=6, outside=2).replace(smoke=False),
+    SCORES_SMOKE.replace("exact", domains=SMALL_INTEGERS, exact=True, smoke=False),
+    SCORES_LEADING.with_sizes("one-set", B=1, aggregate=1, N=7),
+    SCORES_LEADING.with_sizes("four-sets", B=4, N=3, out_dim=2, aggregate=2),
+    SCORES_LEADING.with_sizes("one-matrix", M=1, npoint=5),
+    SCORES_LEADING.with_sizes("many-matrices", M=17, npoint=2, K=2),
+    SCORES_LEADING.with_sizes("one-neighbor", K=1, npoint=5),
+    SCORES_LEADING.with_sizes("one-channel", out_dim=1),
+    SCORES_LEADING.with_sizes("one-group", npoint=1, K=7),
+    SCORES_LEADING.replace("strided", layout=strided, result_layout=transposed),
+    SCORES_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    SCORES_LEADING.replace("undefined-scores", domains={"scores": half_nan}),
+    SCORES_LEADING.with_sizes("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
+    SCORES_LEADING.with_sizes("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2).replace(dtypes=half),
+    SCORES_LEADING.with_sizes("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2).replace(
         domains=GROWING, dtypes=half
     ),
-    SCORE.with_sizes("no-groups", npoint=0),
-    SCORE.with_sizes("no-neighbours", K=0),
-    SCORE.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3).replace(large=True),
+    SCORES_LEADING.with_sizes("no-groups", npoint=0),
+    SCORES_LEADING.with_sizes("no-neighbors", K=0),
+    SCORES_LEADING.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3).replace(
+        large=True
+    ),
 )
+"""The templates of the function and of its gradient."""
 
 register(
     "diopiAssignScoreWithkMmcv",
     "diopiAssignScoreWithkBackwardMmcv",
-    templates=ASSIGNED,
+    templates=SCORE_TEMPLATES,
     derive=score_arguments,
     non_discriminating={"long-sum-of-matrices": "all scores and centers are equal, so that the sum becomes large"},
 )

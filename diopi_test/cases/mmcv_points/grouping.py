@@ -1,4 +1,4 @@
-"""Features of chosen points: gathered, grouped, interpolated, and added back."""
+"""Cases of functions that gather, group or interpolate the features of selected points, and of their gradients."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, any_value, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
-from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES_REASON, STACK, STACKED, Stack
+from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES_REASON, STACK_LEADING, STACK_SMOKE, Stack
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal, positions, zeros
 
-LAYOUTS = (strided, transposed), (transposed, strided)
+LAYOUT_PAIRS = (strided, transposed), (transposed, strided)
+"""Layouts of the arguments and of the results, which templates get in rotation."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """Features of points, of which a call chooses some.
+class SelectedPoints:
+    """Features of points, of which a call selects some.
 
     Attributes:
         b, c, points: The numbers of sets, of channels, and of points of a set.
         shape: The shape of the indices of a set.
-        low, high: The least index, and the end of the indices; 0 for the number of points.
+        low, high: The indices are at least `low` and less than `high`; 0 for `high` stands for the number of points.
     """
 
     b: int = 2
@@ -41,8 +42,8 @@ class Chosen:
         return positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
-def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
-    """Return the arguments that reading chosen points and adding to them have in common."""
+def _features(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:
+    """Return the arguments that reading selected points and adding to them have in common."""
     sizes = template.sizes
     features, layout = (sizes.b, sizes.c, sizes.points), template.layout
     return {
@@ -56,13 +57,13 @@ def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
     }
 
 
-def gather_arguments(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of gathering and grouping points, and of their gradients, from the sizes of a template."""
+def gather_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of gathering and grouping points, and of their gradients, for the sizes of a template."""
     sizes = template.sizes
     return {**_features(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
-def interpolation_arguments(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
+def interpolation_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
     sizes = template.sizes
     three = template.with_sizes(shape=(*sizes.shape, 3))
@@ -76,80 +77,89 @@ def interpolation_arguments(template: CaseTemplate[Chosen], dtype: Dtype) -> Map
     }
 
 
-CHOSEN = CaseTemplate("points", Chosen(), **SMOKE_IN_ALL_DTYPES)
-CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+SELECTION_SMOKE = CaseTemplate("points", SelectedPoints(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
-"""Small integers, whose sums are exact."""
+SELECTION_LEADING = SELECTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+SMALL_INTEGERS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
+"""Domains of small integers, whose sums are exact."""
 
 
-def choice_templates(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
-    """Return templates in which this number of points is chosen from each set, most of them several times."""
+def selection_templates(*shape: int) -> tuple[CaseTemplate[SelectedPoints], ...]:
+    """Return templates whose indices have the shape `shape` for each set; most points are selected several times."""
     return (
-        CHOSEN.with_sizes(shape=shape),
-        CHOSEN.with_sizes("exact", shape=shape, points=4).replace(domains=SUMMANDS, exact=True, smoke=False),
+        SELECTION_SMOKE.with_sizes(shape=shape),
+        SELECTION_SMOKE.with_sizes("exact", shape=shape, points=4).replace(
+            domains=SMALL_INTEGERS, exact=True, smoke=False
+        ),
         *CaseTemplate.cycle_layouts(
             (
-                CHOSEN.with_sizes("few-of-many", shape=shape, points=40).replace(smoke=False),
-                CHOICE.with_sizes("one-set", b=1, c=5, shape=shape),
-                CHOICE.with_sizes("four-sets", b=4, c=2, points=6, shape=shape),
-                CHOICE.with_sizes("one-channel", c=1, shape=shape),
-                CHOICE.with_sizes("many-channels", c=33, shape=shape),
+                SELECTION_SMOKE.with_sizes("few-of-many", shape=shape, points=40).replace(smoke=False),
+                SELECTION_LEADING.with_sizes("one-set", b=1, c=5, shape=shape),
+                SELECTION_LEADING.with_sizes("four-sets", b=4, c=2, points=6, shape=shape),
+                SELECTION_LEADING.with_sizes("one-channel", c=1, shape=shape),
+                SELECTION_LEADING.with_sizes("many-channels", c=33, shape=shape),
             ),
-            *LAYOUTS,
+            *LAYOUT_PAIRS,
         ),
-        CHOICE.with_sizes("one-point", points=1, shape=shape),
-        CHOICE.with_sizes("always-the-same", low=3, high=4, shape=shape),
-        CHOICE.with_sizes("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
-        CHOICE.with_sizes("long", c=2, points=1100, shape=(515, *shape[1:])),
-        CHOICE.with_sizes("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:])).replace(dtypes=half),
-        CHOICE.with_sizes("none-chosen", shape=(0, *shape[1:])),
-        CHOICE.with_sizes("no-channels", c=0, shape=shape),
-        CHOICE.with_sizes("no-sets", b=0, shape=shape),
+        SELECTION_LEADING.with_sizes("one-point", points=1, shape=shape),
+        SELECTION_LEADING.with_sizes("always-the-same", low=3, high=4, shape=shape),
+        SELECTION_LEADING.with_sizes("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
+        SELECTION_LEADING.with_sizes("long", c=2, points=1100, shape=(515, *shape[1:])),
+        SELECTION_LEADING.with_sizes("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:])).replace(dtypes=half),
+        SELECTION_LEADING.with_sizes("none-chosen", shape=(0, *shape[1:])),
+        SELECTION_LEADING.with_sizes("no-channels", c=0, shape=shape),
+        SELECTION_LEADING.with_sizes("no-sets", b=0, shape=shape),
     )
 
 
-MANY_FEATURES = CHOICE.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,)).replace(large=True)
-LARGE_CHOICES = (
+MANY_FEATURES = SELECTION_LEADING.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,)).replace(large=True)
+"""A large template."""
+
+LARGE_SELECTIONS = (
     MANY_FEATURES,
     MANY_FEATURES.with_sizes("half", b=3).replace(dtypes=(Dtype.float16,), layout=strided),
 )
-SINGLE_CHOICE_REASONS = {"one-point|always-the-same": "a single point is always chosen"}
+"""The templates of gathering and interpolation in the level `large`."""
+
+SINGLE_POINT_REASONS = {"one-point|always-the-same": "a single point is always chosen"}
+"""The reason why wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
-    templates=(*choice_templates(7), *LARGE_CHOICES),
+    templates=(*selection_templates(7), *LARGE_SELECTIONS),
     derive=gather_arguments,
-    non_discriminating=SINGLE_CHOICE_REASONS,
+    non_discriminating=SINGLE_POINT_REASONS,
 )
 register(
     "diopiGroupPointsMmcv",
     "diopiGroupPointsBackwardMmcv",
-    templates=(*choice_templates(4, 3), MANY_FEATURES.with_sizes(shape=(131, 17))),
+    templates=(*selection_templates(4, 3), MANY_FEATURES.with_sizes(shape=(131, 17))),
     derive=gather_arguments,
-    non_discriminating=SINGLE_CHOICE_REASONS,
+    non_discriminating=SINGLE_POINT_REASONS,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
-    templates=(*choice_templates(5), *LARGE_CHOICES),
+    templates=(*selection_templates(5), *LARGE_SELECTIONS),
     derive=interpolation_arguments,
-    non_discriminating=SINGLE_CHOICE_REASONS,
+    non_discriminating=SINGLE_POINT_REASONS,
 )
 
 # Groups of stacked sets
 
 
-def _any_index(sizes: Stack) -> Domain:
-    """Return the domain of indices that every set has, or also of indices that no set has."""
+def _index_domain(sizes: Stack) -> Domain:
+    """Return a domain of indices that every set has; with `outside`, some are beyond the points of every set."""
     below = max(min((count for count in sizes.points if count), default=1), 1)
     return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
 
 
 def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiStackGroupPointsMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiStackGroupPointsMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
     groups = (rows, sizes.channels, sizes.sample_num)
@@ -159,7 +169,7 @@ def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapp
         "features_tensor": tensor(points, sizes.channels, domain=any_value, layout=layout),
         "grad_out_tensor": tensor(*groups, layout=layout),
         "features_batch_cnt_tensor": literal(sizes.points, I32),
-        "idx_tensor": tensor(rows, sizes.sample_num, domain=_any_index(sizes), dtype=I32, layout=layout),
+        "idx_tensor": tensor(rows, sizes.sample_num, domain=_index_domain(sizes), dtype=I32, layout=layout),
         "idx_batch_cnt_tensor": literal(sizes.centers, I32),
         "b": len(sizes.points),
         "c": sizes.channels,
@@ -169,36 +179,37 @@ def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapp
     }
 
 
-SUMS = {"grad_out_tensor": integer_values(-3, 3)}
+INTEGER_GRADIENT = {"grad_out_tensor": integer_values(-3, 3)}
 """A gradient of small integers, whose sums are exact."""
 
-STACKED_GROUPS = (
-    STACKED.with_sizes(points=(7, 5)),
-    STACKED.with_sizes("some-outside", points=(7, 5), outside=True).replace(smoke=False),
-    STACKED.with_sizes("exact", points=(3, 4)).replace(domains=SUMS, exact=True, smoke=False),
-    STACK.with_sizes("other-sizes", centers=(4, 3), points=(5, 7)),
-    STACK.with_sizes("one-set", centers=(7,), points=(12,)),
-    STACK.with_sizes("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
-    STACK.with_sizes("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
-    STACK.with_sizes("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
-    STACK.with_sizes("one-sample", sample_num=1, points=(6, 5)),
-    STACK.with_sizes("one-channel", channels=1, points=(6, 5)),
-    STACK.with_sizes("many-channels", channels=33, points=(6, 5)),
-    STACK.with_sizes("strided", points=(6, 5)).replace(layout=strided, result_layout=transposed),
-    STACK.with_sizes("transposed", points=(6, 5)).replace(layout=transposed, result_layout=strided),
-    STACK.with_sizes("long", centers=(300, 280), points=(600, 515), outside=True),
-    STACK.with_sizes("long-sum", centers=(100, 90), points=(2, 1)).replace(dtypes=half),
-    STACK.with_sizes("no-rows", centers=(0, 0), points=(6, 5)),
-    STACK.with_sizes("no-samples", sample_num=0, points=(6, 5)),
-    STACK.with_sizes("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True).replace(
+STACKED_GROUP_TEMPLATES = (
+    STACK_SMOKE.with_sizes(points=(7, 5)),
+    STACK_SMOKE.with_sizes("some-outside", points=(7, 5), outside=True).replace(smoke=False),
+    STACK_SMOKE.with_sizes("exact", points=(3, 4)).replace(domains=INTEGER_GRADIENT, exact=True, smoke=False),
+    STACK_LEADING.with_sizes("other-sizes", centers=(4, 3), points=(5, 7)),
+    STACK_LEADING.with_sizes("one-set", centers=(7,), points=(12,)),
+    STACK_LEADING.with_sizes("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
+    STACK_LEADING.with_sizes("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
+    STACK_LEADING.with_sizes("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
+    STACK_LEADING.with_sizes("one-sample", sample_num=1, points=(6, 5)),
+    STACK_LEADING.with_sizes("one-channel", channels=1, points=(6, 5)),
+    STACK_LEADING.with_sizes("many-channels", channels=33, points=(6, 5)),
+    STACK_LEADING.with_sizes("strided", points=(6, 5)).replace(layout=strided, result_layout=transposed),
+    STACK_LEADING.with_sizes("transposed", points=(6, 5)).replace(layout=transposed, result_layout=strided),
+    STACK_LEADING.with_sizes("long", centers=(300, 280), points=(600, 515), outside=True),
+    STACK_LEADING.with_sizes("long-sum", centers=(100, 90), points=(2, 1)).replace(dtypes=half),
+    STACK_LEADING.with_sizes("no-rows", centers=(0, 0), points=(6, 5)),
+    STACK_LEADING.with_sizes("no-samples", sample_num=0, points=(6, 5)),
+    STACK_LEADING.with_sizes("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True).replace(
         large=True
     ),
 )
+"""The templates of `diopiStackGroupPointsMmcv` and of its gradient."""
 
 register(
     "diopiStackGroupPointsMmcv",
     "diopiStackGroupPointsBackwardMmcv",
-    templates=STACKED_GROUPS,
+    templates=STACKED_GROUP_TEMPLATES,
     derive=stacked_group_arguments,
     non_discriminating={"one-set|some-outside": OTHER_SIZES_REASON},
 )

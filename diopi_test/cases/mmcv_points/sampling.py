@@ -1,4 +1,4 @@
-"""Points far from each other."""
+"""Cases of furthest point sampling, which selects points far from each other."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Sampling:
     domain: Domain = CLOUD
 
 
-MOST_PAIRED_POINTS = 1000
+MAX_POINTS_WITH_DISTANCES = 1000
 """The largest size of sets whose distances are computed for all pairs; larger sets would need too much memory."""
 
 
 def _distances(values: Mapping[str, Any]) -> Any:
-    """Compute distances of all pairs that differ by direction."""
+    """Return squared distances of all pairs, multiplied by factors that differ between both directions of a pair."""
     points = values["_points"]
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 
 
 def sampling_arguments(template: CaseTemplate[Sampling], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the furthest point samplings from the sizes of a template."""
+    """Return the arguments of the furthest point samplings for the sizes of a template."""
     sizes = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
     pairs = {
@@ -47,39 +47,45 @@ def sampling_arguments(template: CaseTemplate[Sampling], dtype: Dtype) -> Mappin
     return {
         "temp_tensor": tensor(sizes.B, sizes.N, compute=lambda _: 1e10),
         "points_xyz": points,
-        **(pairs if sizes.N <= MOST_PAIRED_POINTS else {}),
+        **(pairs if sizes.N <= MAX_POINTS_WITH_DISTANCES else {}),
         **attributes(sizes, "B", "N", "num_points"),
     }
 
 
-SAMPLED = CaseTemplate("points", Sampling(), **SMOKE_IN_ALL_DTYPES)
-SAMPLE = SAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+SAMPLE_SMOKE = CaseTemplate("points", Sampling(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
+
+SAMPLE_LEADING = SAMPLE_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
 
 SAMPLINGS = (
-    SAMPLED,
-    SAMPLED.with_sizes("on-a-lattice", domain=LATTICE, N=30, num_points=12).replace(smoke=False),
-    SAMPLE.with_sizes("one-set", B=1, N=40, num_points=12),
-    SAMPLE.with_sizes("four-sets", B=4, N=9, num_points=5),
-    SAMPLE.with_sizes("all-points", N=11, num_points=11),
-    SAMPLE.with_sizes("two", B=9, num_points=2),
-    SAMPLE.with_sizes("one", num_points=1, B=3),
-    SAMPLE.with_sizes("of-one-point", N=1, num_points=1),
-    SAMPLE.with_sizes("far-away", domain=normal(mean=50.0)),
-    SAMPLE.with_sizes("of-all-sizes", domain=log_uniform(-12, 12), N=30),
-    SAMPLE.replace("strided", layout=strided, result_layout=strided),
-    SAMPLE.replace("transposed", layout=transposed, result_layout=strided),
-    SAMPLE.replace("transposed-result", layout=strided, result_layout=transposed),
-    SAMPLE.with_sizes("long", B=1, N=600, num_points=70),
-    SAMPLE.with_sizes("no-sets", B=0),
+    SAMPLE_SMOKE,
+    SAMPLE_SMOKE.with_sizes("on-a-lattice", domain=LATTICE, N=30, num_points=12).replace(smoke=False),
+    SAMPLE_LEADING.with_sizes("one-set", B=1, N=40, num_points=12),
+    SAMPLE_LEADING.with_sizes("four-sets", B=4, N=9, num_points=5),
+    SAMPLE_LEADING.with_sizes("all-points", N=11, num_points=11),
+    SAMPLE_LEADING.with_sizes("two", B=9, num_points=2),
+    SAMPLE_LEADING.with_sizes("one", num_points=1, B=3),
+    SAMPLE_LEADING.with_sizes("of-one-point", N=1, num_points=1),
+    SAMPLE_LEADING.with_sizes("far-away", domain=normal(mean=50.0)),
+    SAMPLE_LEADING.with_sizes("of-all-sizes", domain=log_uniform(-12, 12), N=30),
+    SAMPLE_LEADING.replace("strided", layout=strided, result_layout=strided),
+    SAMPLE_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    SAMPLE_LEADING.replace("transposed-result", layout=strided, result_layout=transposed),
+    SAMPLE_LEADING.with_sizes("long", B=1, N=600, num_points=70),
+    SAMPLE_LEADING.with_sizes("no-sets", B=0),
 )
+"""The small templates of both functions."""
 
 FIRST_POINT_REASONS = {"one|of-one-point": "the first chosen point is always point 0"}
+"""The reason why wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 LARGE_SETS = {
-    "diopiFurthestPointSamplingMmcv": SAMPLE.with_sizes("many-points", B=1, N=22_003, num_points=67),
-    "diopiFurthestPointSamplingWithDistMmcv": SAMPLE.with_sizes("many-distances", B=1, N=263, num_points=131),
+    "diopiFurthestPointSamplingMmcv": SAMPLE_LEADING.with_sizes("many-points", B=1, N=22_003, num_points=67),
+    "diopiFurthestPointSamplingWithDistMmcv": SAMPLE_LEADING.with_sizes("many-distances", B=1, N=263, num_points=131),
 }
-for function, template in LARGE_SETS.items():
+"""A large template for each function, by its name."""
+
+for function_name, template in LARGE_SETS.items():
     templates = (*SAMPLINGS, template.replace(large=True))
-    register(function, templates=templates, derive=sampling_arguments, non_discriminating=FIRST_POINT_REASONS)
+    register(function_name, templates=templates, derive=sampling_arguments, non_discriminating=FIRST_POINT_REASONS)

@@ -1,4 +1,4 @@
-"""Point sets: where their coordinates are drawn from, and sets that are stacked."""
+"""Shared parts of the cases of point sets: domains of coordinates, and sets that are stacked in one tensor."""
 
 from __future__ import annotations
 
@@ -14,30 +14,40 @@ from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection
 
 I32, I64 = Dtype.int32, Dtype.int64
+"""The element types of indices."""
 
 CLOUD = normal()
-"""Usual coordinates."""
+"""Normally distributed coordinates."""
 
 
 def draw_some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw coordinates of which every seventh is NaN."""
+    """Draw normally distributed coordinates, and replace every seventh by NaN."""
     values = CLOUD(rng, count, dtype)
     values[::7] = np.nan
     return values
 
 
 LATTICE = integer_values(-2, 2)
-"""Exact coordinates; many distances are equal, and some are 0."""
+"""Integer coordinates in [−2, 2]. Many distances are equal, and some are 0."""
 
 
 def attributes(sizes: Any, *names: str) -> dict[str, Any]:
-    """Return the fields of the sizes that are arguments of the same names; all fields if none is named."""
+    """Return the fields of the dataclass `sizes` with these names, as arguments; all fields if none is named."""
     return {field.name: getattr(sizes, field.name) for field in fields(sizes) if not names or field.name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """Stacked sets: the numbers of centers, or rows, and of points of each set."""
+    """The sizes of a call with several point sets, which follow each other along the first axis of one tensor.
+
+    Attributes:
+        centers: The number of centers of each set, or of rows of indices.
+        points: The number of points of each set.
+        sample_num, max_radius: The arguments of the function.
+        domain: The domain of the coordinates.
+        channels: The number of features of a point.
+        outside: Whether some indices are beyond the points of their set.
+    """
 
     centers: tuple[int, ...] = (3, 4)
     points: tuple[int, ...] = (17, 11)
@@ -48,10 +58,11 @@ class Stack:
     outside: bool = False
 
 
-STACKED = CaseTemplate("two-sets", Stack(), **SMOKE_IN_ALL_DTYPES)
-"""Two sets of points, one after the other in one tensor."""
+STACK_SMOKE = CaseTemplate("two-sets", Stack(), **SMOKE_IN_ALL_DTYPES)
+"""A template of smoke cases in every element type, with two point sets."""
 
-STACK = STACKED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+STACK_LEADING = STACK_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template `STACK_SMOKE` in the leading element type only, without smoke cases."""
 
 OTHER_SIZES_REASON = "sets of other sizes do not make up the rows"
+"""The reason why a negative test with changed set sizes is left out: the rows would belong to no set."""

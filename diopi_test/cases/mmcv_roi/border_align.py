@@ -1,4 +1,4 @@
-"""BorderAlign: the largest of the points on each border of a box."""
+"""Cases of BorderAlign, which takes the maximum of the sample points on each border of a box, and of its gradient."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import distinct, uniform
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.mmcv_roi.regions import F64, I32, WHOLE
+from diopi_test.cases.mmcv_roi.regions import F64, I32, NONZERO_INTEGERS
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
 class Borders:
-    """The shape of the features, (N, C, H, W) with C for one border, and the boxes.
+    """The sizes of a case.
 
     Attributes:
+        shape: The shape of the features of one of four borders, (N, C, H, W).
+        pool_size: The argument pool_size.
         extent: The minimum and maximum side of a box.
         starts: The minimum and maximum coordinate at which a box starts.
         quarters: Whether all coordinates are multiples of a quarter of a cell.
@@ -34,13 +37,13 @@ class Borders:
     quarters: bool = False
 
     def boxes(self, values: Values) -> Any:
-        """Compute boxes from their first corners and sizes."""
+        """Return boxes (x1, y1, x2, y2) from their first corners and sizes."""
         corners = np.concatenate([values["_starts"], values["_starts"] + values["_sizes"]], -1)
         return np.rint(4 * corners) / 4 if self.quarters else corners
 
 
 def border_arguments(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiBorderAlignMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiBorderAlignMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     n, c, h, w = sizes.shape
     maps = tensor(n, 4 * c, h, w, domain=distinct, layout=template.layout)
@@ -58,37 +61,44 @@ def border_arguments(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[s
     }
 
 
-BORDER = CaseTemplate("boxes", Borders(), **SMOKE_IN_ALL_DTYPES)
-BORDERED = BORDER.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+BOXES_SMOKE = CaseTemplate("boxes", Borders(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-BORDERS = (
-    BORDER,
-    BORDER.with_sizes("exact", quarters=True, pool_size=2).replace(domains=WHOLE, exact=True, smoke=False),
-    BORDER.with_sizes("exact-around", quarters=True, pool_size=4, starts=(-2, 4)).replace(
-        domains=WHOLE, exact=True, smoke=False
+BOXES_LEADING = BOXES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+BORDER_TEMPLATES = (
+    BOXES_SMOKE,
+    BOXES_SMOKE.with_sizes("exact", quarters=True, pool_size=2).replace(
+        domains=NONZERO_INTEGERS, exact=True, smoke=False
     ),
-    BORDERED.with_sizes("two-points", pool_size=1),
-    BORDERED.with_sizes("many-points", pool_size=10, shape=(1, 2, 3, 3)),
-    BORDERED.with_sizes("small-boxes", extent=(0.05, 0.4)),
-    BORDERED.with_sizes("large-boxes", starts=(-3, 0), extent=(3, 7)),
-    BORDERED.with_sizes("without-extent", extent=(0, 0)),
-    BORDERED.with_sizes("inverted", starts=(1, 3), extent=(-2, 1)),
-    BORDERED.with_sizes("one-channel", shape=(3, 1, 2, 5)),
-    BORDERED.with_sizes("many-channels", shape=(1, 9, 2, 3)),
-    BORDERED.with_sizes("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
-    BORDERED.replace("strided", **same_layout(strided)),
-    BORDERED.replace("transposed", layout=transposed, result_layout=strided),
-    BORDERED.with_sizes("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
-    BORDERED.with_sizes("no-images", shape=(0, 2, 3, 4)),
-    BORDERED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
-    BORDERED.with_sizes("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)).replace(large=True),
+    BOXES_SMOKE.with_sizes("exact-around", quarters=True, pool_size=4, starts=(-2, 4)).replace(
+        domains=NONZERO_INTEGERS, exact=True, smoke=False
+    ),
+    BOXES_LEADING.with_sizes("two-points", pool_size=1),
+    BOXES_LEADING.with_sizes("many-points", pool_size=10, shape=(1, 2, 3, 3)),
+    BOXES_LEADING.with_sizes("small-boxes", extent=(0.05, 0.4)),
+    BOXES_LEADING.with_sizes("large-boxes", starts=(-3, 0), extent=(3, 7)),
+    BOXES_LEADING.with_sizes("without-extent", extent=(0, 0)),
+    BOXES_LEADING.with_sizes("inverted", starts=(1, 3), extent=(-2, 1)),
+    BOXES_LEADING.with_sizes("one-channel", shape=(3, 1, 2, 5)),
+    BOXES_LEADING.with_sizes("many-channels", shape=(1, 9, 2, 3)),
+    BOXES_LEADING.with_sizes("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
+    BOXES_LEADING.replace("strided", **same_layout(strided)),
+    BOXES_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    BOXES_LEADING.with_sizes("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
+    BOXES_LEADING.with_sizes("no-images", shape=(0, 2, 3, 4)),
+    BOXES_LEADING.with_sizes("no-channels", shape=(2, 0, 3, 4)),
+    BOXES_LEADING.with_sizes("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)).replace(large=True),
 )
+"""The templates of the function and of its gradient."""
 
 register(
     "diopiBorderAlignMmcv",
     "diopiBorderAlignBackwardMmcv",
-    templates=BORDERS,
+    templates=BORDER_TEMPLATES,
     derive=border_arguments,
     non_discriminating={"without-extent|one-place": "all points of a border have the same value"},
 )
+
+CaseFacts(finds_extremes=True).declare("diopiBorderAlignMmcv")

@@ -1,4 +1,4 @@
-"""DeformRoiPool: the samples of each bin are moved by offsets."""
+"""Cases of DeformRoiPool, which moves the samples of each bin by offsets, and of its gradient."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Values
 from diopi_test.cases.domains import half_nan, integer_values, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import FLAT, REGIONS, WHOLE, Regions, common_tensors
+from diopi_test.cases.mmcv_roi.regions import FLAT, NONZERO_INTEGERS, REGION_LEADING, Regions, shared_arguments
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True)
 class GridRegions(Regions):
-    """Regions of whole cells, aligned with them, whose samples are inside the features and between the cells."""
+    """Regions of whole cells, aligned with cells; their samples are inside the features and between the cells."""
 
     def _regions(self, values: Values) -> Any:
-        """Compute regions of whole cells."""
+        """Return regions of whole cells, (regions, 5)."""
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.5
         high = low + np.floor(values["_sizes"]) * np.array(self.bins[::-1])
         samples = np.arange(self.number)[::-1, np.newaxis] % self.shape[0]
@@ -30,12 +30,12 @@ class GridRegions(Regions):
 
 
 def deform_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiDeformRoiPoolMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiDeformRoiPoolMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     shape = (sizes.number, 2, *sizes.bins)
     offset = None if sizes.offset is None else tensor(*shape, domain=sizes.offset, layout=template.layout)
     return {
-        **common_tensors(template),
+        **shared_arguments(template),
         "offset": offset,
         "grad_offset": None if offset is None else zeros(*shape, layout=template.result_layout),
         "sampling_ratio": sizes.ratio,
@@ -43,57 +43,62 @@ def deform_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[s
     }
 
 
-GRID = CaseTemplate(
+GRID_SMOKE = CaseTemplate(
     "shifted",
     GridRegions(shape=(2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=uniform(-1, 1)),
     **SMOKE_IN_ALL_DTYPES,
 )
-GRIDS = GRID.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+"""Regions of whole cells: a template of smoke cases in every element type."""
 
-NOTHING = {"offset": tensor(0), "grad_offset": zeros(0)}
+GRID_LEADING = GRID_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+EMPTY_OFFSETS = {"offset": tensor(0), "grad_offset": zeros(0)}
 """Offsets without elements."""
 
 THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "starts": (0, 0.12), "gamma": 0.015625}
 """Bins of three cells, so that the mean depends on the number of samples."""
 
-SHIFTED = (
-    GRID,
-    GRID.with_sizes("exact", scale=0.5, gamma=0.25, extent=(2, 3), offset=integer_values(-1, 1)).replace(
-        domains=WHOLE, exact=True, smoke=False
+SHIFTED_TEMPLATES = (
+    GRID_SMOKE,
+    GRID_SMOKE.with_sizes("exact", scale=0.5, gamma=0.25, extent=(2, 3), offset=integer_values(-1, 1)).replace(
+        domains=NONZERO_INTEGERS, exact=True, smoke=False
     ),
-    GRID.with_sizes("without-offset", offset=None).replace(smoke=False, layout=strided, result_layout=transposed),
-    GRIDS.replace("offset-without-elements", arguments=NOTHING),
-    GRIDS.with_sizes("one-sample", ratio=1, **THREE_CELLS),
-    GRIDS.with_sizes("three-samples", ratio=3, **THREE_CELLS),
-    GRIDS.with_sizes("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
-    GRIDS.with_sizes("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
-    GRIDS.with_sizes("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
-    GRIDS.with_sizes("other-way", gamma=-0.03125),
-    GRIDS.with_sizes("many-channels", shape=(2, 9, 7, 7)),
-    GRIDS.with_sizes("one-bin", bins=(1, 1), regions=6),
-    GRIDS.replace("channels-last", **same_layout(channels_last)),
-    GRIDS.replace("transposed", layout=transposed, result_layout=strided),
-    GRIDS.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
-    GRIDS.with_sizes("no-regions", regions=0),
-    GRIDS.with_sizes("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125).replace(large=True),
+    GRID_SMOKE.with_sizes("without-offset", offset=None).replace(smoke=False, layout=strided, result_layout=transposed),
+    GRID_LEADING.replace("offset-without-elements", arguments=EMPTY_OFFSETS),
+    GRID_LEADING.with_sizes("one-sample", ratio=1, **THREE_CELLS),
+    GRID_LEADING.with_sizes("three-samples", ratio=3, **THREE_CELLS),
+    GRID_LEADING.with_sizes("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
+    GRID_LEADING.with_sizes("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
+    GRID_LEADING.with_sizes("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
+    GRID_LEADING.with_sizes("other-way", gamma=-0.03125),
+    GRID_LEADING.with_sizes("many-channels", shape=(2, 9, 7, 7)),
+    GRID_LEADING.with_sizes("one-bin", bins=(1, 1), regions=6),
+    GRID_LEADING.replace("channels-last", **same_layout(channels_last)),
+    GRID_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    GRID_LEADING.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
+    GRID_LEADING.with_sizes("no-regions", regions=0),
+    GRID_LEADING.with_sizes("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125).replace(
+        large=True
+    ),
 )
+"""The templates of the function and of its gradient: samples inside the features and between the cells."""
 
-ANYWHERE = REGIONS.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
+ANYWHERE = REGION_LEADING.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
 """Regions whose shifted samples may lie outside the features."""
 
-FREE = (
+ANYWHERE_TEMPLATES = (
     ANYWHERE,
     ANYWHERE.with_sizes("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
     ANYWHERE.with_sizes("anywhere-flat", fixed=FLAT, ratio=0),
     ANYWHERE.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
 )
-"""Samples anywhere, between the features and outside."""
+"""Templates of the function only: samples anywhere, also outside the features."""
 
-register("diopiDeformRoiPoolMmcv", templates=(*SHIFTED, *FREE), derive=deform_arguments)
+register("diopiDeformRoiPoolMmcv", templates=(*SHIFTED_TEMPLATES, *ANYWHERE_TEMPLATES), derive=deform_arguments)
 register(
     "diopiDeformRoiPoolBackwardMmcv",
-    templates=SHIFTED,
+    templates=SHIFTED_TEMPLATES,
     derive=deform_arguments,
     non_discriminating={"without-offset|offset-without-elements": "the gradient by input does not depend on input"},
 )

@@ -1,4 +1,4 @@
-"""Precise RoI pooling, with a gradient by the regions."""
+"""Cases of precise RoI pooling, and of its gradients by the features and by the regions."""
 
 from __future__ import annotations
 
@@ -10,54 +10,66 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import EXACT, INVERTED, PYRAMID, REGION, REGIONS, WHOLE, Regions, common_tensors
+from diopi_test.cases.mmcv_roi.regions import (
+    EXACT,
+    INVERTED,
+    NONZERO_INTEGERS,
+    PYRAMID,
+    REGION_LEADING,
+    REGION_SMOKE,
+    Regions,
+    shared_arguments,
+)
 from diopi_test.cases.template import CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
 def prroi_pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiPrroiPoolMmcv` and its gradients from the sizes of a template."""
+    """Return the arguments of `diopiPrroiPoolMmcv` and its gradients for the sizes of a template."""
     sizes = template.sizes
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
     return {
-        **common_tensors(template),
+        **shared_arguments(template),
         "output": tensor(*sizes.pooled, layout=template.layout, compute=forward),
         "grad_rois": zeros(sizes.number, 5, layout=template.result_layout),
     }
 
 
 WHOLE_CELLS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
-"""Regions whose bins consist of half cells."""
+"""Regions (image, x1, y1, x2, y2) whose bins consist of half cells."""
 
 LONG_REGION, CHANNELS = (
     ([0, 1.25, 0, 380, 1],),
     alternating_rows(800, uniform(0.5, 0.75), uniform(1, 1.5), uniform(2, 3)),
 )
+"""A region of 380 cells, and rising features, whose long sum reveals half-precision accumulation."""
 
 PRECISE = (
-    REGION,
+    REGION_SMOKE,
     EXACT.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, fixed=WHOLE_CELLS).replace(
-        domains=WHOLE, exact=True
+        domains=NONZERO_INTEGERS, exact=True
     ),
-    REGION.with_sizes("halved", scale=0.5, bins=(3, 2)).replace(smoke=False, layout=strided, result_layout=transposed),
-    REGIONS.with_sizes("tenths", scale=0.3, bins=(3, 2)),
-    REGIONS.with_sizes("doubled", scale=2.0, bins=(1, 3)),
-    REGIONS.with_sizes("within-cells", extent=(0.1, 0.4), regions=5),
-    REGIONS.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.with_sizes("inverted", fixed=INVERTED),
-    REGIONS.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
-    REGIONS.with_sizes("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
-    REGIONS.with_sizes("many-channels", shape=(2, 9, 5, 4)),
-    REGIONS.replace("channels-last", **same_layout(channels_last)),
-    REGIONS.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
-    REGIONS.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
-    REGIONS.with_sizes("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed=LONG_REGION, features=CHANNELS).replace(
-        dtypes=half
+    REGION_SMOKE.with_sizes("halved", scale=0.5, bins=(3, 2)).replace(
+        smoke=False, layout=strided, result_layout=transposed
     ),
-    REGIONS.with_sizes("no-regions", regions=0),
+    REGION_LEADING.with_sizes("tenths", scale=0.3, bins=(3, 2)),
+    REGION_LEADING.with_sizes("doubled", scale=2.0, bins=(1, 3)),
+    REGION_LEADING.with_sizes("within-cells", extent=(0.1, 0.4), regions=5),
+    REGION_LEADING.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
+    REGION_LEADING.with_sizes("inverted", fixed=INVERTED),
+    REGION_LEADING.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGION_LEADING.with_sizes("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
+    REGION_LEADING.with_sizes("many-channels", shape=(2, 9, 5, 4)),
+    REGION_LEADING.replace("channels-last", **same_layout(channels_last)),
+    REGION_LEADING.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
+    REGION_LEADING.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
+    REGION_LEADING.with_sizes(
+        "long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed=LONG_REGION, features=CHANNELS
+    ).replace(dtypes=half),
+    REGION_LEADING.with_sizes("no-regions", regions=0),
     PYRAMID,
 )
-"""The templates of precise pooling."""
+"""The templates of precise pooling and of its gradients."""
 
 register(
     "diopiPrroiPoolMmcv",

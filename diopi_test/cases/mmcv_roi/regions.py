@@ -1,4 +1,4 @@
-"""Regions of interest, drawn or given, and what all functions that pool them take."""
+"""Shared parts of the cases of pooling: random or fixed regions of interest, and the arguments of all functions."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import zeros
 
 F64, I32 = Dtype.float64, Dtype.int32
+"""The element types of auxiliary tensors and of positions."""
 
 MAXIMUM, MEAN = 0, 1
+"""The values of the argument pool_mode."""
 
 FEATURES = normal()
-"""Usual features."""
+"""Normally distributed features."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regions(Pooling):
-    """One way of pooling regions.
+    """The sizes and attributes of a call of one of MMCV's functions that pool features in regions of interest.
 
     Attributes:
         mode: The argument pool_mode.
         features: The domain of the features.
-        fixed: The regions; empty if they are random.
-        argmax_given: Whether a call that computes means also gets tensors for the positions of maxima.
+        fixed: The regions (image, x1, y1, x2, y2); empty if they are random.
+        has_argmax_tensors: Whether a call that computes means also gets tensors for the positions of maxima.
         gamma: The argument gamma of DeformRoiPool.
         offset: The domain of the offsets of DeformRoiPool; None without offsets.
     """
@@ -37,13 +39,13 @@ class Regions(Pooling):
     mode: int = MEAN
     features: Domain = FEATURES
     fixed: Sequence[Sequence[float]] = ()
-    argmax_given: bool = False
+    has_argmax_tensors: bool = False
     gamma: float = 0.125
     offset: Domain | None = None
 
     @property
     def pooled(self) -> tuple[int, int, int, int]:
-        """Return the shape of the result."""
+        """Return the shape of the result, (regions, channels, height, width)."""
         return self.number, self.shape[1], *self.bins
 
     @property
@@ -58,8 +60,8 @@ class Regions(Pooling):
         return self.drawn_regions(layout)
 
 
-def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
-    """Return the arguments that the functions of this family have in common."""
+def shared_arguments(template: CaseTemplate[Regions]) -> dict[str, Any]:
+    """Return the arguments that MMCV's pooling functions share, by parameter name."""
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     return {
@@ -74,26 +76,28 @@ def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
     }
 
 
-REGION = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
-REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+REGION_SMOKE = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
+"""A template of smoke cases in every element type, which average the features in random regions."""
 
-PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
-"""A large case with the sizes of a feature pyramid."""
+REGION_LEADING = REGION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The template `REGION_SMOKE` in the leading element type only, without smoke cases."""
+
+PYRAMID = REGION_LEADING.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
+"""A template of the level `large`, with the sizes of a feature pyramid."""
 
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
-"""Whole numbers, so that a weighted sum is +0 where it cancels or where nothing is sampled."""
+"""Integers other than 0, so that a sum of their products is +0 if it cancels or has no terms."""
 
-WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
-"""Small integers other than 0, whose averages are exact."""
+NONZERO_INTEGERS = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
+"""Domains of small integers other than 0, whose averages are exact."""
 
 FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
-"""Three regions, two of which end before they begin: they have no samples where the extent determines their number."""
+"""Three regions, two of which end before they begin. They have no samples if the number follows from the extent."""
 
-EXACT = REGION.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES).replace(
-    smoke=False
-)
-"""Regions whose samples lie at exact positions."""
+EXACT = REGION_SMOKE.with_sizes(
+    "exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES
+).replace(smoke=False)
+"""A template of regions whose samples lie at exact positions."""
 
 INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
-"""A region, and three that end before they begin, of which the last covers nothing."""
+"""Four regions, of which the last three end before they begin; the last one covers nothing."""

@@ -1,4 +1,4 @@
-"""RoiAlign, of the mean and of the maximum."""
+"""Cases of RoiAlign, which takes the mean or the maximum of the samples of each bin, and of its gradient."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from diopi_test.cases.mmcv_roi.regions import (
     FLAT,
     MAXIMUM,
     MEAN,
+    NONZERO_INTEGERS,
     PYRAMID,
-    REGION,
-    REGIONS,
-    WHOLE,
+    REGION_LEADING,
+    REGION_SMOKE,
     Regions,
-    common_tensors,
+    shared_arguments,
 )
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, same_layout, tensor
 
 
 def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
-    """Return the tensor of the positions of maxima; it is empty, unrelated or computed by the forward function."""
-    if sizes.mode == MEAN and not sizes.argmax_given:
+    """Return the tensor of the positions of maxima: empty, unrelated, or computed by the forward function."""
+    if sizes.mode == MEAN and not sizes.has_argmax_tensors:
         return tensor(0)
     if sizes.mode == MEAN:
         return tensor(*sizes.pooled)
@@ -35,10 +35,10 @@ def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
 
 
 def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRoiAlignMmcv` and its gradient from the sizes of a template."""
+    """Return the arguments of `diopiRoiAlignMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     return {
-        **common_tensors(template),
+        **shared_arguments(template),
         "aligned_height": sizes.bins[0],
         "aligned_width": sizes.bins[1],
         "sampling_ratio": sizes.ratio,
@@ -49,62 +49,82 @@ def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[st
     }
 
 
-LARGEST = REGION.with_sizes("maximum", mode=MAXIMUM, features=distinct)
-"""The template that takes the maximum of the samples."""
+MAXIMUM_SMOKE = REGION_SMOKE.with_sizes("maximum", mode=MAXIMUM, features=distinct)
+"""A template of smoke cases in every element type, which take the maximum of the samples."""
 
 
 def position_overrides(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return overrides for the shapes of the positions of maxima where there are no maxima."""
+    """Return result overrides that give the positions of maxima this shape, for calls that compute means."""
     return dict.fromkeys(("argmax_y", "argmax_x"), ResultOverride(shape=shape))
 
 
 MEANS = (
-    REGIONS.with_sizes("one-sample", bins=(3, 1), ratio=1),
-    REGIONS.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
-    REGIONS.with_sizes("no-regions", regions=0),
-    REGIONS.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
-    REGIONS.replace("channels-last", **same_layout(channels_last)),
-    REGIONS.with_sizes("places-not-wanted", argmax_given=True).replace(
+    REGION_LEADING.with_sizes("one-sample", bins=(3, 1), ratio=1),
+    REGION_LEADING.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGION_LEADING.with_sizes("no-regions", regions=0),
+    REGION_LEADING.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    REGION_LEADING.replace("channels-last", **same_layout(channels_last)),
+    REGION_LEADING.with_sizes("places-not-wanted", has_argmax_tensors=True).replace(
         results=position_overrides((3, 2, 2, 3)), smoke=True
     ),
 )
 """Templates that take the mean of the samples."""
 
 BOTH_MODES = (
-    REGIONS.with_sizes("adaptive", shape=(2, 1, 5, 4), ratio=0),
-    REGIONS.with_sizes("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
-    REGIONS.with_sizes("adaptive-flat", fixed=FLAT, ratio=0),
-    REGIONS.with_sizes("three-samples", bins=(1, 2), scale=2.0, ratio=3),
-    REGIONS.with_sizes("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
-    REGIONS.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.with_sizes("scaled-by-tenths", bins=(3, 2), scale=0.3),
-    REGIONS.with_sizes("many-channels", shape=(2, 9, 5, 4), regions=4),
-    REGIONS.with_sizes("transposed", shape=(3, 2, 5, 4), regions=4).replace(layout=transposed, result_layout=strided),
+    REGION_LEADING.with_sizes("adaptive", shape=(2, 1, 5, 4), ratio=0),
+    REGION_LEADING.with_sizes(
+        "adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)
+    ),
+    REGION_LEADING.with_sizes("adaptive-flat", fixed=FLAT, ratio=0),
+    REGION_LEADING.with_sizes("three-samples", bins=(1, 2), scale=2.0, ratio=3),
+    REGION_LEADING.with_sizes("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
+    REGION_LEADING.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
+    REGION_LEADING.with_sizes("scaled-by-tenths", bins=(3, 2), scale=0.3),
+    REGION_LEADING.with_sizes("many-channels", shape=(2, 9, 5, 4), regions=4),
+    REGION_LEADING.with_sizes("transposed", shape=(3, 2, 5, 4), regions=4).replace(
+        layout=transposed, result_layout=strided
+    ),
 )
 """Templates for the mean and the maximum."""
 
 EXACT_EDGES = EXACT.with_sizes("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed=EDGES)
-LONG = REGIONS.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
-UNALIGNED = REGION.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(
+"""Regions whose samples lie at the edges of the features, at exact positions."""
+
+LONG = REGION_LEADING.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
+"""Many regions and channels."""
+
+UNALIGNED = REGION_SMOKE.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(
     smoke=False, **same_layout(strided)
 )
+"""Regions that are not moved by half a cell (`aligned` is false)."""
 
 
 def maximum_templates(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
-    """Return the same templates for the maximum, with clearly different numbers."""
+    """Return these templates with the mode maximum and with features that are all different."""
     return [template.with_sizes(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
 
 
-TWICE = (
-    EXACT.replace(domains=WHOLE, exact=True),
-    EXACT_EDGES.replace(domains=WHOLE, exact=True),
+FOR_BOTH_MODES = (
+    EXACT.replace(domains=NONZERO_INTEGERS, exact=True),
+    EXACT_EDGES.replace(domains=NONZERO_INTEGERS, exact=True),
     UNALIGNED,
     *BOTH_MODES,
     LONG,
 )
-"""Templates that are used both for the mean and for the maximum."""
+"""All templates that are used both for the mean and for the maximum."""
 
 LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", mode=MAXIMUM, features=distinct, regions=17)
-ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *maximum_templates(TWICE), PYRAMID, LARGE_MAXIMUM)
+"""A template of the level `large` for the maximum."""
 
-register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGNED, derive=align_arguments)
+ALIGN_TEMPLATES = (
+    REGION_SMOKE,
+    MAXIMUM_SMOKE,
+    *MEANS,
+    *FOR_BOTH_MODES,
+    *maximum_templates(FOR_BOTH_MODES),
+    PYRAMID,
+    LARGE_MAXIMUM,
+)
+"""The templates of the function and of its gradient."""
+
+register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGN_TEMPLATES, derive=align_arguments)

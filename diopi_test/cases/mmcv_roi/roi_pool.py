@@ -1,4 +1,4 @@
-"""RoiPool."""
+"""Cases of RoiPool, which takes the maximum of the cells of each bin, and of its gradient."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import distinct, integer_values
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, WHOLE, Regions, common_tensors
+from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, NONZERO_INTEGERS, Regions, shared_arguments
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True)
 class CellRegions(Regions):
-    """Regions the edges of whose bins are away from those of cells, where the cells they cover change."""
+    """Regions whose bins have no edge near an edge of a cell, where rounding could change which cells they cover."""
 
     def _regions(self, values: Values) -> Any:
-        """Compute regions whose bins keep their edges away from those of cells."""
+        """Return regions whose bins have no edge near an edge of a cell, (regions, 5)."""
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.2
         widths = np.floor(values["_sizes"]) + 0.25 * np.ceil(3 * (values["_sizes"] % 1))
         high = low + widths * np.array(self.bins[::-1])
@@ -31,18 +32,20 @@ class CellRegions(Regions):
 
 
 def pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRoiPoolMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiRoiPoolMmcv` for the sizes of a template."""
     sizes = template.sizes
-    results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result_layout) for name, kind in RESULTS.items()}
-    return {**common_tensors(template), **results}
+    results = {
+        name: zeros(*sizes.pooled, dtype=dtype, layout=template.result_layout) for name, dtype in RESULTS.items()
+    }
+    return {**shared_arguments(template), **results}
 
 
 RESULTS = {"output": None, "argmax": I32}
-"""The results, with the element types that differ from the input's."""
+"""The element types of the results; None stands for the type of the input."""
 
 
 def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiRoiPoolBackwardMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiRoiPoolBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
     forward = ResultOf(
         "diopiRoiPoolMmcv",
@@ -50,45 +53,55 @@ def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Ma
         {"input": "_input"},
         extra_arguments=dict.fromkeys(RESULTS, np.zeros(sizes.pooled)),
     )
-    return {**common_tensors(template), "argmax": tensor(*sizes.pooled, dtype=I32, compute=forward)}
+    return {**shared_arguments(template), "argmax": tensor(*sizes.pooled, dtype=I32, compute=forward)}
 
 
-CELLS = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
-CELL = CELLS.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+CELLS_SMOKE = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
+
+CELLS_LEADING = CELLS_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
 
 WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 """Regions whose bins begin and end at the edges of cells; the last one lies partly outside."""
 
-POOLS = (
-    CELLS,
-    CELLS.with_sizes("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed=WIDE).replace(smoke=False),
-    CELLS.with_sizes("equal-cells", features=integer_values(-1, 1), extent=(1, 3)).replace(
+POOL_TEMPLATES = (
+    CELLS_SMOKE,
+    CELLS_SMOKE.with_sizes("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed=WIDE).replace(smoke=False),
+    CELLS_SMOKE.with_sizes("equal-cells", features=integer_values(-1, 1), extent=(1, 3)).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
-    CELL.with_sizes("halved", scale=0.5, extent=(1, 3.5)),
-    CELL.with_sizes("quartered", scale=0.25, bins=(3, 2), regions=5),
-    CELL.with_sizes("inverted", fixed=INVERTED),
-    CELL.with_sizes("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
-    CELL.with_sizes("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
-    CELL.with_sizes("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
-    CELL.with_sizes("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
-    CELL.with_sizes("many-channels", shape=(2, 9, 5, 4)),
-    CELL.replace("channels-last", **same_layout(channels_last)),
-    CELL.replace("strided", **same_layout(strided)),
-    CELL.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
-    CELL.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
-    CELL.with_sizes("no-regions", regions=0),
-    CELL.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67, extent=(1, 3)).replace(large=True),
+    CELLS_LEADING.with_sizes("halved", scale=0.5, extent=(1, 3.5)),
+    CELLS_LEADING.with_sizes("quartered", scale=0.25, bins=(3, 2), regions=5),
+    CELLS_LEADING.with_sizes("inverted", fixed=INVERTED),
+    CELLS_LEADING.with_sizes("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
+    CELLS_LEADING.with_sizes("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
+    CELLS_LEADING.with_sizes("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
+    CELLS_LEADING.with_sizes("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
+    CELLS_LEADING.with_sizes("many-channels", shape=(2, 9, 5, 4)),
+    CELLS_LEADING.replace("channels-last", **same_layout(channels_last)),
+    CELLS_LEADING.replace("strided", **same_layout(strided)),
+    CELLS_LEADING.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
+    CELLS_LEADING.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
+    CELLS_LEADING.with_sizes("no-regions", regions=0),
+    CELLS_LEADING.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67, extent=(1, 3)).replace(
+        large=True
+    ),
 )
+"""The templates of the function and of its gradient."""
 
-register("diopiRoiPoolMmcv", templates=POOLS, derive=pool_arguments)
+register("diopiRoiPoolMmcv", templates=POOL_TEMPLATES, derive=pool_arguments)
 register(
     "diopiRoiPoolBackwardMmcv",
-    templates=(*POOLS, CELLS.with_sizes("exact", regions=6).replace(domains=WHOLE, exact=True, smoke=False)),
+    templates=(
+        *POOL_TEMPLATES,
+        CELLS_SMOKE.with_sizes("exact", regions=6).replace(domains=NONZERO_INTEGERS, exact=True, smoke=False),
+    ),
     derive=pool_backward_arguments,
     non_discriminating={
         "one-bin": "only a few cells contain a maximum",
         "one-cell": "there is a single map with a single cell",
     },
 )
+
+CaseFacts(finds_extremes=True).declare("diopiRoiPoolMmcv")

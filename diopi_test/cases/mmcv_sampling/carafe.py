@@ -1,4 +1,4 @@
-"""CARAFE: upsampling with a separate kernel for each position."""
+"""Cases of CARAFE, upsampling with a separate kernel for each position, and of its gradient."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import EQUAL_ELEMENTS_REASONS, F16, GROWING, WHOLE, Shape4
+from diopi_test.cases.mmcv_sampling.values import EQUAL_ELEMENTS_REASONS, F16, GROWING, SMALL_INTEGERS, Shape4
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -19,9 +19,9 @@ class Carafe:
     """The sizes of an upsampling.
 
     Attributes:
-        shape: The shape of the features.
+        shape: The shape of the features, (N, C, H, W).
         k, g, s: The size of the kernels, the number of groups of channels, and the scale.
-        workspace: The shape of the workspace.
+        workspace: The shape of the workspace tensors.
         flat: Whether the features with channels last are declared as a vector.
     """
 
@@ -34,14 +34,14 @@ class Carafe:
 
 
 def carafe_arguments(template: CaseTemplate[Carafe], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of both forms of CARAFE and of their gradients from the sizes of a template."""
+    """Return the arguments of both forms of CARAFE and of their gradients for the sizes of a template."""
     sizes = template.sizes
     n, c, h, w = sizes.shape
     masks, output = (n, sizes.g * sizes.k**2, sizes.s * h, sizes.s * w), (n, c, sizes.s * h, sizes.s * w)
     layout, result, rows = template.layout, template.result_layout, (n * c * h * w,) if sizes.flat else (n, h, w, c)
-    room = ("routput", "rmasks", "rtop_grad", "rbottom_grad_hs", "rbottom_grad", "rmask_grad")
+    workspaces = ("routput", "rmasks", "rtop_grad", "rbottom_grad_hs", "rbottom_grad", "rmask_grad")
     return {
-        **dict.fromkeys(room, tensor(*sizes.workspace)),
+        **dict.fromkeys(workspaces, tensor(*sizes.workspace)),
         "bottom_grad": zeros(*sizes.shape, layout=result),
         "mask_grad": zeros(*masks, layout=result),
         "top_grad": tensor(*output, layout=layout),
@@ -54,47 +54,56 @@ def carafe_arguments(template: CaseTemplate[Carafe], dtype: Dtype) -> Mapping[st
     }
 
 
-UPSAMPLED = CaseTemplate("plain", Carafe(), **SMOKE_IN_ALL_DTYPES)
-UP = UPSAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+UPSAMPLING_SMOKE = CaseTemplate("plain", Carafe(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-WHOLE_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), WHOLE)
-"""Small integers, whose sums of products are exact."""
+UPSAMPLING_LEADING = UPSAMPLING_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
 
-UPSAMPLINGS = (
-    UPSAMPLED,
-    UPSAMPLED.with_sizes("exact", shape=(1, 4, 3, 2), g=2).replace(domains=WHOLE_MAPS, exact=True, smoke=False),
-    UP.with_sizes("groups", shape=(2, 6, 3, 4), g=3).replace(**same_layout(strided)),
-    UP.with_sizes("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
-    UP.with_sizes("three-times", shape=(1, 4, 3, 2), s=3, g=2),
-    UP.with_sizes("wide-kernel", shape=(1, 2, 6, 7), k=5),
-    UP.with_sizes("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
-    UP.with_sizes("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
-    UP.with_sizes("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
-    UP.with_sizes("one-channel", shape=(3, 1, 3, 4)),
-    UP.with_sizes("many-channels", shape=(1, 33, 3, 2)),
-    UP.with_sizes("one-row", shape=(2, 2, 1, 9)),
-    UP.with_sizes("one-column", shape=(2, 2, 9, 1)),
-    UP.with_sizes("no-room-to-work-in", workspace=(0,)),
-    UP.with_sizes("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
-    UP.with_sizes("channels-last", shape=(2, 4, 3, 5), g=2).replace(**same_layout(channels_last)),
-    UP.with_sizes("transposed", shape=(2, 4, 3, 5)).replace(layout=transposed, result_layout=strided),
-    UP.with_sizes("long", shape=(1, 5, 17, 13), k=5),
-    UP.with_sizes("long-sum", shape=(1, 66, 6, 5), k=9, s=1).replace(dtypes=half),
-    UP.with_sizes("growing-sum", shape=(1, 2, 14, 13), k=13, s=1).replace(domains=GROWING, dtypes=half),
-    UP.with_sizes("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1).replace(domains=GROWING, dtypes=half),
-    UP.with_sizes("no-samples", shape=(0, 2, 3, 4)),
-    UP.with_sizes("no-channels", shape=(2, 0, 3, 4)),
-    UP.with_sizes("wide-kernel", shape=(1, 7, 53, 47), k=5).replace(large=True),
-    UP.with_sizes("half-groups", shape=(2, 33, 13, 11), g=3, s=3).replace(layout=strided, dtypes=F16, large=True),
+SMALL_INTEGER_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), SMALL_INTEGERS)
+"""Domains of small integers, whose sums of products are exact."""
+
+UPSAMPLING_TEMPLATES = (
+    UPSAMPLING_SMOKE,
+    UPSAMPLING_SMOKE.with_sizes("exact", shape=(1, 4, 3, 2), g=2).replace(
+        domains=SMALL_INTEGER_MAPS, exact=True, smoke=False
+    ),
+    UPSAMPLING_LEADING.with_sizes("groups", shape=(2, 6, 3, 4), g=3).replace(**same_layout(strided)),
+    UPSAMPLING_LEADING.with_sizes("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
+    UPSAMPLING_LEADING.with_sizes("three-times", shape=(1, 4, 3, 2), s=3, g=2),
+    UPSAMPLING_LEADING.with_sizes("wide-kernel", shape=(1, 2, 6, 7), k=5),
+    UPSAMPLING_LEADING.with_sizes("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
+    UPSAMPLING_LEADING.with_sizes("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
+    UPSAMPLING_LEADING.with_sizes("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
+    UPSAMPLING_LEADING.with_sizes("one-channel", shape=(3, 1, 3, 4)),
+    UPSAMPLING_LEADING.with_sizes("many-channels", shape=(1, 33, 3, 2)),
+    UPSAMPLING_LEADING.with_sizes("one-row", shape=(2, 2, 1, 9)),
+    UPSAMPLING_LEADING.with_sizes("one-column", shape=(2, 2, 9, 1)),
+    UPSAMPLING_LEADING.with_sizes("no-room-to-work-in", workspace=(0,)),
+    UPSAMPLING_LEADING.with_sizes("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
+    UPSAMPLING_LEADING.with_sizes("channels-last", shape=(2, 4, 3, 5), g=2).replace(**same_layout(channels_last)),
+    UPSAMPLING_LEADING.with_sizes("transposed", shape=(2, 4, 3, 5)).replace(layout=transposed, result_layout=strided),
+    UPSAMPLING_LEADING.with_sizes("long", shape=(1, 5, 17, 13), k=5),
+    UPSAMPLING_LEADING.with_sizes("long-sum", shape=(1, 66, 6, 5), k=9, s=1).replace(dtypes=half),
+    UPSAMPLING_LEADING.with_sizes("growing-sum", shape=(1, 2, 14, 13), k=13, s=1).replace(domains=GROWING, dtypes=half),
+    UPSAMPLING_LEADING.with_sizes("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1).replace(
+        domains=GROWING, dtypes=half
+    ),
+    UPSAMPLING_LEADING.with_sizes("no-samples", shape=(0, 2, 3, 4)),
+    UPSAMPLING_LEADING.with_sizes("no-channels", shape=(2, 0, 3, 4)),
+    UPSAMPLING_LEADING.with_sizes("wide-kernel", shape=(1, 7, 53, 47), k=5).replace(large=True),
+    UPSAMPLING_LEADING.with_sizes("half-groups", shape=(2, 33, 13, 11), g=3, s=3).replace(
+        layout=strided, dtypes=F16, large=True
+    ),
 )
+"""The templates of both forms and of their gradients; long sums reveal half-precision accumulation."""
 
 register(
     "diopiCarafeMmcv",
     "diopiCarafeBackwardMmcv",
     "diopiCarafeNaiveMmcv",
     "diopiCarafeNaiveBackwardMmcv",
-    templates=UPSAMPLINGS,
+    templates=UPSAMPLING_TEMPLATES,
     derive=carafe_arguments,
     non_discriminating=EQUAL_ELEMENTS_REASONS,
 )

@@ -1,4 +1,4 @@
-"""Cases of masked convolution, which computes only the chosen positions of an image."""
+"""Cases of masked convolution, which computes only the selected positions of an image."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from diopi_test.cases.tensors import literal, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedImage:
-    """An image (channels, height, width) of which some positions are chosen.
+    """An image (channels, height, width) of which some positions are selected.
 
     Attributes:
-        count: the number of chosen positions; None for all.
-        kernel, padding: the sizes along the height and the width.
+        count: The number of selected positions; None for all.
+        kernel, padding: The sizes along the height and the width.
     """
 
     image: tuple[int, int, int] = (3, 4, 5)
@@ -31,8 +31,8 @@ class MaskedImage:
     padding: Pair = (1, 1)
 
     @property
-    def chosen(self) -> Any:
-        """Return the rows and columns of the chosen positions, which are different and in random order."""
+    def selected(self) -> Any:
+        """Return the rows and the columns of the selected positions, which are different and in random order."""
         cells = np.arange(self.image[1] * self.image[2])
         shuffled = np.random.default_rng(len(cells)).permutation(cells)[: self.count]
         return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
@@ -41,7 +41,7 @@ class MaskedImage:
 def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments that both functions of masked convolution have in common."""
     sizes = template.sizes
-    (c, h, w), (rows, columns) = sizes.image, sizes.chosen
+    (c, h, w), (rows, columns) = sizes.image, sizes.selected
     return {
         "col": tensor(c, len(rows), domain=any_value, layout=template.layout),
         "mask_h_idx": literal(rows, I64, template.layout),
@@ -57,7 +57,7 @@ def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 
 def im2col_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiMaskedIm2colMmcv` for the sizes of a template."""
     return {
         **masked_arguments(template, dtype),
         "im": tensor(1, *template.sizes.image, domain=any_value, layout=template.layout),
@@ -65,44 +65,47 @@ def im2col_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 
 def col2im_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiMaskedCol2imMmcv` from the sizes of a template."""
+    """Return the arguments of `diopiMaskedCol2imMmcv` for the sizes of a template."""
     return {**masked_arguments(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
 
-CHOSEN = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
-CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+SELECTION_SMOKE = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
+
+SELECTION_LEADING = SELECTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
 
 MASKED = (
-    CHOSEN,
-    CHOSEN.with_sizes("all", image=(2, 3, 4), count=None).replace(
+    SELECTION_SMOKE,
+    SELECTION_SMOKE.with_sizes("all", image=(2, 3, 4), count=None).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
-    CHOICE.with_sizes("one", count=1),
-    CHOICE.with_sizes("one-channel", image=(1, 5, 4)),
-    CHOICE.with_sizes("many-channels", image=(33, 3, 4), count=5),
-    CHOICE.with_sizes("wide", image=(2, 2, 17), count=11),
-    CHOICE.with_sizes("tall", image=(2, 17, 2), count=11),
-    CHOICE.with_sizes("one-row", image=(3, 1, 9)),
-    CHOICE.with_sizes("one-column", image=(3, 9, 1)),
-    CHOICE.replace("channels-last", **same_layout(channels_last)),
-    CHOICE.replace("transposed", layout=transposed, result_layout=strided),
-    CHOICE.with_sizes("long", image=(3, 40, 41), count=1100),
-    CHOICE.with_sizes("none", count=0),
-    CHOICE.with_sizes("no-channels", image=(0, 4, 5)),
-    CHOICE.with_sizes("some", image=(67, 41, 43), count=1031).replace(large=True),
-    CHOICE.with_sizes("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1)).replace(
+    SELECTION_LEADING.with_sizes("one", count=1),
+    SELECTION_LEADING.with_sizes("one-channel", image=(1, 5, 4)),
+    SELECTION_LEADING.with_sizes("many-channels", image=(33, 3, 4), count=5),
+    SELECTION_LEADING.with_sizes("wide", image=(2, 2, 17), count=11),
+    SELECTION_LEADING.with_sizes("tall", image=(2, 17, 2), count=11),
+    SELECTION_LEADING.with_sizes("one-row", image=(3, 1, 9)),
+    SELECTION_LEADING.with_sizes("one-column", image=(3, 9, 1)),
+    SELECTION_LEADING.replace("channels-last", **same_layout(channels_last)),
+    SELECTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    SELECTION_LEADING.with_sizes("long", image=(3, 40, 41), count=1100),
+    SELECTION_LEADING.with_sizes("none", count=0),
+    SELECTION_LEADING.with_sizes("no-channels", image=(0, 4, 5)),
+    SELECTION_LEADING.with_sizes("some", image=(67, 41, 43), count=1031).replace(large=True),
+    SELECTION_LEADING.with_sizes("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1)).replace(
         layout=strided, dtypes=F16, large=True
     ),
 )
+"""The templates of both functions."""
 
 KERNELS = (
-    CHOICE.with_sizes("one-weight", kernel=(1, 1), padding=(0, 0)),
-    CHOICE.with_sizes("kernel-the-other-way", kernel=(2, 3)),
-    CHOICE.with_sizes("without-padding", padding=(0, 0)),
-    CHOICE.with_sizes("more-padding", padding=(2, 0)),
-    CHOICE.with_sizes("more-padding-the-other-way", padding=(0, 2)),
-    CHOICE.with_sizes("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
+    SELECTION_LEADING.with_sizes("one-weight", kernel=(1, 1), padding=(0, 0)),
+    SELECTION_LEADING.with_sizes("kernel-the-other-way", kernel=(2, 3)),
+    SELECTION_LEADING.with_sizes("without-padding", padding=(0, 0)),
+    SELECTION_LEADING.with_sizes("more-padding", padding=(2, 0)),
+    SELECTION_LEADING.with_sizes("more-padding-the-other-way", padding=(0, 2)),
+    SELECTION_LEADING.with_sizes("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
 )
 """Templates with other kernels and paddings."""
 

@@ -1,4 +1,4 @@
-"""The masks of point-wise spatial attention."""
+"""Cases of `diopiPsamaskMmcv`, the masks of point-wise spatial attention (PSA), and of its gradient."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Psa:
-    """The number of samples, the sizes of the map and of the masks, and the position of an element in its own mask."""
+class PsaSizes:
+    """The sizes of a mask.
+
+    Attributes:
+        n: The number of samples.
+        feature: The size of the feature map.
+        mask: The size of the mask of each element.
+        half: The position of an element in its own mask.
+        psa_type: 0 to collect, 1 to distribute.
+    """
 
     n: int = 2
     feature: Pair = (2, 3)
@@ -25,8 +33,8 @@ class Psa:
     psa_type: int = 0
 
 
-def psa_mask_arguments(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiPsamaskMmcv` and its gradient from the sizes of a template."""
+def psa_mask_arguments(template: CaseTemplate[PsaSizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiPsamaskMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
     maps = (sizes.n, sizes.feature[0] * sizes.feature[1], *sizes.feature)
@@ -43,35 +51,38 @@ def psa_mask_arguments(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str
     }
 
 
-COLLECTED = CaseTemplate("collected", Psa(), **SMOKE_IN_ALL_DTYPES)
-COLLECT = COLLECTED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+COLLECT_SMOKE = CaseTemplate("collected", PsaSizes(), **SMOKE_IN_ALL_DTYPES)
+"""Masks of the type "collect": a template of smoke cases in every element type."""
 
-PSA = (
-    COLLECTED,
-    COLLECTED.with_sizes("distributed", psa_type=1).replace(smoke=False),
-    COLLECT.with_sizes("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
-    COLLECT.with_sizes("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
-    COLLECT.with_sizes("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
-    COLLECT.with_sizes("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
-    COLLECT.with_sizes("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
-    COLLECT.with_sizes("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
-    COLLECT.with_sizes("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
-    COLLECT.with_sizes("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
-    COLLECT.with_sizes("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
-    COLLECT.with_sizes("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
-    COLLECT.with_sizes("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
-    COLLECT.with_sizes("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
-    COLLECT.with_sizes("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
-    COLLECT.replace("strided", layout=strided, result_layout=transposed),
-    COLLECT.with_sizes("transposed", psa_type=1).replace(layout=transposed, result_layout=strided),
-    COLLECT.replace("channels-last", **same_layout(channels_last)),
-    COLLECT.with_sizes("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
-    COLLECT.with_sizes("no-samples", n=0),
-    COLLECT.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)).replace(large=True),
-    COLLECT.with_sizes("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1).replace(
-        dtypes=F16, large=True
-    ),
+COLLECT_LEADING = COLLECT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+PSA_TEMPLATES = (
+    COLLECT_SMOKE,
+    COLLECT_SMOKE.with_sizes("distributed", psa_type=1).replace(smoke=False),
+    COLLECT_LEADING.with_sizes("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
+    COLLECT_LEADING.with_sizes("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
+    COLLECT_LEADING.with_sizes("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
+    COLLECT_LEADING.with_sizes("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
+    COLLECT_LEADING.with_sizes("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
+    COLLECT_LEADING.with_sizes("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
+    COLLECT_LEADING.with_sizes("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
+    COLLECT_LEADING.with_sizes("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
+    COLLECT_LEADING.with_sizes("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
+    COLLECT_LEADING.with_sizes("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
+    COLLECT_LEADING.with_sizes("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
+    COLLECT_LEADING.with_sizes("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
+    COLLECT_LEADING.with_sizes("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
+    COLLECT_LEADING.replace("strided", layout=strided, result_layout=transposed),
+    COLLECT_LEADING.with_sizes("transposed", psa_type=1).replace(layout=transposed, result_layout=strided),
+    COLLECT_LEADING.replace("channels-last", **same_layout(channels_last)),
+    COLLECT_LEADING.with_sizes("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
+    COLLECT_LEADING.with_sizes("no-samples", n=0),
+    COLLECT_LEADING.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)).replace(large=True),
+    COLLECT_LEADING.with_sizes(
+        "half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1
+    ).replace(dtypes=F16, large=True),
 )
+"""The templates of the function and of its gradient."""
 
-register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa_mask_arguments)
+register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA_TEMPLATES, derive=psa_mask_arguments)

@@ -15,11 +15,13 @@ from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shifted:
+class ShiftSizes:
     """The sizes of a case.
 
-    They are the shape of the frames (samples, frames, channels, places), the number of groups of channels, and the
-    smallest and the largest shift in frames.
+    Attributes:
+        shape: The shape of the frames, (samples, frames, channels, positions).
+        groups: The number of groups of channels.
+        low, high: The smallest and the largest shift, in frames.
     """
 
     shape: Shape4 = (2, 5, 4, 3)
@@ -28,8 +30,8 @@ class Shifted:
     high: int = 2
 
 
-def shift_arguments(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiTinShiftMmcv` and its gradient from the sizes of a template."""
+def shift_arguments(template: CaseTemplate[ShiftSizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiTinShiftMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     return {
         "output": zeros(*sizes.shape, layout=template.result_layout),
@@ -46,38 +48,43 @@ def shift_arguments(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[st
     }
 
 
-SHIFTED = CaseTemplate("frames", Shifted(), **SMOKE_IN_ALL_DTYPES)
-SHIFT = SHIFTED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+SHIFT_SMOKE = CaseTemplate("frames", ShiftSizes(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-SHIFTS = (
-    SHIFTED,
-    SHIFTED.with_sizes("far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3).replace(
+SHIFT_LEADING = SHIFT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+SHIFT_TEMPLATES = (
+    SHIFT_SMOKE,
+    SHIFT_SMOKE.with_sizes("far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
-    SHIFT.with_sizes("forward", low=1, high=3),
-    SHIFT.with_sizes("back", low=-3, high=-1),
-    SHIFT.with_sizes("not-at-all", low=0, high=0),
-    SHIFT.with_sizes("out", low=5, high=9),
-    SHIFT.with_sizes("one-group", groups=1, shape=(4, 6, 3, 2)),
-    SHIFT.with_sizes("group-of-each-channel", groups=4),
-    SHIFT.with_sizes("many-groups", groups=16, shape=(1, 4, 32, 2)),
-    SHIFT.with_sizes("one-frame", shape=(3, 1, 4, 5)),
-    SHIFT.with_sizes("two-frames", shape=(3, 2, 4, 5)),
-    SHIFT.with_sizes("one-place", shape=(2, 6, 4, 1)),
-    SHIFT.replace("channels-last", **same_layout(channels_last)),
-    SHIFT.replace("transposed", layout=transposed, result_layout=strided),
-    SHIFT.with_sizes("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
-    SHIFT.with_sizes("no-samples", shape=(0, 5, 4, 3)),
-    SHIFT.with_sizes("no-places", shape=(2, 5, 4, 0)),
-    SHIFT.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5).replace(large=True),
-    SHIFT.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(layout=strided, dtypes=F16, large=True),
+    SHIFT_LEADING.with_sizes("forward", low=1, high=3),
+    SHIFT_LEADING.with_sizes("back", low=-3, high=-1),
+    SHIFT_LEADING.with_sizes("not-at-all", low=0, high=0),
+    SHIFT_LEADING.with_sizes("out", low=5, high=9),
+    SHIFT_LEADING.with_sizes("one-group", groups=1, shape=(4, 6, 3, 2)),
+    SHIFT_LEADING.with_sizes("group-of-each-channel", groups=4),
+    SHIFT_LEADING.with_sizes("many-groups", groups=16, shape=(1, 4, 32, 2)),
+    SHIFT_LEADING.with_sizes("one-frame", shape=(3, 1, 4, 5)),
+    SHIFT_LEADING.with_sizes("two-frames", shape=(3, 2, 4, 5)),
+    SHIFT_LEADING.with_sizes("one-place", shape=(2, 6, 4, 1)),
+    SHIFT_LEADING.replace("channels-last", **same_layout(channels_last)),
+    SHIFT_LEADING.replace("transposed", layout=transposed, result_layout=strided),
+    SHIFT_LEADING.with_sizes("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
+    SHIFT_LEADING.with_sizes("no-samples", shape=(0, 5, 4, 3)),
+    SHIFT_LEADING.with_sizes("no-places", shape=(2, 5, 4, 0)),
+    SHIFT_LEADING.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5).replace(large=True),
+    SHIFT_LEADING.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(
+        layout=strided, dtypes=F16, large=True
+    ),
 )
+"""The templates of the function and of its gradient."""
 
 register(
     "diopiTinShiftMmcv",
     "diopiTinShiftBackwardMmcv",
-    templates=SHIFTS,
+    templates=SHIFT_TEMPLATES,
     derive=shift_arguments,
     non_discriminating={"out": "all frames are shifted out of the range, so every element is 0"},
 )

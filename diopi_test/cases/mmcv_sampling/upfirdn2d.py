@@ -1,4 +1,4 @@
-"""An FIR filter between upsampling and downsampling."""
+"""Cases of `diopiUpfirdn2dOpMmcv`, which upsamples, filters (FIR) and downsamples a map."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import EQUAL_ELEMENTS_REASONS, F16, F32, GROWING, WHOLE, Pair, Shape4
+from diopi_test.cases.mmcv_sampling.values import (
+    EQUAL_ELEMENTS_REASONS,
+    F16,
+    F32,
+    GROWING,
+    SMALL_INTEGERS,
+    Pair,
+    Shape4,
+)
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filtered:
+class FilterSizes:
     """The sizes of a filter.
 
     Attributes:
         shape: The numbers of images and channels, the height and the width; channels are the last axis of the input.
-        kernel, up, down: The arguments along the height and along the width.
-        rows, columns: The margins before and after the height and the width.
+        kernel, up, down: The size of the kernel and the factors of both samplings, along the height and along the
+    width.
+        rows, columns: The margins before and after the height, and before and after the width.
     """
 
     shape: Shape4 = (2, 2, 4, 5)
@@ -32,8 +41,8 @@ class Filtered:
     columns: Pair = (0, 0)
 
 
-def filter_arguments(template: CaseTemplate[Filtered], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiUpfirdn2dOpMmcv` from the sizes of a template."""
+def filter_arguments(template: CaseTemplate[FilterSizes], dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of `diopiUpfirdn2dOpMmcv` for the sizes of a template."""
     sizes = template.sizes
     batch, channels, *plane = sizes.shape
     return {
@@ -49,49 +58,59 @@ def filter_arguments(template: CaseTemplate[Filtered], dtype: Dtype) -> Mapping[
     }
 
 
-FILTERED = CaseTemplate("plain", Filtered(), **SMOKE_IN_ALL_DTYPES)
-FILTER = FILTERED.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template in the leading element type only, without smoke cases."""
+FILTER_SMOKE = CaseTemplate("plain", FilterSizes(), **SMOKE_IN_ALL_DTYPES)
+"""The default sizes: a template of smoke cases in every element type."""
 
-FILTERS = (
-    FILTERED,
-    FILTERED.with_sizes(
+FILTER_LEADING = FILTER_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
+"""The preceding template in the leading element type only, without smoke cases."""
+
+FILTER_TEMPLATES = (
+    FILTER_SMOKE,
+    FILTER_SMOKE.with_sizes(
         "all", shape=(2, 3, 5, 4), kernel=(3, 4), up=(2, 3), down=(3, 2), rows=(2, 1), columns=(1, 3)
     ).replace(smoke=False, layout=strided),
-    FILTERED.with_sizes("exact", up=(2, 2), rows=(1, 2), columns=(2, 0)).replace(
-        domains={"input": WHOLE, "kernel": WHOLE}, exact=True, smoke=False
+    FILTER_SMOKE.with_sizes("exact", up=(2, 2), rows=(1, 2), columns=(2, 0)).replace(
+        domains={"input": SMALL_INTEGERS, "kernel": SMALL_INTEGERS}, exact=True, smoke=False
     ),
-    FILTER.with_sizes("up", up=(2, 3)),
-    FILTER.with_sizes("up-the-other-way", up=(3, 2)),
-    FILTER.with_sizes("down", shape=(2, 2, 7, 8), down=(2, 3)),
-    FILTER.with_sizes("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
-    FILTER.with_sizes("margins-before", rows=(2, 0), columns=(1, 0)),
-    FILTER.with_sizes("margins-after", rows=(0, 2), columns=(0, 1)),
-    FILTER.with_sizes("more-columns", rows=(0, 1), columns=(2, 0)),
-    FILTER.with_sizes("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
-    FILTER.with_sizes("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
-    FILTER.with_sizes("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
-    FILTER.with_sizes("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
-    FILTER.with_sizes("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
-    FILTER.with_sizes("one-place", kernel=(4, 5)),
-    FILTER.with_sizes("row-of-weights", kernel=(1, 4)),
-    FILTER.with_sizes("column-of-weights", kernel=(4, 1)),
-    FILTER.with_sizes("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
-    FILTER.with_sizes("one-plane", shape=(1, 1, 6, 5)),
-    FILTER.replace("undefined", domains={"input": half_nan}),
-    FILTER.replace("channels-last", layout=channels_last),
-    FILTER.replace("transposed", layout=transposed),
-    FILTER.with_sizes("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
-    FILTER.with_sizes("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(dtypes=half),
-    FILTER.with_sizes("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(domains=GROWING, dtypes=half),
-    FILTER.with_sizes("no-samples", shape=(0, 2, 4, 5)),
-    FILTER.with_sizes("no-channels", shape=(2, 0, 4, 5)),
-    FILTER.with_sizes("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)).replace(
-        large=True
+    FILTER_LEADING.with_sizes("up", up=(2, 3)),
+    FILTER_LEADING.with_sizes("up-the-other-way", up=(3, 2)),
+    FILTER_LEADING.with_sizes("down", shape=(2, 2, 7, 8), down=(2, 3)),
+    FILTER_LEADING.with_sizes("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
+    FILTER_LEADING.with_sizes("margins-before", rows=(2, 0), columns=(1, 0)),
+    FILTER_LEADING.with_sizes("margins-after", rows=(0, 2), columns=(0, 1)),
+    FILTER_LEADING.with_sizes("more-columns", rows=(0, 1), columns=(2, 0)),
+    FILTER_LEADING.with_sizes("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
+    FILTER_LEADING.with_sizes("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
+    FILTER_LEADING.with_sizes("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
+    FILTER_LEADING.with_sizes("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
+    FILTER_LEADING.with_sizes("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
+    FILTER_LEADING.with_sizes("one-place", kernel=(4, 5)),
+    FILTER_LEADING.with_sizes("row-of-weights", kernel=(1, 4)),
+    FILTER_LEADING.with_sizes("column-of-weights", kernel=(4, 1)),
+    FILTER_LEADING.with_sizes("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
+    FILTER_LEADING.with_sizes("one-plane", shape=(1, 1, 6, 5)),
+    FILTER_LEADING.replace("undefined", domains={"input": half_nan}),
+    FILTER_LEADING.replace("channels-last", layout=channels_last),
+    FILTER_LEADING.replace("transposed", layout=transposed),
+    FILTER_LEADING.with_sizes("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
+    FILTER_LEADING.with_sizes("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(dtypes=half),
+    FILTER_LEADING.with_sizes("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(
+        domains=GROWING, dtypes=half
     ),
-    FILTER.with_sizes("half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3)).replace(
+    FILTER_LEADING.with_sizes("no-samples", shape=(0, 2, 4, 5)),
+    FILTER_LEADING.with_sizes("no-channels", shape=(2, 0, 4, 5)),
+    FILTER_LEADING.with_sizes(
+        "up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)
+    ).replace(large=True),
+    FILTER_LEADING.with_sizes("half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3)).replace(
         layout=strided, dtypes=F16, large=True
     ),
 )
+"""The templates; unequal sizes along H and W show a vendor that exchanges the axes."""
 
-register("diopiUpfirdn2dOpMmcv", templates=FILTERS, derive=filter_arguments, non_discriminating=EQUAL_ELEMENTS_REASONS)
+register(
+    "diopiUpfirdn2dOpMmcv",
+    templates=FILTER_TEMPLATES,
+    derive=filter_arguments,
+    non_discriminating=EQUAL_ELEMENTS_REASONS,
+)

@@ -1,4 +1,4 @@
-"""Values and sizes of resampling and rearranging, whatever the operator."""
+"""Domains and types that the cases of resampling and rearranging share."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, uniform
 
 F32, I32, I64 = Dtype.float32, Dtype.int32, Dtype.int64
+"""Element types."""
+
 F16 = (Dtype.float16,)
+"""The element types of large half-precision cases."""
 
 Pair = tuple[int, int]
-"""Sizes along H and along W."""
+"""Two sizes: the height and the width."""
 
 Shape4 = tuple[int, int, int, int]
+"""The shape of a tensor with four axes."""
 
 GROWING = {
     **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), uniform(0.7, 0.74)),
     **dict.fromkeys(("kernel", "masks"), choice([1.0])),
 }
-"""Numbers whose running sum grows until half precision rounds every summand in the same direction."""
+"""Domains by argument name: numbers whose running sum grows until half precision always rounds in one direction."""
 
 EQUAL_ELEMENTS_REASONS = {"growing-sum": "all weights are alike, so that the sum grows"}
-WHOLE = integer_values(-2, 2)
+"""The reason why some wrong results can pass a case (`non_discriminating`), by the start of the label."""
+
+SMALL_INTEGERS = integer_values(-2, 2)
 """Small integers, whose sums of products are exact."""

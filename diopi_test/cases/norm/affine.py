@@ -20,6 +20,7 @@ from diopi_test.cases.norm.values import EPS, SHIFTED
 from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,13 @@ def layer_template(
         label: The label of the cases.
         shape: The shape of the input.
         domain: The domain of the input.
-        without: The names of the optional arguments and results to omit (NULL).
+        without: The names of optional arguments and results to omit (pass as NULL).
         parameters: The element type of weight, bias and running statistics; None for the element type of the
             input.
-        layout: The layout of all tensor arguments and of the first result.
+        layout: The layout of derived tensor arguments and of results.
         dtypes: The element types of the cases.
         large: Whether the cases are large.
-        **attributes: Attributes that differ from the defaults.
+        **attributes: Arguments that differ from the default: numbers or tensor templates.
 
     Returns:
         The template.
@@ -85,13 +86,14 @@ def register_layers(
 ) -> None:
     """Register the cases of templates for functions.
 
-    All derived tensor arguments and the first result have the layout of the template.
+    All derived tensor arguments and the first result have the layout of the template. Other results are contiguous
+    unless the template says otherwise.
 
     Args:
         *names: The names of the functions.
         templates: The templates.
-        derive: Derives the arguments from the sizes of a template.
-        non_discriminating: For cases that no wrong result fails, the reason by label.
+        derive: Returns the arguments for a template and an element type.
+        non_discriminating: By label, the reason why wrong results can pass a case.
     """
 
     def derive_with_layout(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
@@ -111,8 +113,16 @@ def register_layers(
         )
 
 
-def common(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, Any]:
-    """Return the arguments that all layers have in common. Weight and bias have the shape `affine`."""
+def shared_arguments(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, Any]:
+    """Return the arguments that all layers share, by name.
+
+    Args:
+        template: The template, which provides the shape of the input.
+        affine: The shape of weight and bias.
+
+    Returns:
+        The arguments eps, grad_output, input, weight and bias.
+    """
     data = tensor(*template.sizes.shape, domain=SHIFTED)
     parameter = tensor(*affine, dtype=template.sizes.parameters)
     return {"eps": EPS, "grad_output": data, "input": data, "weight": parameter, "bias": parameter}
@@ -121,7 +131,7 @@ def common(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, An
 def forward_statistic(
     template: CaseTemplate[Layer], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
 ) -> TensorTemplate:
-    """Return a template of a statistic that is a result of a forward function, called without weight and bias.
+    """Return the template of an argument that the reference computes with a forward function without weight and bias.
 
     Args:
         template: The template of the case.
@@ -137,7 +147,7 @@ def forward_statistic(
     return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=forward_arguments))
 
 
-def statistic(dtype: Dtype) -> Dtype:
+def statistic_dtype(dtype: Dtype) -> Dtype:
     """Return the element type of the statistics of a tensor: float32 if `dtype` has half precision, else `dtype`."""
     return F32 if dtype in half else dtype
 

@@ -16,18 +16,18 @@ from diopi_test.cases.layouts import channels_last, contiguous, strided, transpo
 from diopi_test.cases.norm.affine import (
     NO_VARIANCE_REASONS,
     Layer,
-    common,
     forward_statistic,
     layer_template,
     register_layers,
-    statistic,
+    shared_arguments,
+    statistic_dtype,
 )
-from diopi_test.cases.norm.usual import (
-    COMMON,
+from diopi_test.cases.norm.shared_templates import (
     GRADIENTS,
     NO_AFFINE,
     NO_BIAS,
     NO_WEIGHT,
+    SHARED,
     exact_template,
     large_template,
     long_templates,
@@ -46,6 +46,7 @@ from diopi_test.cases.norm.values import (
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
 
 RUNNING = ("running_mean", "running_var")
 """The running statistics, which a call may omit."""
@@ -66,7 +67,7 @@ WIDE = (3, 512, 7, 7)
 """The shape of the last layers of a network."""
 
 EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
-"""Values of eps besides the usual one; PyTorch accepts zero and negative ones."""
+"""Further values of eps. PyTorch accepts zero and negative values."""
 
 SAVED = ("save_mean", "save_invstd")
 """The statistics that training saves for the backward function."""
@@ -74,11 +75,11 @@ SAVED = ("save_mean", "save_invstd")
 
 def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of batch norm from a template."""
-    channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
+    channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic_dtype(dtype)
     return {
         "training": True,
         "momentum": MOMENTUM,
-        **common(template, channels),
+        **shared_arguments(template, channels),
         "running_mean": tensor(*channels, dtype=parameter_dtype),
         "running_var": tensor(*channels, dtype=parameter_dtype, domain=POSITIVE),
         "save_mean": forward_statistic(template, ("diopiBatchNormStats", "mean"), channels, wide),
@@ -91,7 +92,7 @@ batch_norm = partial(register_layers, derive=_arguments)
 
 CHANNELS = (
     *long_templates((4, 3, 43), (2, 2, 517)),
-    *COMMON,
+    *SHARED,
     layer_template("many-channels", (2, 67, 3)),
     layer_template("rank2", (9, 6)),
     layer_template("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
@@ -114,7 +115,7 @@ LARGE_BATCHES = (
 """Large cases, whose sums have many terms or whose channels are many."""
 
 LARGE_EVALUATION = layer_template("evaluation", (70_001, 3), training=False, large=True)
-"""A large case with the running statistics instead of those of the batch."""
+"""A large case with the running statistics instead of the statistics of the batch."""
 
 BATCH_NORM = (
     *STATISTICS,
@@ -205,7 +206,7 @@ batch_norm(
 
 def _gather_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of several workers; the template's shape is (workers, channels)."""
-    (workers, channels), parameter_dtype, wide = template.sizes.shape, template.sizes.parameters, statistic(dtype)
+    (workers, channels), parameter_dtype, wide = template.sizes.shape, template.sizes.parameters, statistic_dtype(dtype)
     return {
         "eps": EPS,
         "momentum": MOMENTUM,
@@ -262,10 +263,10 @@ GATHERED = (
 gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
 
 
-def _synchronised_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of one of several workers; the statistics are not those of this worker's input."""
-    channels, wide = template.sizes.shape[1:2], statistic(dtype)
-    arguments = common(template, channels)
+def _synchronized_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of one of several workers; the statistics do not belong to the input of this worker."""
+    channels, wide = template.sizes.shape[1:2], statistic_dtype(dtype)
+    arguments = shared_arguments(template, channels)
     total = tensor(*channels, dtype=wide, domain=normal(20))
     return {
         **arguments,
@@ -279,7 +280,7 @@ def _synchronised_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapp
     }
 
 
-synchronised = partial(register_layers, derive=_synchronised_arguments)
+synchronized = partial(register_layers, derive=_synchronized_arguments)
 """Register cases of functions of synchronized batch normalization."""
 
 FLAGS = ("input_g", "weight_g", "bias_g")
@@ -288,7 +289,7 @@ FLAGS = ("input_g", "weight_g", "bias_g")
 OPTIONAL = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
 """The results that a call may omit."""
 
-SYNCHRONISED = (
+SYNCHRONIZED = (
     layer_template("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
     large_template((4, 3, 43)),
     *CHANNELS,
@@ -309,10 +310,10 @@ SIMPLE = {
 }
 """Data whose results are exact."""
 
-synchronised(
+synchronized(
     "diopiBatchNormBackwardReduce",
     templates=(
-        *SYNCHRONISED,
+        *SYNCHRONIZED,
         layer_template("exact", (8, 3, 8), dtypes=floating).replace(domains=SIMPLE, exact=True),
         *(layer_template(f"only-{w}", (3, 4, 5)).replace(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
         *(
@@ -334,10 +335,10 @@ SUMS_IN_FLOAT = {
 MANY_COUNTS = tensor(131, dtype=Dtype.int32, domain=integer_values(5, 20))
 """The numbers of elements per channel on 131 workers."""
 
-synchronised(
+synchronized(
     "diopiBatchNormBackwardElemt",
     templates=(
-        *SYNCHRONISED,
+        *SYNCHRONIZED,
         layer_template("float-statistics", (3, 5, 2), dtypes=(F64,)).replace(arguments=SUMS_IN_FLOAT),
         layer_template("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=integer_values(5, 20))),
         layer_template(
@@ -347,10 +348,10 @@ synchronised(
     ),
 )
 
-synchronised(
+synchronized(
     "diopiBatchNormElemt",
     templates=(
-        *SYNCHRONISED,
+        *SYNCHRONIZED,
         layer_template("far", (3, 4, 12), FAR),
         NO_BIAS,
         NO_AFFINE.replace(dtypes=(F32,)),

@@ -13,23 +13,23 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.domains import normal, uniform
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
 from diopi_test.cases.norm.affine import (
     NO_VARIANCE_REASONS,
     Layer,
-    common,
     forward_statistic,
     layer_template,
     register_layers,
-    statistic,
+    shared_arguments,
+    statistic_dtype,
 )
-from diopi_test.cases.norm.usual import (
-    COMMON,
+from diopi_test.cases.norm.shared_templates import (
     GRADIENTS,
     NO_AFFINE,
     NO_BIAS,
     NO_WEIGHT,
+    SHARED,
     exact_template,
     large_template,
     long_templates,
@@ -40,15 +40,16 @@ from diopi_test.cases.norm.values import FAR, SHIFTED, equal_rows, two_values, w
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
 
 LAST_FEATURE_MAPS = (3, 512, 7, 7)
 """The shape of the last feature maps of a typical network."""
 
 EPSILONS = tuple(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
-"""Templates with further values of eps; PyTorch accepts zero and negative ones."""
+"""Templates with further values of eps. PyTorch accepts zero and negative values."""
 
 SHARED_TEMPLATES = (
-    *COMMON,
+    *SHARED,
     NO_AFFINE,
     layer_template("eps", (3, 4, 5), eps=0.5),
     layer_template("small-eps", (3, 4, 5), eps=1e-5),
@@ -66,7 +67,7 @@ def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     decided = override if isinstance(override, ResultOverride) else ResultOverride()
     statistics_shape, statistics_dtype = (
         shape[:begin] if decided.shape is None else decided.shape,
-        decided.dtype or statistic(dtype),
+        decided.dtype or statistic_dtype(dtype),
     )
     mean = forward_statistic(
         template, ("diopiLayerNormGB", "running_mean"), statistics_shape, statistics_dtype, begin_norm_axis=begin
@@ -77,7 +78,7 @@ def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     return {
         "normalized_shape": shape[begin:],
         "begin_norm_axis": begin,
-        **common(template, shape[begin:]),
+        **shared_arguments(template, shape[begin:]),
         **{"mean": mean, "rstd": inverse_deviation, "running_mean": mean, "running_std": inverse_deviation},
     }
 
@@ -166,7 +167,7 @@ def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str
     statistics_shape = (shape[0], groups)
     return {
         "num_groups": groups,
-        **common(template, shape[1:2]),
+        **shared_arguments(template, shape[1:2]),
         "mean": forward_statistic(
             template, ("diopiGroupNorm", "save_mean"), statistics_shape, parameter_dtype, num_groups=groups
         ),
@@ -238,7 +239,7 @@ register_group_norm(
 def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of instance norm from a template."""
     axis = template.argument("axis", 2)
-    arguments = common(template, (prod(template.sizes.shape[1:axis]),))
+    arguments = shared_arguments(template, (prod(template.sizes.shape[1:axis]),))
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
 
 
@@ -341,7 +342,7 @@ def _has_negative_begin_axis(prototype: Prototype, case: Case) -> bool:
 
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _is_not_dense,
             "torch.ops.aten.native_group_norm rejects tensors that are not contiguous, and its gradient misreads them; "
             "callers copy first",
@@ -350,7 +351,7 @@ CaseFacts(
 ).declare("diopiGroupNorm", "diopiGroupNormBackward")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _is_empty,
             "PyTorch does not document the statistics of an empty tensor; its CPU kernels give mean 0 and rstd NaN",
         )
@@ -358,7 +359,7 @@ CaseFacts(
 ).declare("diopiGroupNorm")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _is_empty,
             "PyTorch does not document the gradient of an empty tensor; its CPU kernels give zeros for weight and bias",
         )
@@ -366,7 +367,7 @@ CaseFacts(
 ).declare("diopiGroupNormBackward")
 CaseFacts(
     open_calls=[
-        OpenCalls(
+        CallsUndefinedInPyTorch(
             _has_negative_begin_axis,
             "PyTorch takes the normalized shape; only the standard accepts an axis that counts from the end",
         )

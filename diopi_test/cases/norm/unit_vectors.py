@@ -1,4 +1,4 @@
-"""Normalization of vectors to length one, and its gradient."""
+"""Cases of `diopiNormalize`, which divides vectors by their norms, and of its gradient."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def scaled_template(
         shape: The shape of the input.
         axis: The axis of the vectors.
         order: The order of the norms.
-        eps: The smallest divisor.
-        domain: The domain of the vectors; None for normal numbers.
-        factors: Factors that multiply the slices along axis 0, in rotation.
+        eps: The smallest divisor, which replaces smaller norms.
+        domain: The domain of the vectors; None for normally distributed numbers.
+        factors: Factors by which the slices along axis 0 are multiplied, in rotation.
         vector_layout: The layout of all tensors.
         **fields: Further fields of the template.
 
@@ -79,13 +79,23 @@ def scaled_template(
 
 
 def large_template(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
-    """Return a template that divides large rows of normal numbers by their norms; the result is contiguous."""
+    """Return a large template that divides rows of normally distributed numbers by their norms.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        layout: The layout of the tensor arguments; the result is contiguous.
+        dtype: The element type.
+
+    Returns:
+        The template.
+    """
     template = scaled_template(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
     return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
 
 
 def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
-    """Return 33 elements whose absolute values add up to 64."""
+    """Return 33 elements of either sign in random order, whose absolute values add up to 64; `number` is not used."""
     return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
 
 
@@ -99,7 +109,16 @@ OF_LENGTH_64 = rows(33, _adding_up_to_64)
 
 
 def order_templates(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemplate[Shape]]:
-    """Yield vectors divided by norms of these orders, in float32 and, with long rows, in a half-precision type."""
+    """Yield templates that divide rows by norms of these orders.
+
+    Args:
+        orders: The orders.
+        narrow: The half-precision type.
+
+    Yields:
+        For each order, a template in float32 and a template in `narrow`. The latter has long rows if
+        `has_long_half_rows` is true for the order.
+    """
     for p in orders:
         yield scaled_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE)
         if has_long_half_rows(p):
@@ -111,7 +130,7 @@ def order_templates(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemp
 
 
 SHORT_AND_LONG = (4, 0.125)
-"""Factors that put every norm clearly above or below 1."""
+"""Factors of consecutive rows, after which the norms are clearly above or below 1."""
 
 SCALED = (
     scaled_template("rows", (4, 5), dtypes=(F32, F64), smoke=True),
@@ -156,12 +175,12 @@ SCALED_FURTHER = (
     large_template("many-rows", (70_001, 3)),
     large_template("half-far-apart", (263, 517), FAR_APART, F16),
 )
-"""Templates of further orders and axes, and large ones."""
+"""Templates of further orders and axes, and large templates."""
 
 PARALLEL = tensor(
     40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
 )
-"""Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
+"""Gradients of the result that are parallel to the input in every other row. The gradient of the input is 0 there."""
 
 NOT_BELOW_EPS_REASONS = {"exact-eps": "the norm equals eps"}
 """Why the case with this label does not discriminate: wrong kernels may pass it too."""

@@ -1,4 +1,4 @@
-"""Domains of the inputs of norms, and default attributes."""
+"""Domains of the inputs of norms and normalization layers, and values of their attributes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal, uniform
 
 SHIFTED = normal(1, mean=0.75)
-"""Numbers around a center other than 0, so that the mean counts."""
+"""Normally distributed numbers with the mean 0.75, so that a wrong mean changes the results."""
 
 POSITIVE_INTEGERS = integer_values(1, 100)
-"""Whole numbers whose sums float32 represents exactly and half precision does not."""
+"""Integers whose sums float32 represents exactly and half precision does not."""
 
 
 FAR = normal(1, mean=100)
 """Numbers so far from 0 that the variance is lost if it is computed as E[x²] − mean²."""
 
-BEYOND_ITS_SQUARE = uniform(300, 3000)
+SQUARES_OVERFLOW_FLOAT16 = uniform(300, 3000)
 """Numbers whose squares are too large for float16, while their deviations are not."""
 
 EPS, MOMENTUM = 2.0**-6, 2.0**-3
-"""Large enough to count in half precision, and numbers of every format."""
+"""Values of eps and momentum. They are large enough to affect half-precision results, and exact in every type."""
 
 
 def with_first(value: float) -> Domain:
-    """Return a domain of `SHIFTED` values with `value` as the first."""
+    """Return a domain that draws from `SHIFTED` and replaces the first element by `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = SHIFTED(rng, count, dtype)
@@ -41,14 +41,22 @@ def with_first(value: float) -> Domain:
 
 
 def draw_half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw `SHIFTED` values with zeros in the first half of the elements."""
+    """Draw from `SHIFTED`, and replace the first half of the elements by 0."""
     values = SHIFTED(rng, count, dtype)
     values[: count // 2] = 0
     return values
 
 
 def rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Domain:
-    """Return a domain of rows of `length` elements, each of which `draw_row` makes from the row's number."""
+    """Return a domain of rows.
+
+    Args:
+        length: The number of elements of a row.
+        draw_row: Returns the elements of a row for the random generator and the number of the row (0, 1, …).
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return np.asarray(np.concatenate([draw_row(rng, number) for number in range(count // length)]))
@@ -57,11 +65,14 @@ def rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Domain:
 
 
 def two_values(length: int) -> Domain:
-    """Return a domain of rows with even length, whose means are 3, 5, 2 and whose deviations are 2, 4, 1 in turn."""
+    """Return a domain of rows of even length that contain two values equally often.
+
+    In rotation, the means are 3, 5 and 2, and the standard deviations are 2, 4 and 1.
+    """
     pairs = [5, 1], [9, 1], [3, 1]
     return rows(length, lambda rng, number: rng.permutation(np.resize(pairs[number % 3], length)))
 
 
 def equal_rows(length: int) -> Domain:
-    """Return a domain of rows of equal elements."""
+    """Return a domain of rows whose elements are all 2.0, −1.5 or 0.25, in rotation."""
     return rows(length, lambda rng, number: np.full(length, [2.0, -1.5, 0.25][number % 3]))

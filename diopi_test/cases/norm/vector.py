@@ -1,4 +1,8 @@
-"""Vector norms and their gradients."""
+"""Cases of vector norms, norms of lists of tensors, and gradients of vector norms.
+
+The norm of order p is (Σ|x|ᵖ)^(1/p). The norm of order 0 is the number of elements other than 0. The norms of order ∞
+and −∞ are the largest and the smallest magnitude.
+"""
 
 from __future__ import annotations
 
@@ -32,48 +36,50 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TemplateFields, register, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
+
 Shape = tuple[int, ...]
-"""The sizes of a tensor, or axes."""
+"""The sizes of a tensor, such as (3, 4), or numbers of axes."""
 
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "large": True}
-"""The fields of large templates in float16."""
+"""The fields of templates of large cases in float16."""
 
 FAR_APART = strides(1031, 2)
-"""A layout with gaps between rows and between the elements of a row."""
+"""A layout of matrices with gaps between rows and between the elements of a row; the strides are 1031 and 2."""
 
 ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
-"""Finite orders, as integers and as floating numbers; the default is 2."""
+"""Finite orders, as integers and as floating-point numbers."""
 
 FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
-"""Further orders, for which kernels have no special case."""
+"""Further orders. Kernels rarely have code for one of these orders only."""
 
 FROM_ONE = avoid_points([0.0], normal(2), 1.0)
-"""Numbers of absolute value 1 or more, so that all elements count in a norm of negative order."""
+"""Numbers of magnitude 1 or more. Numbers near 0 would dominate the sum of a norm of negative order."""
 
 HUGE_SQUARES = log_uniform(8, 10)
-"""Numbers whose squares are too large for float16, while norms are not."""
+"""Numbers from 2⁸ to 2¹⁰ in magnitude. Float16 represents the norms of the cases, but not the squares."""
 
 TINY_SQUARES = log_uniform(-13, -10)
-"""Numbers whose squares are too small for float16, while norms are not."""
+"""Numbers from 2⁻¹³ to 2⁻¹⁰ in magnitude. In float16, their squares are subnormal or 0."""
 
 SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
-"""Numbers of which two fifths are zeros."""
+"""Numbers of which two fifths are zeros; `choice` draws all listed values equally often."""
 
 FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
-"""Numbers of which one fifth are zeros."""
+"""Positive and negative numbers, and one fifth zeros."""
 
 ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
-"""Numbers of which one fifth are zeros, and none is negative."""
+"""Positive numbers, and one fifth zeros."""
 
 ONE_NAN = choice([nan, *range(1, 12)])
-"""Numbers with a single NaN. If the gradient of a vector is 0, its sign is that of the element."""
+"""For 12 elements: one NaN and 11 positive numbers. A gradient of 0 has the sign of the input's element, here plus."""
 
 
 ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
-"""Different subnormal numbers, so that the largest numbers of the rows differ."""
+"""Zero and 26 different subnormal numbers, so that different rows have different largest numbers."""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
-"""Numbers with one NaN in the middle."""
+"""The numbers 1, 2, 3 and 4 in random order, with NaN as the middle element."""
 
 
 def norm_template(
@@ -87,20 +93,20 @@ def norm_template(
     wide: Dtype | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Axes]:
-    """Return a template of a norm.
+    """Return a template of cases of a vector norm.
 
     Args:
         label: The label of the cases.
         shape: The shape of the input.
-        dim: The axes; an empty tuple means all axes.
+        dim: The axes to reduce; an empty tuple means all axes.
         order: The order of the norm.
-        domain: The domain of the input; None for normal numbers.
-        keepdim: Whether the result has the reduced axes.
-        wide: The element type of the result; None for the input's.
+        domain: The domain of the input; None for normally distributed numbers.
+        keepdim: Whether the result keeps the reduced axes with size 1.
+        wide: The element type of the result; None for the element type of the input.
         **fields: Further fields of the template.
 
     Returns:
-        The template.
+        The template. Large templates do not prescribe the shape of the result.
     """
     sizes = Axes(shape, dim, keepdim)
     template = CaseTemplate(label, sizes, {"p": order, "ord": order, "keepdim": keepdim}, **fields)
@@ -112,9 +118,15 @@ def norm_template(
 
 
 def half_templates(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> Iterator[CaseTemplate[Axes]]:
-    """Yield a template without its half-precision types, and the longer one in these types with nearly equal numbers.
+    """Split a template into one for its wider types and one for its half-precision types.
 
-    The other fields of the longer template are those of the template.
+    Args:
+        template: The template to split. It lists its element types.
+        longer: The template for the half-precision types. Its long sums make an inaccurate accumulation visible.
+
+    Yields:
+        `template` without its half-precision types. Then `longer` in these types, with `template`'s domains and
+        smoke flag, but with the numbers ±0.7 and ±0.9 as input, whose rounding errors do not cancel.
     """
     wide, narrow = half_sums.split_dtypes(template)
     domains = {**template.domains, **dict.fromkeys(("input", "self"), half_sums.NEARLY_EQUAL)}
@@ -123,14 +135,28 @@ def half_templates(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> 
 
 
 def has_long_half_rows(order: float) -> bool:
-    """Return whether norms of this order of long rows of numbers near 1 are ordinary numbers of float16."""
+    """Return whether half-precision cases of this order use long rows.
+
+    For an order near 0, the norm of a long row leaves the range of normal float16 numbers. Norms of order 0, ∞ and −∞
+    have no rounding errors that add up.
+    """
     return 0.75 <= abs(order) < inf
 
 
 def order_templates(
     orders: Sequence[float], dtypes: Sequence[Dtype], domain_of: Callable[[float], Domain]
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Yield norms of these orders, half-precision ones of long rows."""
+    """Yield templates of the norms of rows for each order.
+
+    Args:
+        orders: The orders.
+        dtypes: The element types.
+        domain_of: Returns the domain of the input for an order.
+
+    Yields:
+        Two templates for orders with `has_long_half_rows`: one for wider types, and one with long rows for
+        half-precision types. One template for each other order.
+    """
     for p in orders:
         template = norm_template(f"order-{p}", (4, 6), order=p, domain=domain_of(p), dtypes=dtypes)
         if has_long_half_rows(p):
@@ -159,6 +185,10 @@ VECTORS = (
     norm_template("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
     norm_template("channels-last", (2, 3, 4, 2), layout=channels_last),
 )
+"""Templates of norms of order 2 or another simple order, with various shapes, axes and layouts.
+
+The cases of `diopiNorm`, `diopiLinalgVecNorm` and `diopiNormBackward` include them.
+"""
 
 NORMS = (
     norm_template("empty", (0, 3), ()),
@@ -190,16 +220,22 @@ NORMS = (
     norm_template("in-float64", (4, 7), wide=F64),
     norm_template("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), wide=F64, exact=True),
 )
-"""The last template is exact in float64 only."""
+"""Templates of norms with other orders, numbers and types of results.
+
+The sums of the last template are exact in float64, but not in float32.
+"""
 
 
 def further_order_templates() -> list[CaseTemplate[Axes]]:
-    """Return a template per further order of the norm."""
+    """Return templates in float32 and float16 for each of `FURTHER_ORDERS`."""
     return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda p: FROM_ONE))
 
 
 def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-    """Return norms over each axis that no template uses as the only axis, alternately of order 2 and 3."""
+    """Return templates of norms over each single axis of ranks 1 to 4 that no given template reduces on its own.
+
+    Axes count from either end. The order is 2 for even numbers of axes and 3 for odd numbers.
+    """
     tried = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
     }
@@ -210,7 +246,7 @@ def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[Cas
 
 
 def _norm_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a vector norm from a template."""
+    """Return the arguments `input` and `dim` of a vector norm for a template, for any element type."""
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
 
@@ -219,6 +255,7 @@ LARGE_VECTORS = (
     norm_template("many-rows", (70_001, 3), large=True),
     norm_template("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
 )
+"""Templates of norms in the level `large`."""
 
 register(
     "diopiNorm",
@@ -236,10 +273,10 @@ register(
 # Norms of several tensors
 
 SEVERAL = ((3, 4), (5,), (2, 1, 3))
-"""The shapes of a list of tensors."""
+"""The default shapes of the tensors in a list."""
 
 LONG_SEVERAL = ((3, 344), (half_sums.LONG_ROW,), (2, 1, 523))
-"""The shapes of a list of longer tensors."""
+"""The shapes of a list of three tensors with more than 1000 elements each."""
 
 
 def list_template(
@@ -252,15 +289,15 @@ def list_template(
     layouts: Sequence[Layout] = (contiguous,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of the norms of several tensors.
+    """Return a template of a call that computes the norm of each tensor in a list.
 
     Args:
         label: The label of the cases.
         shapes: The shapes of the tensors.
         order: The order of the norms.
-        domain: The domain of the tensors; None for normal numbers.
-        first: A domain for the first tensor.
-        layouts: The layouts of the tensors, in rotation.
+        domain: The domain of the tensors; None for normally distributed numbers.
+        first: The domain of the first tensor; None for `domain`.
+        layouts: The layouts of the tensors, assigned in rotation.
         **fields: Further fields of the template.
 
     Returns:
@@ -302,7 +339,7 @@ LENGTHS = (
     list_template("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
     list_template("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
 )
-"""The templates of norms of lists."""
+"""The templates of `diopiForeachnormScalar`, which computes the norm of each tensor in a list."""
 
 
 register("diopiForeachnormScalar", templates=LENGTHS)
@@ -314,7 +351,19 @@ register("diopiForeachnormScalar", templates=LENGTHS)
 def gradient_template(
     label: str, shape: Shape, order: float, domain: Domain, gradient: Domain, **fields: Any
 ) -> CaseTemplate[Axes]:
-    """Return a template of the gradient of norms of rows; the gradient of the result is drawn from `gradient`."""
+    """Return a template of the gradient of the norms of a matrix's rows.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input `self`.
+        order: The order of the norm.
+        domain: The domain of `self`.
+        gradient: The domain of `grad_output`, the gradient of the norms.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return norm_template(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
 
 
@@ -322,13 +371,16 @@ Rows = Sequence[Sequence[float]]
 """The elements of a matrix, row by row."""
 
 LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
-"""Rows in which several elements have the largest magnitude."""
+"""Rows in which one, two or four elements have the largest magnitude."""
 
 SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
-"""Rows in which one, two or four elements share the gradient; the others are positive, so that their zeros are too."""
+"""Rows in which one, two or four elements have the smallest magnitude.
+
+All other elements are positive, so that their gradients are 0.0 and not −0.0.
+"""
 
 TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
-"""The fields of cases in which several elements share the gradient."""
+"""Arguments of `gradient_template` for cases in which elements of equal magnitude share the gradient."""
 
 POSITIVE = uniform(0.5, 2)
 """Positive gradients of the results."""
@@ -351,11 +403,14 @@ SLOPES = (
     gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIED),
     gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIED),
 )
-"""The templates of the gradient."""
+"""Templates of `diopiNormBackward`, the gradient of a vector norm."""
 
 
 def _gradient_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the gradient of a vector norm from a template."""
+    """Return the arguments `self`, `dim`, `p`, `norm` and `grad_output` for a template, for any element type.
+
+    The reference computes `norm` with `diopiNorm`. In large templates, `norm` and `grad_output` are contiguous.
+    """
     sizes, layout = template.sizes, template.layout
     norm_layout = layout if not template.large else contiguous
     return {

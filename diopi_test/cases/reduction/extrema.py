@@ -1,4 +1,4 @@
-"""Extrema, their positions, and truth values."""
+"""Cases of maxima and minima (extrema), of their positions, and of `diopiAny` and `diopiAll`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from diopi_test.cases.domains import (
     uniform,
     with_value_in_middle,
 )
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strides, transposed
-from diopi_test.cases.reduction.common import (
+from diopi_test.cases.reduction.patterns import (
     ALL,
     ALL_AXES,
     COLUMNS,
@@ -57,20 +58,23 @@ EXTREMES = {
     "all-high": choice([inf]),
     "all-low": choice([-inf]),
 }
-"""Floating values among which extrema are hard to find; several may be equal."""
+"""Domains by label: numbers among which a function may fail to find an extremum. Some numbers are equal."""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
+"""The numbers 0, 1, 2 and 3 in random order, with NaN as the middle element."""
+
 MANY_ROWS = Axes.template("one-nan-of-many", (5, 1031), (1,))
-"""Extrema are found by vectors, or by a library, where there are many elements."""
+"""A template of rows of 1,031 elements. Vendors use vector instructions or a library for them, which may lose a NaN."""
 
 EQUAL_SLICES_REASONS = {
     "length-one": "a single element is the extremum, at position 0",
     "first-of-equals-long-columns": "the case tests the position of the extremum and not its value",
     "all-high|all-low": "no element exceeds the initial value of a search for the extremum",
 }
+"""Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
-NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
-"""Different numbers of int64, equal as float64."""
+NEIGHBORS = choice([2**62 + i for i in range(-20, 20)])
+"""Different int64 numbers that are equal after a conversion to float64."""
 
 
 LARGE_AXES = (
@@ -80,16 +84,16 @@ LARGE_AXES = (
     Axes.template("long-rows-compared", (17, 50_021), (0,), large=True),
     Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), large=True),
 )
-"""Calls along one axis; not in float16, which has too few numbers for all to differ."""
+"""Templates of large calls along one axis. They are not for float16, which has too few different numbers."""
 
 
 def _draw_adjacent(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw different numbers from 1 upwards that no narrower floating type can tell apart."""
+    """Draw neighboring numbers of the type from 1 on, in random order; many are equal in a narrower type."""
     return 1 + rng.permutation(count) * format_of(dtype).epsilon
 
 
 def _draw_peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers near 0, and a few of either sign far from it."""
+    """Draw numbers from the standard normal distribution, and replace about one in 512 by ±8 to ±2000."""
     return np.where(
         rng.random(count) < 1 / 512,
         rng.choice([-1.0, 1.0], count) * rng.uniform(8, 2000, count),
@@ -98,7 +102,15 @@ def _draw_peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axes]]) -> Iterator[CaseTemplate[Axes]]:
-    """Yield templates for the positions of extrema; few of them, and all of bool, have equal numbers in a slice."""
+    """Yield templates of the positions of extrema.
+
+    Args:
+        prototype: The prototype of the function.
+        patterns: The axes, each with different numbers, except for bool.
+
+    Yields:
+        Templates of the patterns, and templates with equal, infinite, subnormal or neighboring numbers.
+    """
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
     yield from patterns_from_domain(
         (*patterns, *LARGE_AXES), distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
@@ -115,7 +127,7 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
     yield with_domain(COLUMNS, _draw_adjacent, floating, "adjacent")
     yield with_domain(MANY_ROWS, NAN_OF_MANY, floating)
     yield with_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
-    yield with_domain(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
+    yield with_domain(ROWS, NEIGHBORS, (Dtype.int64,), "neighbors")
     yield with_domain(
         ROWS,
         distinct,
@@ -127,11 +139,13 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
 
 @cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES_REASONS)
 def extremum_and_position_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of extrema along an axis and of their positions."""
     return reduction_cases(prototype, position_templates(prototype, (*ONE_AXIS, *KEEPDIM)))
 
 
 @cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES_REASONS)
 def position_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the positions of extrema, along an axis or in the flattened tensor."""
     further = (
         with_domain(
             ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}
@@ -145,7 +159,16 @@ def position_cases(prototype: Prototype) -> Iterator[Case]:
 def extremum_templates(
     prototype: Prototype, patterns: Iterable[CaseTemplate[Axes]], whole_tensor: CaseTemplate[Axes]
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Yield templates for the values of extrema; no slice has zeros of both signs."""
+    """Yield templates of the values of extrema, without zeros of both signs in a slice.
+
+    Args:
+        prototype: The prototype of the function.
+        patterns: The axes, each for numbers from the full range.
+        whole_tensor: The axes for infinite, special, subnormal, negative and positive numbers.
+
+    Yields:
+        The templates.
+    """
     yield from patterns_from_domain(patterns, full_range, prototype.dtypes)
     ranges = {
         "special": special_except(0.0, -0.0, nan),
@@ -155,26 +178,28 @@ def extremum_templates(
     }
     for label, domain in {**EXTREMES, **ranges}.items():
         yield with_domain(whole_tensor, domain, floating, label)
-    yield with_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
+    yield with_domain(whole_tensor, NEIGHBORS, (Dtype.int64,), "neighbors")
 
 
 LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
+"""A template of a large tensor of six axes, of which three are reduced."""
 
 
 @cases_for("diopiAmax", non_discriminating=EQUAL_SLICES_REASONS)
 def amax_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the maximum along one or several axes."""
     patterns = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
     further = with_domain(MANY_ROWS, NAN_OF_MANY, floating), with_domain(FAR_ROWS, _draw_peaks, (F16,))
     return reduction_cases(prototype, (*extremum_templates(prototype, patterns, COLUMNS), *further))
 
 
 def _draw_ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw different numbers in ascending order: the extrema are the first and the last element."""
+    """Return different numbers in ascending order: the extrema are the first and the last element."""
     return np.sort(distinct(rng, count, dtype))
 
 
 def _draw_descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw different numbers in descending order."""
+    """Return different numbers in descending order."""
     return _draw_ascending(rng, count, dtype)[::-1]
 
 
@@ -187,7 +212,10 @@ WHOLE_TENSORS = (
     Axes.template("all", (263, 257), (), large=True),
     Axes.template("six-axes", SIX_AXES, (), layout=transposed, large=True),
 )
+"""Templates that reduce all elements of a tensor."""
+
 FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), large=True)
+"""A template of a large vector with gaps between all elements, for float16."""
 
 
 @cases_for(
@@ -196,6 +224,7 @@ FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), l
     non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all elements"},
 )
 def extremum_of_all_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the extremum of all elements."""
     further = (
         with_domain(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _draw_ascending, "descending": _draw_descending}.items()
@@ -212,7 +241,7 @@ def extremum_of_all_cases(prototype: Prototype) -> Iterator[Case]:
     )
 
 
-TRUTHS: dict[int, list[complex]] = {
+TRUE_ELEMENTS: dict[int, list[complex]] = {
     0: [1],
     1: [1, 2, -1, 2, 4],
     2: [1.0, 0.25, -0.5, nan, inf],
@@ -227,21 +256,21 @@ def _mostly(rare: Sequence[complex], frequent: Sequence[complex], times: int = 6
 
 
 HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
-"""Numbers that a conversion to the next narrower type turns into 0."""
+"""By integer type, a number that becomes 0 if only the lower half of its bits is kept."""
 
 
 def _true(dtype: Dtype) -> Sequence[complex]:
-    """Return elements that count as true."""
-    return TRUTHS[category(dtype)]
+    """Return numbers of the type that count as true."""
+    return TRUE_ELEMENTS[category(dtype)]
 
 
 def _false(dtype: Dtype) -> Sequence[complex]:
-    """Return elements that count as false."""
+    """Return numbers of the type that count as false: zeros, of both signs except in integer types."""
     return [0.0, -0.0] if category(dtype) > 1 else [0]
 
 
 def _rarely(rare: float, frequent: float, count: int) -> Domain:
-    """Return a domain with `rare` at one random place of every `count` elements, and `frequent` elsewhere."""
+    """Return a domain in which each element is `rare` with the probability 1 / `count`, and `frequent` otherwise."""
 
     def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
         return np.where(rng.random(size) * count < 1, rare, frequent)
@@ -255,10 +284,14 @@ LARGE_TRUTHS = (
     Axes.template("long-columns", (32_003, 7), (0,), large=True),
     Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), large=True),
 )
+"""Templates of large calls of `diopiAny` and `diopiAll`."""
 
 
 def _large_truth_templates(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
-    """Yield slices of which few have the element that decides the result."""
+    """Yield large templates of `diopiAny` (if `is_any`) or `diopiAll`.
+
+    On average, a slice contains one element that decides the result: true for `diopiAny`, false for `diopiAll`.
+    """
     values = (0.25, 0.0) if is_any else (0.0, 0.25)
     for pattern in LARGE_TRUTHS:
         yield with_domain(pattern, _rarely(*values, pattern.sizes.shape[pattern.sizes.axes[0]]))
@@ -267,6 +300,7 @@ def _large_truth_templates(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
 
 @cases_for("diopiAny", "diopiAll")
 def truth_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of `diopiAny` or `diopiAll`; the element that decides the result is rare in each slice."""
     is_any = prototype.base == "diopiAny"
     rare, frequent = (_true, _false) if is_any else (_false, _true)
     short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
@@ -284,3 +318,6 @@ def truth_cases(prototype: Prototype) -> Iterator[Case]:
         *_large_truth_templates(is_any),
     )
     return reduction_cases(prototype, templates)
+
+
+CaseFacts(finds_extremes=True).declare("diopiMaxAll", "diopiMinAll", "diopiAmax")

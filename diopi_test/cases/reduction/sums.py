@@ -1,4 +1,4 @@
-"""Sums, means, standard deviations, products and running sums."""
+"""Cases of sums, means, standard deviations, products and running sums."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from diopi_test.cases.domains import (
     log_uniform,
     normal,
     uniform,
+    with_value_in_middle,
 )
 from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.layouts import strides
-from diopi_test.cases.reduction.common import (
+from diopi_test.cases.reduction.patterns import (
     ALL,
     BF16,
     COLUMNS,
@@ -63,6 +64,7 @@ WIDER = {F16: F32, BF16: F32, F32: F64}
 """Types of a result that represent a sum exactly, unlike the type of the summands."""
 
 INFINITE = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
+"""Numbers of which a few are infinite or NaN."""
 
 
 def _draw_cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -73,7 +75,7 @@ def _draw_cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def _largest(dtype: Dtype) -> Domain:
-    """Return a domain of whole numbers so large that their sums need a wider type."""
+    """Return a domain of integers so large that their sums need a wider type than `dtype`."""
     largest = 2**24 if dtype is F32 else 9
     return integer_values(largest // 2, largest)
 
@@ -95,6 +97,8 @@ def large_templates(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes
 
 
 ALL_OF_PLANE = Axes.template("all", (263, 257), (), large=True)
+"""A large matrix that is reduced to one element."""
+
 HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), large=True)
 """Rows so far apart that they span more than 2^31 bytes."""
 
@@ -111,16 +115,18 @@ SUMS = (
     *large_templates(normal(mean=0.5)),
     *patterns_from_domain((ALL_OF_PLANE, HUGE_ROWS), normal(mean=0.5), INEXACT),
 )
-"""Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
+"""Sums of floating-point numbers. The exact cases reveal an accumulator that is too narrow."""
 
 
 def _rounded(dtype: Dtype) -> Domain:
-    """Return a domain of integers that the floating type rounds; sums and means of four rounded ones are exact."""
+    """Return a domain of integers that the floating type rounds. Sums and means of four rounded integers are exact."""
     twice = 2 * IntegerGap(dtype).first
     return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
 
 
 VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), large=True)
+"""Three rows of 150,001 elements."""
+
 LARGE_SUMMANDS = (
     with_domain(ROWS, integers_without_overflow(terms=5), (Dtype.int32, Dtype.int64), "without-overflow"),
     with_domain(LONG, uniform(2**14, 2**15 - 1), (Dtype.int16,), "without-overflow"),
@@ -129,8 +135,10 @@ LARGE_SUMMANDS = (
 """Integers whose sums a floating type can't represent, although they do not overflow."""
 
 FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
+"""Numbers that conversion to an integer truncates."""
+
 PARTS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
-"""Complex numbers that are reduced to a real result."""
+"""Complex numbers that are converted to a real type."""
 
 ADDED: dict[tuple[Dtype, Dtype], Domain] = {
     (F32, Dtype.int32): FRACTIONS,
@@ -175,6 +183,7 @@ def _count_terms(case: Case) -> int:
 
 @cases_for("diopiSum")
 def sum_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of sums."""
     integers = (
         *(with_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
         with_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
@@ -185,6 +194,7 @@ def sum_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiMean")
 def mean_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of means."""
     # PyTorch computes means in half precision after it has converted an input of any type to float32
     added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
@@ -194,11 +204,13 @@ def mean_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 STANDARD = normal()
+"""Numbers of the standard normal distribution."""
 
 NO_DEVIATION_REASONS = {
     "length-one|one-element": "the deviation of a single element is 0",
     "correction-[57]": "with 5 elements and a correction of 5 or more, the divisor is 0",
 }
+"""Reasons why wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
 
 def _draw_widening(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -214,6 +226,8 @@ def deviation_template(
 
 
 ROW = Axes.template("", (7, 5), (1,))
+"""A matrix whose rows are reduced."""
+
 DEVIATIONS = (
     *patterns_from_domain(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
     *(deviation_template(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
@@ -228,6 +242,7 @@ DEVIATIONS = (
     deviation_template("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
     *large_templates(STANDARD, arguments={"correction": None}),
 )
+"""The templates of the standard deviation."""
 
 
 def _lengthen(sizes: Axes) -> Axes | None:
@@ -242,6 +257,7 @@ def _lengthen(sizes: Axes) -> Axes | None:
 
 @cases_for("diopiStd", non_discriminating=NO_DEVIATION_REASONS)
 def std_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of the standard deviation."""
     infinite = [template for template in DEVIATIONS if template.label == "infinite"]  # a long row has only NaN
     finite = [template for template in DEVIATIONS if template.label != "infinite"]
     return reduction_cases(prototype, (*half_sums.templates_with_long_half_rows(finite, _lengthen), *infinite))
@@ -258,6 +274,7 @@ LARGE_PRODUCTS = (
     Axes.template("long-rows", (257, 263), (1,), large=True),
     Axes.template("long-columns", (131, 517), (0,), large=True),
 )
+"""The large tensors of products."""
 
 PRODUCTS = (
     *patterns_from_domain(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
@@ -271,10 +288,12 @@ PRODUCTS = (
     with_domain(Axes.template("", (5, 18), (1,)), _draw_balanced, (F16,), "partial-overflow", exact=True),
     *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT),
 )
+"""The templates of the product that do not request an element type of the result."""
 
 
 @cases_for("diopiProd")
 def prod_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of products."""
     return reduction_cases(prototype, (*result_type_templates(prototype, MULTIPLIED), *PRODUCTS))
 
 
@@ -283,6 +302,8 @@ LARGE_RUNNING = (
     Axes.template("many-rows", (70_001, 3), (1,), large=True),
     Axes.template("middle", (7, 1031, 11), (1,), large=True),
 )
+"""The large tensors of running sums."""
+
 RUNNING = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
 """Templates of running sums and products."""
 
@@ -295,6 +316,7 @@ def _count_steps(case: Case) -> int:
 
 @cases_for("diopiCumsum", "diopiCumsumBackward")
 def cumsum_cases(prototype: Prototype) -> Iterator[Case]:
+    """Return the cases of running sums and of their gradient."""
     domain = domain_by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
     templates = (
         *result_type_templates(prototype, ADDED, ORDERED.sizes.shape),
@@ -302,6 +324,7 @@ def cumsum_cases(prototype: Prototype) -> Iterator[Case]:
         with_domain(Axes.template("half", (67, 1031), (1,), large=True), domain, (F16,)),
         with_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
         with_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
+        with_domain(LONG, with_value_in_middle(nan, integer_values(0, 9)), floating, "one-nan"),
         *LARGE_SUMMANDS,
     )
     cases = reduction_cases(prototype, templates, lambda sizes: sizes.shape)

@@ -1,4 +1,7 @@
-"""Select the cases of a function at a level: the cases of its family, and cases that are derived from them."""
+"""Select the cases of a function at a level, such as "smoke" or "full".
+
+A function's own cases come from the templates of its family. Further cases are derived from a function's own cases.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
-from diopi_test.cases import sweep
+from diopi_test.cases import resized, sweep
 from diopi_test.cases.case import Case, check_cases, registered_cases
 from diopi_test.cases.selection.classes import classify_cases
 from diopi_test.cases.selection.nans import nan_cases
@@ -20,10 +23,10 @@ from diopi_test.cases.selection.traced import model_cases, model_keys
 from diopi_test.traces.files import model_names
 
 SMOKE_SELECTION = Path(__file__).parents[1] / "smoke_selection.json"
-"""By function, the labels of the cases that the smoke level has besides the smoke cases.
+"""The file that lists further cases of the smoke level: by function, labels of cases that are not smoke cases.
 
-With them, the smoke level kills the mutants that the full level kills.
-Written by `diopi-test mutation-test --choose diopi_test/cases/smoke_selection.json`.
+With these cases, the smoke level kills all mutants that the full level kills. The command
+`diopi-test mutation-test --choose diopi_test/cases/smoke_selection.json` writes the file.
 """
 
 
@@ -42,7 +45,7 @@ def _full_cases(prototype: Prototype) -> Sequence[Case]:
 
 
 def _large_cases(prototype: Prototype) -> Sequence[Case]:
-    """Return a function's own cases of the large level, the case with few NaNs, and those of the size sweep."""
+    """Return a function's own cases of the large level, the case with few NaNs, and the cases of the size sweep."""
     load_families("diopi_test.cases")
     cases = registered_cases(prototype, large=True)
     return *cases, *nan_cases(prototype, cases), *sweep.sweep_cases(prototype, _full_cases(prototype))
@@ -55,7 +58,7 @@ def _smoke_cases(prototype: Prototype) -> Sequence[Case]:
 
 
 def _no_dependencies(prototype: Prototype) -> Sequence[str]:
-    """Return that nothing but sources determines the cases."""
+    """Return an empty sequence: only sources determine the cases of the level."""
     return ()
 
 
@@ -65,11 +68,12 @@ class Level:
 
     Attributes:
         cases: Returns the cases of a function.
-        depends_on: Returns what the cases of a function depend on besides sources; stored cases are regenerated when it
-            changes.
-        is_drawn: Whether inputs are drawn from their description in every run instead of being stored.
+        depends_on: Returns texts that describe what the cases of a function depend on besides sources. When a text
+            changes, stored cases are regenerated.
+        is_drawn: Whether every run draws the inputs from their domains, instead of reading stored inputs.
         models: The names of the networks whose calls are the cases.
-        has_classes: Whether the cases already have their class: cases from another level, and calls of networks.
+        has_classes: Whether the cases of the functions already have their class. This is true for cases from another
+            level, and for calls of networks. Otherwise, `select_cases` derives the classes.
     """
 
     cases: Callable[[Prototype], Sequence[Case]]
@@ -80,7 +84,7 @@ class Level:
 
 
 def _models_level(names: Sequence[str]) -> Level:
-    """Return the level of the calls that these networks make."""
+    """Return the level whose cases are the calls that these networks make."""
     return Level(
         models=names,
         cases=lambda prototype: model_cases(prototype, names),
@@ -92,17 +96,21 @@ def _models_level(names: Sequence[str]) -> Level:
 
 LEVELS: Mapping[str, Level] = {
     "smoke": Level(
-        cases=_smoke_cases, depends_on=lambda prototype: _smoke_selection().get(prototype.name, ()), has_classes=True
+        cases=_smoke_cases,
+        depends_on=lambda prototype: (*_smoke_selection().get(prototype.name, ()), *resized.resized_keys(prototype)),
+        has_classes=True,
     ),
-    "full": Level(cases=_full_cases),
+    "full": Level(cases=_full_cases, depends_on=resized.resized_keys),
     "large": Level(cases=_large_cases, depends_on=sweep.sweep_keys, is_drawn=True),
     "models": _models_level(model_names()),
     **{f"models-{name}": _models_level([name]) for name in model_names()},
 }
 """The levels by name.
 
-Smoke is part of full: the smoke cases and the smoke selection. Large has the sizes of models. Models has the calls of
-all networks; each network is also a level, so that it can be tested without the others.
+- "smoke" is a part of "full": the smoke cases, and the cases in `SMOKE_SELECTION`.
+- "full" has small cases of all kinds.
+- "large" has cases with sizes as in models.
+- "models" has the calls that all networks make. Each network also is a level, such as "models-NAME".
 """
 
 INDEPENDENT_LEVELS = ("smoke", "full", "large", "models")
@@ -116,11 +124,14 @@ def select_cases(function: str, level: str, *, int32_indices: bool = False) -> t
     Args:
         function: The name of the function.
         level: The name of the level.
-        int32_indices: Whether the run requests int32 indices. Calls that are open only because of int32 indices then
-            have a required class.
+        int32_indices: Whether the run requests int32 indices. Cases that would have the class `open` only because of
+            int32 indices then have another class, so that a vendor must pass them.
 
     Returns:
         The cases, each with its class.
+
+    Raises:
+        ValueError: Cases have equal labels, or other arguments than the function.
     """
     prototype = lookup(function)
     cases = tuple(LEVELS[level].cases(prototype))

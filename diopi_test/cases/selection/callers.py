@@ -1,6 +1,7 @@
-"""Cases in the forms in which known programs call a function: their ranks, NULLs and empty lists.
+"""Cases that call a function as known programs do: with other ranks, NULL, or empty lists.
 
-They follow from the prototype's call forms (`diopi_proto.callers`): each form is applied to cases in the default form.
+The prototype lists these call forms (`diopi_proto.callers`). Each form is applied to one of the function's own cases
+per element type.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec, Values
 from diopi_test.cases.layouts import contiguous
 
 Sizes = dict[str, int]
-"""By name, the sizes that the attributes and tensors of a case determine."""
+"""By name, the sizes that the attributes and tensors of a case determine. Call forms use these names in shapes."""
 
 
 def caller_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield one case per call form and element type, derived from the first of `cases` that the form fits.
+    """Yield one case per call form and element type.
 
-    Cases in which no named size is 1 are preferred: a size of 1 cannot reveal a mistaken axis.
+    The case is derived from the first of `cases` that the form fits and in which no named size is 1, because a size of
+    1 cannot reveal a mistaken axis. If there is no such case, the first case that the form fits is used.
 
     Args:
         prototype: The prototype with the call forms.
@@ -46,9 +48,9 @@ def caller_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _apply_form(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case] | None:
-    """Return whether all named sizes are above 1, and the case in the form; None if the form does not fit the case.
+    """Return a case in a call form, preceded by whether no named size is 1; None if the form does not fit the case.
 
-    A form fits cases without a declared class whose tensors are contiguous and have elements.
+    A form only fits cases of the class `basic` in which the tensors that it reshapes are contiguous and have elements.
     """
     specs = [case.arguments[name] for name in form.shapes]
     if case.case_class is not CaseClass.basic or not all(_is_usual(spec) for spec in specs):
@@ -83,13 +85,18 @@ def _is_usual(spec: Any) -> bool:
 
 
 def _resolve_shape(shape: tuple[int, ...], wanted: Sequence[int | str], sizes: Sizes) -> tuple[int, ...] | None:
-    """Return the shape that a form wants instead of `shape`; add the sizes of newly determined names to `sizes`.
+    """Return the shape that a call form requires for a tensor.
 
-    If the numbers of axes are equal, a name stands for the size at its position. Otherwise one name may be unknown; it
-    stands for the remaining elements.
+    If both shapes have the same rank, a name stands for the size at its position. Otherwise, one name may be unknown,
+    and stands for the number of remaining elements.
+
+    Args:
+        shape: The shape of the tensor in the original case.
+        wanted: The shape in the form: numbers, names of sizes, and products of names, such as "heads·width".
+        sizes: The sizes by name. The function adds names whose sizes it determines.
 
     Returns:
-        The shape, or None if it contradicts `shape`.
+        The required shape; None if the tensor cannot have it.
     """
     if len(shape) == len(wanted):
         for size, name in zip(shape, wanted, strict=True):
@@ -108,7 +115,7 @@ def _resolve_shape(shape: tuple[int, ...], wanted: Sequence[int | str], sizes: S
 
 
 def _resolve_size(size: int | str, sizes: Sizes) -> int | None:
-    """Return the value of a size in a form, None if it is still unknown."""
+    """Return the value of a number, a name, or a product of names in a form; None if a name is unknown."""
     if isinstance(size, int) or size in sizes:
         return size if isinstance(size, int) else sizes[size]
     factors = [sizes.get(name) for name in size.split("·")]
@@ -125,7 +132,7 @@ def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def _reshaped(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
-    """Return the tensor with another shape; computed values are computed in the old shape and then reshaped."""
+    """Return the tensor with another shape. The values of `compute` are computed in the old shape, then reshaped."""
     compute = spec.compute
     if compute is not None and not isinstance(compute, ResultOf):
         compute = Reshaped(compute, spec.shape, shape)
@@ -135,7 +142,13 @@ def _reshaped(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
 @final
 @dataclass(frozen=True, eq=False)
 class Reshaped:
-    """Computes values in one shape and reshapes or broadcasts them to another."""
+    """A value of `TensorSpec.compute` that computes values in one shape and reshapes or broadcasts them to another.
+
+    Attributes:
+        compute: Returns the values for the values of the earlier arguments.
+        shape: The shape of these values.
+        wanted: The new shape.
+    """
 
     compute: Any
     shape: tuple[int, ...]

@@ -1,7 +1,8 @@
-"""Derive the class of each case: the first class of `PRECEDENCE` that the case requires and the first case does not.
+"""Derive the class of each case from what the case requires of a vendor.
 
-A requirement does not count if the function's first case already has it: functions that move data are tested on NaN
-from the first case on, and an argument that most callers omit is omitted there.
+A case with NaN in its data requires the class `special`, for example. The derived class is the first class of
+`PRECEDENCE` that the case requires, apart from requirements that the function's first case also has. For example, the
+first case of a function that moves data already contains NaN, and omits arguments that most callers omit.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from diopi_test.cases.selection.open_calls import reason_open
 from lib_rt.formats import is_inexact, is_subnormal
 
 PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)
-"""The order in which classes count if a case has several requirements. A class that the author states comes first."""
+"""The classes that are derived, in order of precedence. A class that a case states (`Case.case_class`) comes first."""
 
 SAMPLE_MINIMUM, SAMPLE_LIMIT = 32, 1 << 16
-"""The minimum and maximum number of elements that are sampled; small tensors are sampled repeatedly."""
+"""The minimum and maximum number of elements sampled to look for special values; small tensors are drawn repeatedly."""
 
 CHANCE_SHARE = 1 / 16
-"""The share of elements that may be subnormal or negative zero by chance."""
+"""The largest share of subnormal numbers, or of negative zeros, that counts as chance instead of as a requirement."""
 
 Demands = Mapping[CaseClass, frozenset[str]]
-"""By class, the parameters for which a case requires it."""
+"""By class, the requirements of a case, as texts: mostly names of parameters, such as "weight" for `layout`."""
 
 
 def classify_cases(prototype: Prototype, cases: Sequence[Case], *, int32_indices: bool = False) -> tuple[Case, ...]:
@@ -45,8 +46,8 @@ def classify_cases(prototype: Prototype, cases: Sequence[Case], *, int32_indices
     Args:
         prototype: The prototype of the function.
         cases: All cases of the function.
-        int32_indices: Whether the run requests int32 indices. Calls that are open only because of int32 indices then
-            have a required class.
+        int32_indices: Whether the run requests int32 indices. Cases that would have the class `open` only because of
+            int32 indices then have another class.
 
     Returns:
         The cases in the same order.
@@ -69,19 +70,22 @@ def _with_class(case: Case, case_class: CaseClass) -> Case:
 
 
 def _declared_class(prototype: Prototype, case: Case, int32_indices: bool) -> CaseClass | None:
-    """Return the class that is not derived: open calls, and the class that the author states."""
+    """Return `open` for an open call, or the class that the case states; None if the class must be derived."""
     if reason_open(prototype, case, int32_indices=int32_indices):
         return CaseClass.open
     return None if case.case_class is CaseClass.basic else case.case_class
 
 
 def _derive_class(demands: Demands, usual: Demands) -> CaseClass:
-    """Return the first class that the case requires and the usual case does not."""
+    """Return the first class of `PRECEDENCE` with a requirement that is not in `usual`; `basic` if there is none."""
     return next((case_class for case_class in PRECEDENCE if demands[case_class] - usual[case_class]), CaseClass.basic)
 
 
 def _demands_of_first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]]) -> Demands:
-    """Return the requirements of the first case, if any: in the leading element type and in the smoke level."""
+    """Return the requirements of the function's first case; empty sets if there are no cases.
+
+    Cases in the leading element type come first, and among these the smoke cases.
+    """
 
     def sort_key(entry: tuple[Case, Demands]) -> tuple[bool, bool]:
         case, _ = entry
@@ -91,7 +95,7 @@ def _demands_of_first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]
 
 
 def _demands(prototype: Prototype, case: Case) -> Demands:
-    """Return the requirements of one case, without comparison with other cases."""
+    """Return all requirements of a case, including those that the function's first case also has."""
     tensors = [(name, spec) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value)]
     passed = [(name, spec) for name, spec in tensors if not name.startswith("_")]
     results = [(name, result) for name, result in case.results.items() if result is not None]
@@ -115,7 +119,7 @@ def _demands(prototype: Prototype, case: Case) -> Demands:
 
 
 def _special_kinds_of(spec: TensorSpec) -> tuple[bool, bool]:
-    """Return the special values that the domain of a tensor draws, as `_special_kinds`; none if it is computed."""
+    """Return the result of `_special_kinds` for the domain of a tensor; (False, False) if its values are computed."""
     count = min(math.prod(spec.shape), SAMPLE_LIMIT)
     if spec.compute is not None or not is_inexact(spec.dtype) or not count:
         return False, False
@@ -123,17 +127,20 @@ def _special_kinds_of(spec: TensorSpec) -> tuple[bool, bool]:
 
 
 def _empty_lists(prototype: Prototype, case: Case) -> list[str]:
-    """Return the arrays of tensors without entries."""
+    """Return the names of the arguments that are empty lists of tensors."""
     arrays = (p.name for p in prototype.arguments if p.is_tensor_array)
     return [name for name in arrays if isinstance(case.arguments[name], list) and not case.arguments[name]]
 
 
 @cache
 def _special_kinds(domain: Domain, count: int, dtype: Dtype) -> tuple[bool, bool]:
-    """Return which special values `count` elements of a domain contain, other than by chance.
+    """Sample `count` elements of a domain and look for special values.
+
+    Subnormal numbers and negative zeros count only if their share exceeds `CHANCE_SHARE`.
 
     Returns:
-        Whether they contain NaN, infinities or subnormal numbers, and whether they contain these or negative zeros.
+        Whether the sample contains NaN, infinities or subnormal numbers, and whether it contains these or negative
+        zeros.
     """
     parts = _sample_parts(domain, count, dtype)
     subnormal = max(is_subnormal(part, dtype).mean() for part in parts)
@@ -151,7 +158,7 @@ def _sample_parts(domain: Domain, count: int, dtype: Dtype) -> Sequence[NDArray[
 
 
 def _special_numbers(prototype: Prototype, case: Case) -> list[str]:
-    """Return the scalar operands that are not finite or negative zero; the order of a norm doesn't count."""
+    """Return the names of scalar operands that are NaN, infinite or −0.0, except orders of norms."""
     operands = (p for p in prototype.arguments if issubclass(p.annotation, Scalar) and not p.fact(facts.NormOrder))
     values = ((p.name, case.arguments[p.name]) for p in operands)
     numbers = [(name, value) for name, value in values if isinstance(value, float)]
@@ -159,7 +166,7 @@ def _special_numbers(prototype: Prototype, case: Case) -> list[str]:
 
 
 def _omitted(prototype: Prototype, case: Case) -> Iterator[str]:
-    """Yield the optional arguments and results that are omitted, except arguments that the call does not use."""
+    """Yield the names of omitted optional arguments and results, except arguments without effect in this call."""
     missing = [p.name for p in prototype.arguments if p.optional and case.arguments[p.name] is None]
     yield from (name for name in missing if prototype.has_effect(name, case.arguments))
     yield from (name for name, result in case.results.items() if result is None)

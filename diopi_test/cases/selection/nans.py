@@ -1,7 +1,7 @@
-"""A large case with a few NaNs for every function that has small cases with NaNs, derived from its first large case.
+"""A large case with a few NaNs for every function that has small cases with NaNs.
 
-A kernel that handles NaNs in a few elements may lose them in many, because it then uses vector instructions or a
-library.
+A kernel may handle NaNs correctly in small tensors, but lose them in large tensors, for which it uses vector
+instructions or a library.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.selection.open_calls import reason_open
 
 _NAN_PERIOD = 20_011
-"""One element in this many is NaN, at least one, so that most rows have no NaN."""
+"""The number of elements per NaN, so large that most rows have no NaN. Smaller tensors have one NaN."""
 
 
 def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
-    """Yield a case with NaNs, derived from the first of the function's `large` cases that can have them."""
+    """Yield at most one case with NaNs: a copy of the first of the function's `large` cases that can have NaNs."""
     names = _arguments_with_nans(prototype)
     period = 2**62 if CaseFacts.declared_for(prototype).has_single_nan else _NAN_PERIOD
     for case in large:
@@ -42,7 +42,7 @@ def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
 
 @cache
 def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
-    """Return the arguments that contain NaN in a small case whose class is required."""
+    """Return the names of the arguments that contain NaN in a small case that a vendor must pass."""
     names: set[str] = set()
     for case in registered_cases(prototype):
         if case.case_class.is_demanded and not reason_open(prototype, case):
@@ -56,7 +56,7 @@ def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
 
 
 def _can_hold_nans(spec: Any) -> bool:
-    """Return whether an argument is a floating tensor with values from a domain."""
+    """Return whether an argument is a floating-point tensor whose values are drawn from a domain."""
     return isinstance(spec, TensorSpec) and spec.compute is None and is_floating(spec.dtype)
 
 
@@ -67,7 +67,7 @@ def _has_nans(prototype: Prototype, case: Case, name: str, spec: TensorSpec) -> 
 
 
 def _insert_nans(value: Any, period: int) -> Any:
-    """Return a tensor argument, or a list of them, with one NaN in `period` elements."""
+    """Return an argument with about one NaN per `period` elements in each tensor that can contain NaNs."""
     if isinstance(value, list):
         return [_insert_nans(entry, period) for entry in value]
     return replace(value, domain=partial(_draw_few_nans, value.domain, period)) if _can_hold_nans(value) else value

@@ -1,7 +1,8 @@
-"""Cases with other numbers: each numeric attribute in each region of its range, and each scalar in each kind.
+"""Cases with other numbers as arguments, derived from a function's own cases.
 
-Such a case differs from one of the function's own cases in only one number. It exists only if no own case has such a
-number. `number_demands` derives from the prototype what must be tested.
+Each numeric argument must be tested in each region of numbers (zero, negative, whole, fraction), and each scalar of a
+PyTorch function also as each kind (bool, int, float). `number_demands` derives these demands from the prototype. If no
+case of the function meets a demand, a case is derived that differs from one of the function's own cases in one number.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ KINDS = {"bool": True, "int": 2, "float": 1.75}
 
 @dataclass(frozen=True)
 class NumberDemand:
-    """The demand to test a parameter of a function in a region, or as a scalar of a kind, in one of several dtypes.
+    """The demand that a parameter of a function must be tested with a number of a region or kind.
 
     Attributes:
-        function: The function.
-        name: The parameter.
-        property: The region or the kind.
-        dtypes: The element types under test; a case in one of them meets the demand.
+        function: The name of the function.
+        name: The name of the parameter.
+        property: The region, such as "negative", or the kind, such as "bool".
+        dtypes: Element types under test; a case in one of them is enough.
     """
 
     function: str
@@ -55,12 +56,20 @@ class NumberDemand:
 
 
 def accepts_any_number(prototype: Prototype) -> bool:
-    """Return whether the function is one of PyTorch's, which accept nearly any number, unlike extensions."""
+    """Return whether the function is in the header `functions.h`, whose functions accept nearly any number."""
     return header_of(prototype.name) == "functions.h"
 
 
 def number_demands(prototype: Prototype, *, include_excluded: bool = False) -> Iterator[NumberDemand]:
-    """Yield the demands for a function's numbers, by default without the numbers that its prototype excludes."""
+    """Yield the demands for the numeric parameters of a function; none for functions outside `functions.h`.
+
+    Args:
+        prototype: The prototype of the function.
+        include_excluded: Whether to include demands for numbers that the prototype excludes.
+
+    Yields:
+        The demands.
+    """
     for parameter in prototype.arguments:
         if accepts_any_number(prototype) and issubclass(parameter.annotation, f64 | f32 | Scalar):
             for number_property, dtypes in _properties_to_test(prototype, parameter):
@@ -77,10 +86,10 @@ def _is_excluded(parameter: Parameter, number_property: str, dtype: Dtype) -> bo
 
 
 def _properties_to_test(prototype: Prototype, parameter: Parameter) -> Iterator[tuple[str, Sequence[Dtype]]]:
-    """Yield properties and element types to test a parameter in.
+    """Yield the properties with which a parameter must be tested, each with the element types of its demand.
 
-    They are the regions, and the kinds of scalars that an overwritten tensor can represent, for each category
-    of element types. For factors they are the kinds for each element type.
+    The properties are the regions, and for scalars the kinds per category of element types (for factors, per element
+    type). If the function overwrites a tensor, kinds of a higher category than the tensor's are left out.
     """
     positive = parameter.fact(facts.AtLeast) is not None
     yield from ((region, prototype.dtypes) for region in REGIONS if not (positive and region == "negative"))
@@ -99,7 +108,10 @@ def _group_by_category(dtypes: Sequence[Dtype]) -> list[tuple[Dtype, ...]]:
 
 
 def number_properties(number: Any) -> Collection[str]:
-    """Return the regions and the kind of a number; none for missing or non-finite numbers."""
+    """Return the regions and the kind of a number, such as "whole", "negative" and "int" for −2.
+
+    Return nothing for None, NaN and infinities.
+    """
     if number is None or not math.isfinite(number):
         return ()
     part = "whole" if number == int(number) else "fraction"
@@ -108,7 +120,7 @@ def number_properties(number: Any) -> Collection[str]:
 
 
 def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield a case for each demand that neither the function's own `cases` nor the cases yielded before meet."""
+    """Yield a case for each demand that no earlier case meets: none of the function's own `cases`, and none yielded."""
     tested = list(cases)
     for demand in number_demands(prototype):
         if not demand.is_met(tested):
@@ -127,7 +139,7 @@ def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterat
 
 
 def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:
-    """Return whether a case accepts any other number for a parameter, and its results would reveal it."""
+    """Return whether a case remains valid with another number for a parameter, and its results depend on the number."""
     tensors = [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     return (
         case.arguments[name] is not None
@@ -140,7 +152,7 @@ def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:
 
 
 def _rarity(case: Case) -> tuple[bool, bool]:
-    """Return a sort key by which cases of common element types and smoke cases come first."""
+    """Return a sort key: cases of common element types come first, and among them smoke cases."""
     return case.dtype not in (Dtype.float32, Dtype.int32, Dtype.complex64), not case.smoke
 
 
@@ -152,7 +164,7 @@ def _choose_number(prototype: Prototype, demand: NumberDemand) -> NumberChoice:
 
 
 def _replace_number(case: Case, choice: NumberChoice) -> Case:
-    """Return the case with another number; bool with tensors of other types is a caller habit."""
+    """Return the case with another number. A bool with tensors of other types gives it the class `callers`."""
     is_habit = choice.property == "bool" and case.dtype is not Dtype.bool
     return replace(
         case,

@@ -1,7 +1,7 @@
-"""Open calls: calls that the standard defines and that PyTorch rejects or leaves open.
+"""Open calls: calls that the standard defines, but that PyTorch rejects or whose results PyTorch leaves open.
 
-The calls in `GENERAL_OPEN_CALLS` follow from the prototype of any function. A family declares the others
-(`diopi_test.cases.facts.CaseFacts`).
+`GENERAL_OPEN_CALLS` applies to all functions. Other open calls are declared for single functions
+(`diopi_test.cases.facts.CaseFacts.open_calls`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from diopi_proto.dtypes import COMPLEX, category, common_dtype, promote
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 
 
 def _exceeds_result_category(prototype: Prototype, case: Case) -> bool:
-    """Return whether the result is of a higher category than the tensor that it overwrites."""
+    """Return whether an in-place call overwrites a bool or integer tensor with a result of a higher category."""
     tensors, numbers = case.operands(prototype)
     if not prototype.is_inplace or not tensors or category(tensors[0].dtype) > 1:
         return False
@@ -24,7 +24,7 @@ def _exceeds_result_category(prototype: Prototype, case: Case) -> bool:
 
 
 def _is_promoted_by_zero_dim_tensor(prototype: Prototype, case: Case) -> bool:
-    """Return whether the common type would differ if tensors without axes counted as numbers."""
+    """Return whether the common element type differs from PyTorch's, where a tensor without axes counts as a number."""
     tensors, numbers = case.operands(prototype)
     ranked = [tensor.dtype for tensor in tensors if tensor.shape]
     zero_dim = [tensor.dtype for tensor in tensors if not tensor.shape]
@@ -35,9 +35,16 @@ def _is_promoted_by_zero_dim_tensor(prototype: Prototype, case: Case) -> bool:
 
 
 def _promote_as_pytorch(ranked: Dtype, zero_dim: Dtype) -> Dtype:
-    """Return PyTorch's common type of tensors with axes and a tensor without: the latter determines only a category.
+    """Return PyTorch's common type of tensors with axes and tensors without axes.
 
-    Source: PyTorch, "Type promotion documentation".
+    Tensors without axes matter only if their category is higher. Source: PyTorch, "Type promotion documentation".
+
+    Args:
+        ranked: The common type of the tensors with axes.
+        zero_dim: The common type of the tensors without axes.
+
+    Returns:
+        The common type.
     """
     if category(zero_dim) <= category(ranked) and category(ranked) > 0:
         return ranked
@@ -52,7 +59,7 @@ def _has_type_pytorch_rejects(prototype: Prototype, case: Case) -> bool:
 
 
 def _rejected_types(prototype: Prototype, case: Case) -> set[Dtype]:
-    """Return the element types of arguments and results that PyTorch rejects at their position."""
+    """Return the element types of the case that PyTorch rejects for the argument or result that has the type."""
     typed = [(name, spec.dtype) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value)]
     typed += [
         (name, result.dtype) for name, result in case.results.items() if result is not None and result.dtype is not None
@@ -61,29 +68,31 @@ def _rejected_types(prototype: Prototype, case: Case) -> set[Dtype]:
 
 
 GENERAL_OPEN_CALLS = (
-    OpenCalls(_has_type_pytorch_rejects, "PyTorch rejects an element type, see `Prototype.beyond_pytorch`"),
-    OpenCalls(
+    CallsUndefinedInPyTorch(
+        _has_type_pytorch_rejects, "PyTorch rejects an element type, see `Prototype.beyond_pytorch`"
+    ),
+    CallsUndefinedInPyTorch(
         _exceeds_result_category,
         "in place, PyTorch rejects a result of a higher category than the tensor's: an integer in a bool tensor",
     ),
-    OpenCalls(
+    CallsUndefinedInPyTorch(
         _is_promoted_by_zero_dim_tensor,
         "in PyTorch, a tensor without axes takes part in the common type as a number does",
     ),
 )
-"""Open calls of all functions, which follow from the prototype."""
+"""Open calls that a prototype determines, for all functions."""
 
 
 def reason_open(prototype: Prototype, case: Case, *, int32_indices: bool = False) -> str:
-    """Return the behavior of PyTorch for a call that it rejects or leaves open.
+    """Return why a call is open.
 
     Args:
         prototype: The prototype of the function.
         case: The call.
-        int32_indices: Whether the run requests int32 indices, which are then no reason.
+        int32_indices: Whether the run requests int32 indices. Then a call is not open because of an int32 argument.
 
     Returns:
-        The reason; empty if PyTorch defines the call.
+        What PyTorch does with the call; empty if PyTorch defines it.
     """
     open_calls = (*CaseFacts.declared_for(prototype).open_calls, *GENERAL_OPEN_CALLS)
     reasons = (calls for calls in open_calls if calls.matches(prototype, case))

@@ -1,7 +1,7 @@
-"""Cases that differ in one respect from a case that runs before them.
+"""Cases that are derived from a function's own cases, and differ from one of them in one respect.
 
-They reveal state that the earlier call leaves behind. They follow the function's own cases, whose calls come earlier in
-every run.
+In the default order, the original case runs first. The derived cases therefore reveal state that an earlier call leaves
+behind.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from typing import Any
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases import resized
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import different_layout, layout_named
 from diopi_test.cases.selection.callers import caller_cases
+from diopi_test.cases.selection.exceptional import exceptional_cases
+from diopi_test.cases.selection.misaligned import misaligned_cases
 from diopi_test.cases.selection.numbers import untested_number_cases
 
 
 def repeated_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield the cases that follow a function's own `cases`."""
+    """Yield the derived cases of all `CASE_MAKERS` for a function with these own `cases`."""
     for maker in CASE_MAKERS:
         yield from maker(prototype, cases)
 
 
 def changed_data_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield a copy of a smoke case with other data, in which tensors that are updated in place have another layout."""
+    """Yield at most one case: a copy of a smoke case, in float32 if possible.
+
+    The copy has other data, because data depend on the label. Tensors that are updated in place have another layout.
+    """
     if prototype.guarantee == "random":
         return  # two calls with equal arguments already draw different numbers
     basic = [case for case in cases if case.smoke and _has_elements(case)]
@@ -45,7 +51,7 @@ def _has_elements(case: Case) -> bool:
 
 
 def _change_layout(value: Any) -> Any:
-    """Return a tensor argument, or a list of them, in another layout."""
+    """Return an argument in which each tensor has another layout; other arguments are not changed."""
     if isinstance(value, list):
         return [_change_layout(entry) for entry in value]
     if not isinstance(value, TensorSpec):
@@ -54,7 +60,7 @@ def _change_layout(value: Any) -> Any:
 
 
 def changed_attribute_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield cases with other attributes and the same tensors (`CaseFacts.attribute_changes`)."""
+    """Yield copies of cases with the other attributes that the function declares (`CaseFacts.attribute_changes`)."""
     for label, changes in CaseFacts.declared_for(prototype).attribute_changes.items():
         case = next(case for case in cases if case.label == label)
         for change in changes:
@@ -63,9 +69,19 @@ def changed_attribute_cases(prototype: Prototype, cases: Sequence[Case]) -> Iter
 
 
 def _further_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield the cases of the makers that the family declares (`CaseFacts.further_cases`)."""
+    """Yield the cases of the functions that are declared as `CaseFacts.further_cases`."""
     for maker in CaseFacts.declared_for(prototype).further_cases:
         yield from maker(prototype, cases)
 
 
-CASE_MAKERS = (changed_data_cases, _further_cases, changed_attribute_cases, untested_number_cases, caller_cases)
+CASE_MAKERS = (
+    changed_data_cases,
+    _further_cases,
+    changed_attribute_cases,
+    untested_number_cases,
+    caller_cases,
+    exceptional_cases,
+    misaligned_cases,
+    resized.resized_cases,
+)
+"""Functions that yield derived cases for a prototype and a function's own cases, in the order of the derived cases."""

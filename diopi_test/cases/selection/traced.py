@@ -1,8 +1,8 @@
-"""Cases of calls that networks make (`diopi_test.traces`): their shapes, types, strides and attributes with new values.
+"""Cases that repeat calls of networks (`diopi_test.traces`), with the same shapes, types, strides and attributes.
 
-The values come from the domains of the function's own cases: the case that is most similar to the call provides them.
-Indices, classes and lengths lie in the range that they had in the network. What a forward function saves for its
-gradient is computed by that function for the case's own arguments.
+The values are new. They are drawn from the domains of one of the function's own cases, the *donor*, which is the case
+that is most similar to the call. Indices, classes and lengths lie in the range that they had in the network. Arguments
+of a gradient that a forward function saves are computed by this function for the other arguments of the case.
 """
 
 from __future__ import annotations
@@ -31,25 +31,41 @@ from diopi_test.traces.files import model_names, shipped_calls
 
 
 def model_cases(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[Case]:
-    """Return the cases of a function from these networks (default: all); equal calls are one case."""
+    """Return the cases of a function that repeat the calls of networks.
+
+    Args:
+        prototype: The prototype of the function.
+        names: The names of the networks; None for all.
+
+    Returns:
+        The cases in the order of their labels, one for all equal calls.
+    """
     load_families("diopi_test.cases")
     donors = [case for case in registered_cases(prototype) if _can_lend_domains(case)]
     return [_case(prototype, call, donors) for _, call in sorted(_calls(prototype.name, names).items())]
 
 
 def model_keys(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[str]:
-    """Return what the cases of a function depend on besides sources: the calls as text."""
+    """Return the calls of a function as texts, on which its cases depend besides sources.
+
+    Args:
+        prototype: The prototype of the function.
+        names: The names of the networks; None for all.
+
+    Returns:
+        One text per call.
+    """
     return [call.key for call in _calls(prototype.name, names).values()]
 
 
 def _calls(function: str, names: Iterable[str] | None) -> Mapping[str, TracedCall]:
-    """Return the calls of a function that these networks (default: all) make, by label."""
+    """Return the calls of a function that these networks make, by label; None for `names` means all networks."""
     chosen = model_names() if names is None else names
     return {label: call for name in chosen for label, call in shipped_calls(name).get(function, {}).items()}
 
 
 def _can_lend_domains(case: Case) -> bool:
-    """Return whether the values of a case are ordinary."""
+    """Return whether a case can be a donor: its class and label show that its values are ordinary."""
     odd = ("special", "ends", "nan", "infin", "large", "huge", "tiny", "masked", "all-", "ties", "empty")
     usual = (CaseClass.basic, CaseClass.types, CaseClass.layout, CaseClass.optional)
     return (
@@ -61,7 +77,7 @@ def _can_lend_domains(case: Case) -> bool:
 
 
 def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Case:
-    """Return a case for a call of a network, with values from the most similar of the function's own cases."""
+    """Return the case that repeats a call of a network, with the domains of the most similar of `donors`."""
     donor = max(donors, key=lambda case: _similarity(case, call), default=None)
     new_arguments, saved = {}, {}
     for parameter in prototype.arguments:
@@ -78,7 +94,11 @@ def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Cas
 
 
 def _similarity(case: Case, call: TracedCall) -> tuple[int, ...]:
-    """Return a sort key for the similarity of a case and a call: attributes, omissions, element type, smoke cases."""
+    """Return a sort key that is larger the more similar a case is to a call.
+
+    In order of precedence, it counts the arguments that are tensors in both or in neither, the equal attributes and the
+    drawn tensors. Then it prefers cases with the element type of the call, and smoke cases.
+    """
     names = [name for name in call.arguments if name in case.arguments]
     same = sum(_is_tensor(case.arguments[n]) == _is_tensor(call.arguments[n]) for n in names)
     equal = sum(_name_of(case.arguments[n]) == call.arguments[n] for n in names if not _is_tensor(call.arguments[n]))
@@ -97,7 +117,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _argument(prototype: Prototype, parameter: Parameter, call: TracedCall, donor: Case | None) -> Any:
-    """Return an argument of the case of a call; a tensor gets the donor's domain."""
+    """Return an argument of the case for a call. A tensor gets the domain that the argument has in the donor."""
     value = call.arguments[parameter.name]
     donor_specs = [] if donor is None else TensorSpec.all_in(donor.arguments.get(parameter.name))
     domain = next((spec.domain for spec in donor_specs if spec.compute is None), None)
@@ -111,7 +131,19 @@ def _argument(prototype: Prototype, parameter: Parameter, call: TracedCall, dono
 def _spec(
     prototype: Prototype, parameter: Parameter, tensor: TracedTensor, call: TracedCall, domain: Domain | None
 ) -> TensorSpec:
-    """Return the tensor argument with the shape and layout of the network's tensor and values from the domain."""
+    """Return a tensor argument with the shape, type and layout that it had in the network.
+
+    Args:
+        prototype: The prototype of the function.
+        parameter: The parameter.
+        tensor: The tensor in the network.
+        call: The call.
+        domain: The domain of numbers; None for normally distributed numbers. Masks, and tensors of positions, classes
+            or lengths get other domains.
+
+    Returns:
+        The tensor.
+    """
     layout = _layout(tensor)
     if tensor.dtype is Dtype.bool:
         true_count = _true_elements(prototype, tensor, call) if parameter.name == "indices" else None
@@ -133,7 +165,10 @@ def _spec(
 
 
 def _true_elements(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int | None:
-    """Return how many elements a mask must select, as the shape of the values tells; None if any number will do."""
+    """Return the number of elements that a mask must select, which follows from the shape of the argument `values`.
+
+    Return None if any number is valid. Only `diopiIndexPut` prescribes the number.
+    """
     if prototype.base != "diopiIndexPut":
         return None
     target, values = (call.arguments[name].shape for name in ("input", "values"))
@@ -144,7 +179,7 @@ def _true_elements(prototype: Prototype, mask: TracedTensor, call: TracedCall) -
 
 @cache
 def _true_at_random(count: int) -> Domain:
-    """Return a domain of `count` true elements at random positions."""
+    """Return a domain of truth values of which exactly `count` are true, at random positions."""
 
     def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
         return rng.permutation(size) < count
@@ -153,7 +188,7 @@ def _true_at_random(count: int) -> Domain:
 
 
 def _holds_positions(prototype: Prototype, parameter: Parameter) -> bool:
-    """Return whether an integer tensor contains positions, classes or lengths instead of numbers to compute with."""
+    """Return whether a parameter takes positions, classes or lengths rather than numbers with which to compute."""
     return (
         parameter.name in prototype.argument_dtypes
         or parameter.is_tensor_array
@@ -162,12 +197,12 @@ def _holds_positions(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _layout(tensor: TracedTensor) -> Layout:
-    """Return the layout of a tensor of a network."""
+    """Return the layout that a tensor had in the network."""
     return contiguous if tensor.is_dense else strides(*tensor.strides)
 
 
 def _result(prototype: Prototype, call: TracedCall, name: str, value: Any) -> ResultOverride | None:
-    """Return what the caller passes for a result; the results of an array have the same shape and type."""
+    """Return the `ResultOverride` for a result of a call; the default override for a list, None if it was omitted."""
     if isinstance(value, list):
         return ResultOverride()
     if value is None:

@@ -21,16 +21,28 @@ from diopi_test.cases.template import (
 )
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
+
 HALF: DtypeSet = (Dtype.float16,)
-PLANE, LINE = (263, 257), (70_001,)
+"""The element type of large half-precision cases."""
+
+PLANE = (263, 257)
+"""The shape of large matrices."""
+
+LINE = (70_001,)
+"""The shape of long vectors."""
 
 IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
+"""The field of a template that yields a case for every element type."""
 
-TRUTHS: Mapping[str, Any] = {
+BOOLEAN_ATTRIBUTE: Mapping[str, Any] = {
     "dtypes": (Dtype.bool, Dtype.int32, Dtype.float32, Dtype.complex64),
     "case_class": CaseClass.callers,
 }
-"""One element type of each category, for attributes that are bool."""
+"""Fields of templates whose cases pass a bool for a numeric argument, as some programs do.
+
+The cases use one element type each of the categories bool, integer, floating and complex.
+"""
 
 
 def fill_template(
@@ -41,13 +53,24 @@ def fill_template(
     arguments: Arguments | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template that fills a tensor of this shape and layout, in the element type under test."""
+    """Return a template of calls that write a tensor of this shape and layout, in the element type under test.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the tensor.
+        layout: The layout of the tensor.
+        arguments: The arguments, except those that the function passed to `register` derives.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template. The functions call the tensor that they write `out`, `input` or `self`.
+    """
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     template = CaseTemplate(label, shape, arguments or {}, **fields)
     return template.replace(results=dict.fromkeys(("out", "input", "self"), result))
 
 
-FILLED = (
+FILLED_TENSORS = (
     fill_template("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
     fill_template("strided", (2, 3, 2), strided, **IN_ALL_DTYPES),
     fill_template("transposed", (4, 3, 2), transposed),
@@ -59,7 +82,7 @@ FILLED = (
     fill_template("plane", PLANE, large=True),
     fill_template("half-line", LINE, dtypes=HALF, large=True),
 )
-"""Shapes and layouts that are filled."""
+"""Templates of functions that fill a tensor, for various shapes and layouts."""
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
     0: {"zero": 0, "two": 2, "fraction": 0.5, "not-a-number": nan},
@@ -67,7 +90,10 @@ FILLINGS: Mapping[int, Mapping[str, float]] = {
     2: {"whole": 3, "tenth": -0.1, "negative-zero": -0.0, "infinite": -inf, "not-a-number": nan},
     3: {"whole": -2, "tenth": 0.1, "not-a-number": nan},
 }
-"""Numbers to fill with, by category of the element type."""
+"""The values for `diopiFill` by category of the element type, and within a category by label.
+
+The categories are those of `diopi_proto.dtypes.category`: 0 for bool, 1 for integer, 2 for floating and 3 for complex.
+"""
 
 EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
     Dtype.int64: (2**53 + 1, -(2**63)),
@@ -78,10 +104,14 @@ EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
     Dtype.float32: (2**24 + 3,),
     Dtype.float64: (2**53 - 1,),
 }
-"""Values at the limits of each element type."""
+"""Further values for `diopiFill` by element type.
 
-FILL = (
-    *FILLED,
+Most are limits of the type, or integers that a conversion to a narrower floating-point type would change. The value
+−2.9 is truncated in int32.
+"""
+
+FILL_TEMPLATES = (
+    *FILLED_TENSORS,
     *(
         fill_template(
             label,
@@ -97,14 +127,22 @@ FILL = (
         for dtype, extremes in EXTREME_FILLINGS.items()
         for value in extremes
     ),
-    fill_template("truth", (2, 3), arguments={"value": True}, **TRUTHS),
+    fill_template("truth", (2, 3), arguments={"value": True}, **BOOLEAN_ATTRIBUTE),
 )
+"""The templates of `diopiFill`."""
 
 EQUAL_ELEMENTS_REASONS = {".*": "the function returns equal elements"}
+"""The reason why these cases cannot detect exchanged elements, by a regular expression for labels.
+
+`register` accepts such reasons as `non_discriminating`.
+"""
 
 
 def fill_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of functions that fill a tensor of a size with a value."""
+    """Return the arguments of functions that fill a tensor: `size`, and 1 as the default of `value`.
+
+    A `value` in the template takes precedence. Functions without these parameters, such as `diopiZeroInp`, ignore them.
+    """
     return {"size": template.sizes, "value": 1}
 
 
@@ -112,11 +150,11 @@ register(
     "diopiOnes",
     "diopiZeros",
     "diopiZeroInp",
-    templates=FILLED,
+    templates=FILLED_TENSORS,
     derive=fill_arguments,
     non_discriminating=EQUAL_ELEMENTS_REASONS,
 )
-register("diopiFill", templates=FILL, derive=fill_arguments, non_discriminating=EQUAL_ELEMENTS_REASONS)
+register("diopiFill", templates=FILL_TEMPLATES, derive=fill_arguments, non_discriminating=EQUAL_ELEMENTS_REASONS)
 
 
 def range_template(
@@ -129,7 +167,20 @@ def range_template(
     /,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template of `length` numbers from `start` to `end`, which is excluded."""
+    """Return a template of `diopiArange`: numbers from `start` to `end` (not included) at the distance `step`.
+
+    Args:
+        label: The label of the cases.
+        start: The first number.
+        end: The end of the range, which the result does not contain.
+        step: The difference of consecutive numbers.
+        length: The expected number of elements.
+        layout: The layout of the result.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return fill_template(label, (length,), layout, {"start": start, "end": end, "step": step}, **fields)
 
 
@@ -151,12 +202,16 @@ ARANGE = (
     range_template("truncated", 1.9, 7.9, 2.2, 3, dtypes=(Dtype.int32, Dtype.int64, Dtype.uint8)),
     range_template("truncated-negative", -1.9, -7.9, -2.2, 3, dtypes=(Dtype.int32,)),
     range_template("to-zero", -2.6, 0.0, 0.4, 7, dtypes=(Dtype.float32,)),
-    range_template("from-truth", True, 6, 1, 5, exact=True, **TRUTHS),
-    range_template("to-truth", -4, True, 1, 5, exact=True, **TRUTHS),
-    range_template("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
+    range_template("from-truth", True, 6, 1, 5, exact=True, **BOOLEAN_ATTRIBUTE),
+    range_template("to-truth", -4, True, 1, 5, exact=True, **BOOLEAN_ATTRIBUTE),
+    range_template("by-truth", 2, 7, True, 5, exact=True, **BOOLEAN_ATTRIBUTE),
     range_template("line", 0, 70_001, 1, 70_001, exact=True, large=True),
     range_template("int32-steps", -7, 210_000, 3, 70_003, exact=True, dtypes=(Dtype.int32,), large=True),
 )
+"""The templates of `diopiArange`.
+
+Their cases detect a wrong length, and the rounding errors of a vendor that adds the step repeatedly.
+"""
 
 register(
     "diopiArange",
@@ -174,7 +229,19 @@ def linspace_template(
     /,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template of so many numbers from `start` to `end`, which is included."""
+    """Return a template of `diopiLinspace`: `steps` equally spaced numbers from `start` to `end`.
+
+    Args:
+        label: The label of the cases.
+        start: The first number.
+        end: The last number, if there are at least two.
+        steps: The number of elements.
+        layout: The layout of the result.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return fill_template(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **fields)
 
 
@@ -189,7 +256,8 @@ LINSPACE = (
     linspace_template("symmetric", -1.0, 1.0, 8, dtypes=floating),
     linspace_template("backwards", 0.3, -0.55, 7, dtypes=floating),
     linspace_template("mixed-payloads", -1, 2.5, 6, dtypes=floating),
-    # integers that an implementation misses if it adds up an inexact step
+    # Results of these cases are integers, truncated if necessary. If an implementation adds an inexact step repeatedly,
+    # the sum may fall just below an integer, and truncation then returns the preceding integer.
     linspace_template("counted", 0, 49, 50, dtypes=integer),
     linspace_template("counted-down", 52, 3, 50, dtypes=integer),
     linspace_template("sevenths", 0, 7, 50, dtypes=integer),
@@ -200,10 +268,11 @@ LINSPACE = (
     linspace_template("truncated", 2.9, 10.9, 4, dtypes=(Dtype.int32,)),
     linspace_template("towards-zero", -9, 7, 6, dtypes=(Dtype.int32, Dtype.int64)),
     linspace_template("to-zero", -1.3, 0.0, 6, dtypes=(Dtype.float32,)),
-    linspace_template("from-truth", True, 9, 5, exact=True, **TRUTHS),
-    linspace_template("to-truth", -7, True, 5, exact=True, **TRUTHS),
+    linspace_template("from-truth", True, 9, 5, exact=True, **BOOLEAN_ATTRIBUTE),
+    linspace_template("to-truth", -7, True, 5, exact=True, **BOOLEAN_ATTRIBUTE),
     linspace_template("line", -11, 37, 70_001, large=True),
     linspace_template("half", -11, 37, 70_001, dtypes=HALF, large=True),
 )
+"""The templates of `diopiLinspace`."""
 
 register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start equals the end"})

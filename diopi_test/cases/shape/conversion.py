@@ -21,10 +21,16 @@ from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of, is_inexact
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
+
 HALF: DtypeSet = (Dtype.float16,)
+"""The element type of large half-precision cases."""
+
 PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 3, 5, 11)
+"""The shapes of large tensors with two, six and eight axes."""
+
 FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
-"""Places `EIGHT_AXES` in reverse memory order with gaps."""
+"""A layout that stores a tensor of shape `EIGHT_AXES` with reversed axes and gaps."""
 
 
 def convertible(source: Dtype, target: Dtype) -> Domain:
@@ -67,7 +73,7 @@ def conversion_template(
     to: Shape | None = None,
     smoke: bool = False,
 ) -> CaseTemplate:
-    """Return a template that converts numbers from `domain`, to a tensor of shape `to` (default: `shape`)."""
+    """Return a template that converts numbers from `domain`, to a tensor of shape `to` (`shape` if it is None)."""
     input_layout, output_layout = layouts
     numbers = tensor(*shape, domain=domain, layout=input_layout)
     result = ResultOverride(target, output_layout, shape if to is None else to)
@@ -80,7 +86,7 @@ def conversion_template(
     )
 
 
-PLACES: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
+CONVERTED_TENSORS: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
     "-transposed": ((3, 4), (transposed, contiguous)),
     "-strided": ((2, 3, 2), (contiguous, strided)),
     "-channels-last": ((2, 3, 2, 2), (strided, channels_last)),
@@ -88,24 +94,28 @@ PLACES: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
     "-empty": ((0, 3), (contiguous, contiguous)),
     "-long": ((1031,), (contiguous, contiguous)),
 }
-"""Shapes and layouts of converted tensors by label."""
+"""The shape, and the layouts of input and result, by the suffix of the label."""
 
-ROUNDED = {
+ROUNDING_TARGETS = {
     Dtype.float32: half,
     Dtype.float64: (*half, Dtype.float32),
     Dtype.int32: (*half, Dtype.float32),
     Dtype.int64: (Dtype.float32, Dtype.float64),
 }
-"""Targets that conversions round to, by source."""
+"""The target types that cannot represent every number of a source type, by source type."""
 
 F32, F64 = Dtype.float32, Dtype.float64
+"""The source types whose conversion to integers is tested at the limits of the target."""
+
 SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
+"""The types to which NaN, infinities and subnormal numbers are converted."""
+
 EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
-"""The types to which extreme numbers are converted."""
+"""The types to which extreme int64 numbers are converted."""
 
 
 def basic_templates(all_pairs: bool) -> Iterator[CaseTemplate]:
-    """Yield conversions of all pairs of element types; or of each type to the next, and of float32 to every type."""
+    """Yield conversions of all pairs of types, or only of each type to the next one and of float32 to every type."""
     for number, source in enumerate(all_dtypes):
         for target in all_dtypes:
             follows = target is all_dtypes[(number + 1) % len(all_dtypes)]  # every type once on each side
@@ -117,15 +127,20 @@ CONVERSIONS = (
     *(
         conversion_template(source, target, label, shape, layouts=layouts)
         for source, target in ((F32, Dtype.float16), (Dtype.int64, F32))
-        for label, (shape, layouts) in PLACES.items()
+        for label, (shape, layouts) in CONVERTED_TENSORS.items()
     ),
     *(conversion_template(s, t, "-special", (36,), special) for s in (*floating, *complexes) for t in SPECIAL_TARGETS),
-    *(conversion_template(s, t, "-halfway", (20,), halfway(t)) for s, targets in ROUNDED.items() for t in targets),
+    *(
+        conversion_template(s, t, "-halfway", (20,), halfway(t))
+        for s, targets in ROUNDING_TARGETS.items()
+        for t in targets
+    ),
     *(conversion_template(s, t, "-ends", (5,), truncated_to_ends(t)) for s in (F32, F64) for t in integer),
     *(conversion_template(Dtype.int64, target, "-extreme", (8,), special) for target in EXTREME_TARGETS),
 )
+"""Templates of conversions with shapes, layouts and numbers that `basic_templates` does not have."""
 
-STRETCHED = tuple(
+BROADCAST_COPIES = tuple(
     conversion_template(source, target, label, shape, any_value if shape else normal(9), layouts, to)
     for label, shape, to, layouts in (
         ("-row", (3,), (2, 3), (contiguous, contiguous)),
@@ -136,14 +151,16 @@ STRETCHED = tuple(
     )
     for source, target in ((F32, F32), (Dtype.int32, F64))
 )
-"""Copies to tensors along which the source is broadcast."""
+"""Templates of copies to a larger tensor, to whose shape the source is broadcast."""
 
 LARGE_CASTS = (
     conversion_template(F32, Dtype.float16, "", PLANE, convertible(F32, Dtype.float16)),
     conversion_template(Dtype.int64, F32, "", EIGHT_AXES, layouts=(FAR_AXES, contiguous)),
 )
+"""The templates of `diopiCastDtype` in the level `large`."""
+
 FAR_ROWS = strides(7_703, 1)
-"""Places rows of three numbers so far apart that 70,001 rows of float32 span more than 2^31 bytes."""
+"""A layout that places rows of three numbers so far apart that 70,001 rows of float32 span more than 2^31 bytes."""
 
 LARGE_COPIES = (
     LARGE_CASTS[0],
@@ -152,6 +169,7 @@ LARGE_COPIES = (
     ).replace("huge"),
     conversion_template(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)),
 )
+"""The templates of `diopiCopyInp` in the level `large`."""
 
 register(
     "diopiCastDtype",
@@ -162,7 +180,7 @@ register(
     templates=(
         *basic_templates(all_pairs=False),
         *CONVERSIONS,
-        *STRETCHED,
+        *BROADCAST_COPIES,
         *(copy.replace(large=True) for copy in LARGE_COPIES),
     ),
     non_discriminating={"to-float(32|64)-scalar": "all result elements are the only element of the input"},
@@ -189,7 +207,7 @@ FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {
     "empty": ((0, 3, 2, 2), contiguous, MemoryFormat.ChannelsLast, channels_last),
     "long": ((33, 35), transposed, MemoryFormat.Contiguous, contiguous),
 }
-"""Shape and layout of the input, the requested memory format, and the layout of the result."""
+"""By label: shape and layout of the input, the requested memory format, and the layout of the result."""
 
 CONTIGUOUS = tuple(
     CaseTemplate(
@@ -202,6 +220,7 @@ CONTIGUOUS = tuple(
     )
     for label, (shape, layout, order, result) in FORMATS.items()
 )
+"""The small templates of `diopiContiguous`."""
 
 LARGE_CONTIGUOUS = (
     CaseTemplate("eight-axes", EIGHT_AXES, {"memoryFormat": int(MemoryFormat.Contiguous)}, layout=FAR_AXES, large=True),
@@ -213,10 +232,11 @@ LARGE_CONTIGUOUS = (
         large=True,
     ),
 )
+"""The templates of `diopiContiguous` in the level `large`."""
 
 register("diopiContiguous", templates=(*CONTIGUOUS, *LARGE_CONTIGUOUS), derive=derive_single_tensor())
 
-PLAIN = (
+UNCONVERTED = (
     CaseTemplate("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("strided", (2, 3, 2), layout=strided),
     CaseTemplate("transposed", (4, 2, 3), layout=transposed),
@@ -225,31 +245,34 @@ PLAIN = (
     CaseTemplate("empty", (0, 3)),
     CaseTemplate("long", (1031,)),
 )
-"""Templates of copies without conversion."""
+"""Templates of tensors that keep their element type and memory format."""
 
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
-LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, large=True)
+"""A large matrix."""
 
-register("diopiGetNativeMemoryFormat", templates=(*PLAIN, LARGE_PLANE), derive=derive_single_tensor())
+LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, large=True)
+"""A long vector in float16."""
+
+register("diopiGetNativeMemoryFormat", templates=(*UNCONVERTED, LARGE_PLANE), derive=derive_single_tensor())
 register(
     "diopiNativeMemoryFormatCast",
-    templates=[template.replace(arguments={"format": 0}) for template in (*PLAIN, LARGE_PLANE, LARGE_LINE)],
+    templates=[template.replace(arguments={"format": 0}) for template in (*UNCONVERTED, LARGE_PLANE, LARGE_LINE)],
     derive=derive_single_tensor(name="in_"),
 )
 
 
 @cases_for("diopiTensorDestructionHook")
 def tensor_destruction_hook_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield cases for each element type of the tensors; the function itself has no element types."""
-    for plain in (*PLAIN, LARGE_PLANE):
-        for dtype in (F32, Dtype.int64) if plain.smoke else (F32,):
-            pointed = tensor(*plain.sizes, domain=any_value, layout=plain.layout).resolve(dtype)
+    """Yield cases with the addresses of tensors, with a NULL address, and with an address that no tensor has."""
+    for template in (*UNCONVERTED, LARGE_PLANE):
+        for dtype in (F32, Dtype.int64) if template.smoke else (F32,):
+            pointed = tensor(*template.sizes, domain=any_value, layout=template.layout).resolve(dtype)
             yield Case(
-                f"{dtype.name}-{plain.label}",
+                f"{dtype.name}-{template.label}",
                 dtype,
                 {"ptr": pointed},
-                smoke=plain.smoke is True,
-                large=plain.large,
+                smoke=template.smoke is True,
+                large=template.large,
             )
     for label, address in (("null", 0), ("unknown-address", 0x1000)):
         yield Case(f"float32-{label}", F32, {"ptr": address})

@@ -1,4 +1,4 @@
-"""Functions that join several tensors or split a tensor."""
+"""Cases of functions that join several tensors, combine vectors into a grid, or split a tensor."""
 
 from __future__ import annotations
 
@@ -25,9 +25,16 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import derive_single_tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
+
 HALF: DtypeSet = (Dtype.float16,)
+"""The element type of large half-precision cases."""
+
 PLANE = (263, 257)
+"""The shape of large matrices."""
+
 SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
+"""The domain `special` (NaN, infinities, subnormal numbers) for the tensor arguments of the functions here."""
 
 
 def join_template(
@@ -35,18 +42,45 @@ def join_template(
     shapes: Sequence[Shape],
     arguments: Arguments | None = None,
     layouts: Sequence[Layout] = (contiguous,),
-    kinds: Sequence[Dtype | None] = (None,),
+    element_types: Sequence[Dtype | None] = (None,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template with tensors of these shapes; the last layout and element type apply to all further tensors."""
-    rows = zip(shapes, chain(layouts, repeat(layouts[-1])), chain(kinds, repeat(kinds[-1])), strict=False)
-    tensors = [tensor(*shape, domain=any_value, layout=layout, dtype=kind) for shape, layout, kind in rows]
+    """Return a template of a call with a list of tensors.
+
+    Args:
+        label: The label of the cases.
+        shapes: The shapes of the tensors.
+        arguments: Further arguments, such as `dim`.
+        layouts: The layouts of the tensors; the last one also is that of all remaining tensors.
+        element_types: The element types of the tensors, None for the type under test; the last one also is that of all
+            remaining tensors.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
+    rows = zip(
+        shapes, chain(layouts, repeat(layouts[-1])), chain(element_types, repeat(element_types[-1])), strict=False
+    )
+    tensors = [
+        tensor(*shape, domain=any_value, layout=layout, dtype=element_type) for shape, layout, element_type in rows
+    ]
     return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **fields)
 
 
-def mixed_template(label: str, shapes: Sequence[Shape], dim: int, *kinds: Dtype) -> CaseTemplate:
-    """Return a template that joins tensors of several element types."""
-    return join_template(f"mixed-{label}", shapes, {"dim": dim}, kinds=kinds, dtypes=kinds[:1])
+def mixed_template(label: str, shapes: Sequence[Shape], dim: int, *element_types: Dtype) -> CaseTemplate:
+    """Return a template that joins tensors of several element types, so that they are promoted to a common type.
+
+    Args:
+        label: The end of the label.
+        shapes: The shapes of the tensors.
+        dim: The axis.
+        *element_types: The element types of the tensors. The first is the type under test.
+
+    Returns:
+        The template.
+    """
+    return join_template(f"mixed-{label}", shapes, {"dim": dim}, element_types=element_types, dtypes=element_types[:1])
 
 
 MIXED = {
@@ -60,7 +94,7 @@ MIXED = {
     "complex-double": (Dtype.complex64, Dtype.float64),
     "int-complex": (Dtype.int32, Dtype.complex64),
 }
-"""The element types of joined tensors by label."""
+"""The element types of the joined tensors, by label."""
 
 CAT = (
     join_template("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -99,10 +133,15 @@ CAT = (
     join_template("cube", [(3, 3, 3)] * 2, {"dim": 1}),
     join_template("cube-first", [(3, 3, 3)] * 2, {"dim": -3}),
     join_template("rank-5", [(2, 1, 3, 2, 2), (2, 1, 3, 1, 2)], {"dim": 3}),
+    join_template("rank-8", [(2, 1, 1, 2, 1, 3, 2, 2), (2, 1, 1, 2, 1, 1, 2, 2)], {"dim": 5}),
     join_template("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=DtypeSelection.one_per_size),
-    *(mixed_template(label, [(2, 2), (1, 2), (3, 2)][: len(kinds)], 0, *kinds) for label, kinds in MIXED.items()),
+    *(
+        mixed_template(label, [(2, 2), (1, 2), (3, 2)][: len(element_types)], 0, *element_types)
+        for label, element_types in MIXED.items()
+    ),
     mixed_template("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
 )
+"""The small templates of `diopiCat`, which joins tensors along an existing axis."""
 
 STACK = (
     join_template("front", [(2, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -120,11 +159,13 @@ STACK = (
     join_template("expanded", [(3, 2)] * 2, {"dim": 1}, layouts=(expanded, contiguous)),
     join_template("special", [(19,)] * 2, {"dim": 1}, domains=SPECIAL),
     join_template("many", [(2, 5)] * 13, {"dim": 1}),
+    join_template("very-many", [(3,)] * 131, {"dim": 0}),
     join_template("cube", [(3, 3)] * 3, {"dim": 1}),
     join_template("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
     join_template("long", [(5, 103)] * 2, {"dim": -1}, dtypes=DtypeSelection.one_per_size),
-    *(mixed_template(label, [(3,)] * len(kinds), 1, *kinds) for label, kinds in MIXED.items()),
+    *(mixed_template(label, [(3,)] * len(element_types), 1, *element_types) for label, element_types in MIXED.items()),
 )
+"""The small templates of `diopiStack`, which joins tensors along a new axis."""
 
 MESH_GRID = (
     join_template("two", [(3,), (4,)], **SMOKE_IN_ALL_DTYPES),
@@ -138,15 +179,24 @@ MESH_GRID = (
     join_template("special", [(19,), (2,)], domains=SPECIAL),
     join_template("long", [(41,), (29,)], dtypes=DtypeSelection.one_per_size),
 )
+"""The small templates of `diopiMeshGrid`."""
 
 
 def ranks_and_axes(templates: Iterable[CaseTemplate], more: int = 0) -> set[tuple[int, int]]:
-    """Return the rank of the joined tensors, plus `more`, and the axis along which they are joined, per template."""
+    """Return the pairs of rank and axis of templates that join tensors.
+
+    Args:
+        templates: The templates.
+        more: The number by which the rank of the result exceeds that of the tensors: 1 for `diopiStack`.
+
+    Returns:
+        The pairs of the rank of the result and the axis `dim`.
+    """
     return {(len(template.argument("tensors")[0].shape) + more, template.argument("dim")) for template in templates}
 
 
 def with_axis(shape: Shape, dim: int, length: int | None) -> Shape:
-    """Return the shape with another length of an axis, or without the axis."""
+    """Return the shape with the length `length` of axis `dim`, or without this axis if the length is None."""
     axis = dim % len(shape)
     return (*shape[:axis], *([] if length is None else [length]), *shape[axis + 1 :])
 
@@ -155,10 +205,13 @@ CAT_ALONG_OTHER_AXES = tuple(
     join_template(label, [shape, with_axis(shape, dim, 1)], {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(CAT))
 )
+"""Templates of `diopiCat` along those axes, up to rank 4, along which no template of `CAT` joins."""
+
 STACK_ALONG_OTHER_AXES = tuple(
     join_template(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(STACK, 1))
 )
+"""Templates of `diopiStack` along those axes, up to rank 4 of the result, along which no template of `STACK` joins."""
 
 LARGE_CAT = (
     join_template(
@@ -170,14 +223,19 @@ LARGE_CAT = (
     ),
     join_template("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, large=True),
 )
+"""The templates of `diopiCat` in the level `large`."""
+
 LARGE_STACK = (
     join_template("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), large=True),
     join_template("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, large=True),
 )
+"""The templates of `diopiStack` in the level `large`."""
+
 LARGE_MESH_GRID = (
     join_template("plane", [(263,), (257,)], large=True),
     join_template("half-space", [(41,), (37,), (43,)], dtypes=HALF, large=True),
 )
+"""The templates of `diopiMeshGrid` in the level `large`."""
 
 register("diopiCat", templates=(*CAT, *CAT_ALONG_OTHER_AXES, *LARGE_CAT))
 register("diopiStack", templates=(*STACK, *STACK_ALONG_OTHER_AXES, *LARGE_STACK))
@@ -185,7 +243,7 @@ register("diopiMeshGrid", templates=(*MESH_GRID, *LARGE_MESH_GRID))
 
 
 def split_arguments(sizes: Shape, dim: int) -> dict[str, Any]:
-    """Return the arguments that split axis `dim` into parts of these sizes."""
+    """Return the arguments of `diopiSplitWithSizes` that split axis `dim` into parts of the lengths `sizes`."""
     return {"splitSizes": sizes, "dim": dim}
 
 
@@ -197,17 +255,23 @@ SPLIT = (
     CaseTemplate("with-nothing", (4, 3), split_arguments((0, 1, 0, 3, 0), 0)),
     CaseTemplate("whole", (3, 4), split_arguments((4,), 1)),
     CaseTemplate("ones", (6,), split_arguments((1,) * 6, 0), layout=strided),
+    CaseTemplate("very-many", (131, 3), split_arguments((1,) * 131, 0)),
     CaseTemplate("of-nothing", (0, 3), split_arguments((0, 0), 0)),
     CaseTemplate("empty", (0, 5), split_arguments((2, 3), 1)),
     CaseTemplate("expanded", (4, 3), split_arguments((1, 3), 0), layout=expanded),
     CaseTemplate("special", (19, 2), split_arguments((7, 12), 0), domains=SPECIAL),
     CaseTemplate("long", (3, 343), split_arguments((100, 43, 200), 1), dtypes=DtypeSelection.one_per_size),
 )
+"""The small templates of `diopiSplitWithSizes`."""
 
 SPLIT_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, split_arguments((1, shape[dim] - 1), dim))
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in SPLIT})
 )
+"""Templates of `diopiSplitWithSizes` along those axes, up to rank 4, along which no template of `SPLIT` splits.
+
+The parts are one element and the remainder.
+"""
 
 LARGE_SPLIT = (
     CaseTemplate("rows", (70_001, 3), split_arguments((65_537, 1, 4463), 0), large=True),
@@ -215,6 +279,7 @@ LARGE_SPLIT = (
         "half-columns", PLANE, split_arguments((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, large=True
     ),
 )
+"""The templates of `diopiSplitWithSizes` in the level `large`."""
 
 register(
     "diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG_OTHER_AXES, *LARGE_SPLIT), derive=derive_single_tensor()

@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
-from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -27,13 +27,19 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import derive_single_tensor
 
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 SPECIAL: Mapping[str, Domain] = {"input": special}
+"""The domain of NaN, infinities and subnormal numbers for the input."""
+
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
+"""Fields of large templates in float16."""
 
 PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 3, 5, 11)
+"""The shapes of large tensors with two, six and eight axes."""
+
 FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
-"""Places `EIGHT_AXES` in reverse memory order with gaps."""
+"""A layout that stores a tensor of shape `EIGHT_AXES` with reversed axes and gaps."""
 
 TRIANGLES = (
     CaseTemplate("square", (4, 4), {"diagonal": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -56,6 +62,7 @@ TRIANGLES = (
     CaseTemplate("plane", PLANE, {"diagonal": -17}, large=True),
     CaseTemplate("half-batch", (11, 67, 131), {"diagonal": 3}, layout=strides(20_011, 263, 2), **LARGE_HALF),
 )
+"""The templates of `diopiTril` and `diopiTriu`; `diagonal` is the offset of the diagonal, positive above it."""
 
 TRANSPOSE = (
     CaseTemplate("matrix", (3, 5), {"dim0": 0, "dim1": 1}, **SMOKE_IN_ALL_DTYPES),
@@ -75,6 +82,7 @@ TRANSPOSE = (
     CaseTemplate("half-eight-axes", EIGHT_AXES, {"dim0": 1, "dim1": 6}, layout=FAR_AXES, **LARGE_HALF),
     CaseTemplate("rows", (70_001, 3), {"dim0": 0, "dim1": 1}, large=True),
 )
+"""The templates of `diopiTranspose`, which swaps two axes."""
 
 PERMUTE = (
     CaseTemplate("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, **SMOKE_IN_ALL_DTYPES),
@@ -94,6 +102,7 @@ PERMUTE = (
     CaseTemplate("eight-axes", EIGHT_AXES, {"dims": (7, 2, 5, 0, 3, 6, 1, 4)}, large=True),
     CaseTemplate("half-image", (3, 37, 29, 31), {"dims": (0, 2, 3, 1)}, layout=channels_last, **LARGE_HALF),
 )
+"""The templates of `diopiPermute`; many are no transpositions, so that the inverse permutation gives another result."""
 
 FLIP = (
     CaseTemplate("rows", (4, 3), {"dims": (0,)}, **SMOKE_IN_ALL_DTYPES),
@@ -113,6 +122,7 @@ FLIP = (
     CaseTemplate("rows", (70_001, 3), {"dims": (0,)}, large=True),
     CaseTemplate("half-eight-axes", EIGHT_AXES, {"dims": (1, 4, 7)}, layout=FAR_AXES, **LARGE_HALF),
 )
+"""The templates of `diopiFlip`, which reverses axes."""
 
 ROLL = (
     CaseTemplate("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, **SMOKE_IN_ALL_DTYPES),
@@ -135,6 +145,7 @@ ROLL = (
     CaseTemplate("rows", (70_001, 3), {"shifts": (65_537,), "dims": (0,)}, large=True),
     CaseTemplate("half-six-axes", SIX_AXES, {"shifts": (-5, 40, 3), "dims": (0, 2, 4)}, **LARGE_HALF),
 )
+"""The templates of `diopiRoll`, which shifts elements cyclically; without `dims` it shifts the flattened tensor."""
 
 REPEAT = (
     CaseTemplate("matrix", (3, 4), {"repeats_size": (3, 2)}, **SMOKE_IN_ALL_DTYPES),
@@ -152,6 +163,7 @@ REPEAT = (
     CaseTemplate("plane", (67, 17), {"repeats_size": (5, 13)}, large=True),
     CaseTemplate("half-batch", (67, 17), {"repeats_size": (3, 7, 5)}, layout=strides(37, 2), **LARGE_HALF),
 )
+"""The templates of `diopiRepeat`, which tiles a tensor."""
 
 UNFOLD = (
     CaseTemplate("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, **SMOKE_IN_ALL_DTYPES),
@@ -171,6 +183,7 @@ UNFOLD = (
     CaseTemplate("special", (19,), {"dim": 0, "size": 4, "step": 3}, domains=SPECIAL),
     CaseTemplate("long", (431,), {"dim": 0, "size": 5, "step": 2}, dtypes=DtypeSelection.one_per_size),
 )
+"""The small templates of `diopiUnfold`, which appends an axis for the elements of each window along `dim`."""
 
 
 def expand_template(
@@ -198,15 +211,16 @@ EXPAND = (
     expand_template("rows", (70_001, 1), (70_001, 3), large=True),
     expand_template("half-plane", (263, 1), PLANE, **LARGE_HALF).replace(layout=strides(31, 1)),
 )
+"""The templates of `diopiExpand`, which broadcasts a tensor."""
 
 
 def next_axis(axis: int, rank: int) -> int:
-    """Return the next axis, or the first after the last, counted from the other end of the shape."""
+    """Return the following axis (0 after the last one), negative if and only if `axis` is not negative."""
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
 def cyclic_axes(axis: int, rank: int) -> tuple[int, ...]:
-    """Return all axes in cyclic order from `axis` on; the others count from the other end of the shape."""
+    """Return all axes in cyclic order from `axis` on. If `axis` is negative, the other axes are not, and vice versa."""
     return tuple((axis + i) % rank - (rank if (axis < 0) == (i == 0) else 0) for i in range(rank))
 
 
@@ -214,23 +228,33 @@ TRANSPOSE_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"dim0": axis, "dim1": next_axis(axis, len(shape))})
     for label, shape, axis in untested_axes()
 )
+"""Templates that swap each axis of each rank with the next one."""
+
 PERMUTE_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label.replace("axis", "from"), shape, {"dims": cyclic_axes(axis, len(shape))})
     for label, shape, axis in untested_axes()
 )
+"""Templates of cyclic permutations that start at each axis of each rank."""
+
 FLIP_ALONG_OTHER_AXES = tuple(CaseTemplate(label, shape, {"dims": (axis,)}) for label, shape, axis in untested_axes())
+"""Templates that reverse each axis of each rank."""
+
 ROLL_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"shifts": (7 * axis + 1,), "dims": (axis,)}) for label, shape, axis in untested_axes()
 )
+"""Templates that shift along each axis of each rank."""
+
 UNFOLD_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in UNFOLD})
 )
+"""Templates of windows along the axes that `UNFOLD` leaves out."""
 
 LARGE_UNFOLD = (
     CaseTemplate("rows", (32_003, 3), {"dim": 0, "size": 5, "step": 3}, large=True),
     CaseTemplate("half-columns", (67, 1031), {"dim": 1, "size": 7, "step": 4}, layout=strides(2063, 2), **LARGE_HALF),
 )
+"""The templates of `diopiUnfold` in the level `large`."""
 
 FURTHER_ROLLS = tuple(
     CaseTemplate(f"by-{'-'.join(map(str, shifts))}", (4, 7, 3), {"shifts": shifts, "dims": dims})
@@ -244,7 +268,7 @@ FURTHER_ROLLS = tuple(
         ((-(2**40) - 1,), (1,)),
     )
 )
-"""Shifts far beyond the length of an axis, in both directions, and of the flattened tensor."""
+"""Templates of shifts far beyond the length of an axis, in both directions, and of the flattened tensor."""
 
 MOVEMENTS = {
     "diopiTranspose": (*TRANSPOSE, *TRANSPOSE_ALONG_OTHER_AXES),
@@ -257,6 +281,7 @@ MOVEMENTS = {
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
 }
+"""The templates of each function that moves the elements of its input without padding, by its name."""
 
 EQUAL_ELEMENTS_REASONS = {
     "scalar": "all result elements are the only element of the input",
@@ -264,10 +289,13 @@ EQUAL_ELEMENTS_REASONS = {
     "far-above": "the diagonal lies above all elements",
     "one-window": "the only window is at the start, whatever the step is",
 }
+"""Reasons why wrong results can pass a case (`non_discriminating`), by the start of the label."""
 
 
-for name, templates in MOVEMENTS.items():
-    register(name, templates=templates, derive=derive_single_tensor(), non_discriminating=EQUAL_ELEMENTS_REASONS)
+for function_name, templates in MOVEMENTS.items():
+    register(
+        function_name, templates=templates, derive=derive_single_tensor(), non_discriminating=EQUAL_ELEMENTS_REASONS
+    )
 
 
 def unfolded_shape(sizes: Shape, dim: int, size: int, step: int) -> Shape:
@@ -277,21 +305,25 @@ def unfolded_shape(sizes: Shape, dim: int, size: int, step: int) -> Shape:
 
 
 def unfold_backward_template(unfold: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return a template of the gradient of a call of unfold."""
+    """Return a template of the gradient of the call of `diopiUnfold` that a template describes."""
     shape = unfolded_shape(unfold.sizes, *(unfold.argument(name) for name in ("dim", "size", "step")))
     return replace(unfold, sizes=shape, arguments={"input_sizes": unfold.sizes, **unfold.arguments}, domains={})
 
 
 MANY_WINDOWS = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=DtypeSelection.all)
-OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=DtypeSelection.all)
+"""Overlapping windows whose gradients of integers have exact sums."""
+
+NON_FINITE_WINDOWS = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=DtypeSelection.all)
+"""Overlapping windows with infinite and NaN gradients."""
 
 UNFOLD_BACKWARD = (
     *(unfold_backward_template(unfold) for unfold in UNFOLD),
     unfold_backward_template(MANY_WINDOWS).replace(domains={"grad_output": integer_values(-9, 9)}, exact=True),
-    unfold_backward_template(OVERLAPPING).replace(domains={"grad_output": choice([1, -2, 3, inf, nan])}),
+    unfold_backward_template(NON_FINITE_WINDOWS).replace(domains={"grad_output": choice([1, -2, 3, inf, nan])}),
     *(unfold_backward_template(unfold) for unfold in UNFOLD_ALONG_OTHER_AXES),
     *(unfold_backward_template(unfold).replace(layout=contiguous) for unfold in LARGE_UNFOLD),
 )
+"""The templates of `diopiUnfoldBackward`, which adds up the gradients of all windows that contain an element."""
 
 register(
     "diopiUnfoldBackward",
@@ -302,17 +334,18 @@ register(
 
 
 def padding_arguments(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> Arguments:
-    """Return the arguments of padding."""
+    """Return the arguments of padding; `pad` has the margins before and after each axis, the last axis first."""
     return {"pad": pad, "mode": mode, "value": value}
 
 
-fill = partial(padding_arguments, value=0.0)
+zero_padding = partial(padding_arguments, value=0.0)
+"""Return the arguments of padding with zeros, for the margins."""
 
 
 MIRRORED = ("reflect", "replicate", "circular")
 """Modes that fill margins with the elements of the input."""
 
-CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
+CROPPED: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
     "constant": (
         ((7,), (-2, -3)),
         ((7,), (3, -5)),
@@ -333,10 +366,10 @@ CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
         for mode in MIRRORED
     },
 }
-"""Shapes and margins; negative margins cut elements off, positive ones add elements."""
+"""Pairs of a shape and its margins by mode; negative margins remove elements, positive ones add elements."""
 
 PADDED = (
-    CaseTemplate("constant", (3, 2), fill((1, 2)), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("constant", (3, 2), zero_padding((1, 2)), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "constant-strided",
         (2, 3, 2),
@@ -348,7 +381,7 @@ PADDED = (
         "constant-every-axis", (2, 3, 4), padding_arguments((1, 2, 3, 0, 0, 1), value=-0.3), **same_layout(transposed)
     ),
     CaseTemplate("constant-cut", (4, 5), padding_arguments((-1, 2, 3, -2), value=2.5)),
-    CaseTemplate("constant-cut-all", (4, 3), fill((-2, -1))),
+    CaseTemplate("constant-cut-all", (4, 3), zero_padding((-2, -1))),
     CaseTemplate("constant-nan", (3, 4), padding_arguments((0, 1, 1, 0), value=nan)),
     CaseTemplate("constant-infinite", (3, 4), padding_arguments((1, 1), value=-inf)),
     CaseTemplate("constant-negative-zero", (2, 3), padding_arguments((1, 1), value=-0.0)),
@@ -376,7 +409,7 @@ PADDED = (
     CaseTemplate("circular-three-axes", (1, 2, 3, 2, 4), padding_arguments((1, 2, 1, 0, 0, 2), "circular")),
     CaseTemplate("circular-cut", (2, 6), padding_arguments((2, -1), "circular")),
     CaseTemplate("circular-cut-front", (2, 6), padding_arguments((-1, 2), "circular")),
-    CaseTemplate("constant-special", (19,), fill((2, 1)), domains=SPECIAL),
+    CaseTemplate("constant-special", (19,), zero_padding((2, 1)), domains=SPECIAL),
     CaseTemplate("reflect-as-far-as-can-be", (1, 2, 4, 3), padding_arguments((2, 2, 3, 3), "reflect")),
     CaseTemplate(
         "replicate-long", (3, 331), padding_arguments((2, 40), "replicate"), dtypes=DtypeSelection.one_per_size
@@ -389,12 +422,13 @@ PADDED = (
     CaseTemplate("constant-converted", (2, 3), padding_arguments((1, 1, 0, 1), value=2.7), dtypes=DtypeSelection.all),
     *(
         CaseTemplate(f"{mode}-cut-{number}", shape, padding_arguments(pad, mode, 1.5 if mode == "constant" else None))
-        for mode, cuts in CUTS.items()
-        for number, (shape, pad) in enumerate(cuts)
+        for mode, shapes_and_margins in CROPPED.items()
+        for number, (shape, pad) in enumerate(shapes_and_margins)
     ),
-    CaseTemplate("plane", PLANE, fill((3, 5, 7, 1)), large=True),
-    CaseTemplate("half-rows", (70_001, 1), fill((1, 2)), **LARGE_HALF),
+    CaseTemplate("plane", PLANE, zero_padding((3, 5, 7, 1)), large=True),
+    CaseTemplate("half-rows", (70_001, 1), zero_padding((1, 2)), **LARGE_HALF),
 )
+"""The templates of `diopiPad`."""
 
 register(
     "diopiPad",
@@ -416,8 +450,10 @@ def _lacks_padding_value(prototype: Prototype, case: Case) -> bool:
 
 CaseFacts(
     open_calls=[
-        OpenCalls(_pads_bool_with_edges, "torch.nn.functional.pad has no kernel for bool that repeats edges"),
-        OpenCalls(
+        CallsUndefinedInPyTorch(
+            _pads_bool_with_edges, "torch.nn.functional.pad has no kernel for bool that repeats edges"
+        ),
+        CallsUndefinedInPyTorch(
             _lacks_padding_value,
             "torch.ops.aten.constant_pad_nd requires a number; its callers insert 0 for a missing number",
         ),

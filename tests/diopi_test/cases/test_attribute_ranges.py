@@ -60,7 +60,7 @@ def rank_with_axes(case: Case) -> int:
     return len(first.shape)
 
 
-@pytest.mark.parametrize(("function", "name"), sampled(AXIS_PARAMETERS, 30))
+@pytest.mark.parametrize(("function", "name"), sampled(AXIS_PARAMETERS, 12, slow=18))
 def test_cases_use_every_axis_of_every_rank_from_either_end(function: str, name: str) -> None:
     more = 1 if function == "diopiStack" else 0
     calls = [(rank_with_axes(case) + more, case.arguments[name]) for case in select_cases(function, "full")]
@@ -73,7 +73,7 @@ def test_cases_use_every_axis_of_every_rank_from_either_end(function: str, name:
 # Numbers
 
 
-@pytest.mark.parametrize("function", sampled(FUNCTIONS, 30))
+@pytest.mark.parametrize("function", sampled(FUNCTIONS, 12, slow=18))
 def test_cases_use_numbers_of_every_region_and_scalars_of_every_kind(function: str) -> None:
     cases = select_cases(function, "full")
     assert not [demand for demand in number_demands(lookup(function)) if not demand.is_met(cases)]

@@ -19,12 +19,12 @@ def draw(domain: Domain, dtype: Dtype, count: int = COUNT) -> np.ndarray:
     return domain(np.random.default_rng(1), count, dtype)
 
 
-def named(dtypes: Iterable[Dtype]) -> list[object]:
+def dtype_parameters(dtypes: Iterable[Dtype]) -> list[object]:
     """Return one test parameter per element type, with the name of the type as its ID."""
     return [pytest.param(dtype, id=dtype.name) for dtype in dtypes]
 
 
-@pytest.mark.parametrize("dtype", named(all_dtypes))
+@pytest.mark.parametrize("dtype", dtype_parameters(all_dtypes))
 @pytest.mark.parametrize(
     "domain",
     [
@@ -43,7 +43,7 @@ def test_values_fit_their_type(domain: Domain, dtype: Dtype) -> None:
         assert np.array_equal(values.astype(to_numpy(dtype)).astype(np.int64), values)
 
 
-@pytest.mark.parametrize("dtype", named(real))
+@pytest.mark.parametrize("dtype", dtype_parameters(real))
 def test_uniform_stays_within_bounds(dtype: Dtype) -> None:
     values = draw(domains.uniform(-2.5, 3), dtype)
     assert values.min() >= -2.5
@@ -56,7 +56,7 @@ def test_uniform_raises_if_the_type_has_no_value_in_range() -> None:
         draw(domains.uniform(-3, -1), Dtype.uint8)
 
 
-@pytest.mark.parametrize("dtype", named([Dtype.int8, Dtype.int64, Dtype.uint8]))
+@pytest.mark.parametrize("dtype", dtype_parameters([Dtype.int8, Dtype.int64, Dtype.uint8]))
 def test_full_range_reaches_the_ends_of_the_type(dtype: Dtype) -> None:
     low, high = integer_range(dtype)
     values = draw(domains.full_range, dtype, 4000).astype(np.float64)
@@ -75,7 +75,7 @@ def test_avoid_points_keeps_the_margin() -> None:
     assert np.abs(values - 1).min() >= 0.05 - 1e-12
 
 
-@pytest.mark.parametrize("dtype", named([*floating, Dtype.int8, Dtype.int32, Dtype.uint8]))
+@pytest.mark.parametrize("dtype", dtype_parameters([*floating, Dtype.int8, Dtype.int32, Dtype.uint8]))
 def test_distinct_values_differ_after_rounding(dtype: Dtype) -> None:
     values = draw(domains.distinct, dtype, 100)
     assert len(np.unique(values.astype(to_numpy(dtype)))) == 100
@@ -93,7 +93,7 @@ def test_choice_uses_every_value() -> None:
     assert set(draw(domains.choice([1.0, 2.0, 3.0]), Dtype.float32, 5)) == {1.0, 2.0, 3.0}
 
 
-@pytest.mark.parametrize("dtype", named(floating))
+@pytest.mark.parametrize("dtype", dtype_parameters(floating))
 def test_special_values_survive_rounding_to_their_type(dtype: Dtype) -> None:
     values = domains.special_values(dtype)
     assert np.array_equal(values.astype(to_numpy(dtype)).astype(np.float64), values, equal_nan=True)

@@ -16,6 +16,7 @@ HALVES = ROW.variants(NORMAL_INPUTS, vary_argument("by", "other", (0.5, 2.5)))
 
 
 def cases(function: str, *templates: CaseTemplate) -> list[Case]:
+    """Return the small cases of a function that these templates produce."""
     return list(Elementwise(lookup(function)).cases(templates, large=False))
 
 

@@ -13,7 +13,7 @@ from diopi_test.cases.axes import Axes
 from diopi_test.cases.case import ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.norm.affine import layer_template, register_layers
-from diopi_test.cases.reduction.common import restrict_dtypes
+from diopi_test.cases.reduction.patterns import restrict_dtypes
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, register, tensor
 

@@ -40,12 +40,12 @@ def elements(case: Case) -> int:
     return max((math.prod(shape) for shape in (*specs, *results)), default=0)
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 15, slow=25))
 def test_a_function_has_large_cases_or_a_reason(function: str) -> None:
     assert bool(select_cases(function, "large")) is (function not in WITHOUT_LARGE_CASES)
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 15, slow=25))
 def test_large_cases_are_large(function: str) -> None:
     cases = select_cases(function, "large")
     for case in cases:
@@ -55,7 +55,7 @@ def test_large_cases_are_large(function: str) -> None:
     assert max(map(elements, cases), default=0) > MANY_ELEMENTS or function in {*WITHOUT_LARGE_CASES, *FEWER}
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 15, slow=25))
 def test_computed_arguments_grow_with_the_case(function: str) -> None:
     """Large cases keep the functions that compute arguments."""
     for case in select_cases(function, "large"):

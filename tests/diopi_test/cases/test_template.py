@@ -11,6 +11,8 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tens
 
 @dataclass(frozen=True)
 class Window:
+    """Sizes of a template."""
+
     size: int = 3
     step: int = 1
 

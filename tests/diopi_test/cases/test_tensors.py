@@ -10,7 +10,7 @@ import pytest
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import random_generator
-from diopi_test.cases.index.common import mask_values
+from diopi_test.cases.index.positions import mask_values
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.template import CaseTemplate
 from diopi_test.cases.tensors import (
@@ -23,6 +23,7 @@ from diopi_test.oracle.data import plain_values
 
 
 def draw_values(spec: TensorSpec) -> np.ndarray:
+    """Draw the values of a tensor."""
     count = int(np.prod(spec.shape))
     return spec.domain(random_generator("f", "case", "index"), count, spec.dtype).reshape(spec.shape)
 

@@ -21,15 +21,15 @@ def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, bey
 def test_convolution_has_one_result_per_window(template: CaseTemplate[Any]) -> None:
     sizes: Convolution = template.sizes
     axes = zip(sizes.input, sizes.kernel, sizes.stride, sizes.padding, sizes.dilation, strict=True)
-    assert sizes.convolved() == tuple(len(starts(*axis)) for axis in axes)
+    assert sizes.result_sizes() == tuple(len(starts(*axis)) for axis in axes)
 
 
 @pytest.mark.parametrize("template", TRANSPOSED, ids=lambda template: str(template.label))
 def test_convolution_inverts_the_sizes_of_its_transpose(template: CaseTemplate[Any]) -> None:
     sizes: Convolution = template.sizes
-    fitting = zip(sizes.transposed(), sizes.output_padding, strict=True)
+    fitting = zip(sizes.transposed_result_sizes(), sizes.output_padding, strict=True)
     whole = template.with_sizes(input=tuple(size - more for size, more in fitting)).sizes
-    assert whole.convolved() == sizes.input
+    assert whole.result_sizes() == sizes.input
 
 
 @pytest.mark.parametrize("template", [*SLIDING, *EDGES], ids=lambda template: str(template.label))

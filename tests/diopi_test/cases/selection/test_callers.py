@@ -77,7 +77,7 @@ def test_cases_without_sizes_of_1_go_first() -> None:
     assert shapes(case)["query"] == (1, 3, 8)
 
 
-def unfit() -> Iterator[Any]:
+def unfitting_cases() -> Iterator[Any]:
     """Yield cases with shapes of a caller that do not fit the case."""
     yield pytest.param(prompt(), {"query": (1, 1, "num_heads·dim")}, id="other number of elements")
     yield pytest.param(prompt(), {"query": ("A", "B", "C")}, id="several open names")
@@ -87,7 +87,7 @@ def unfit() -> Iterator[Any]:
     yield pytest.param(prompt(query=TensorSpec((6, 8), F32, layout=transposed)), {"query": ("B", 8)}, id="layout")
 
 
-@pytest.mark.parametrize(("case", "form"), list(unfit()))
+@pytest.mark.parametrize(("case", "form"), list(unfitting_cases()))
 def test_call_form_is_skipped_if_it_does_not_fit(case: Case, form: Any) -> None:
     assert cases_in_form([case], shapes=form) == []
 

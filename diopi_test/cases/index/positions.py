@@ -1,4 +1,4 @@
-"""Shared parts of the cases of this family: sizes, tables of templates, layouts, and sums of gradients."""
+"""Shared parts of the cases of index functions: sizes of templates, layouts, and templates of sums of gradients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 class AlongAxis(Protocol):
-    """Sizes of a call along one axis."""
+    """An object that has the shape of a tensor and an axis: the sizes of a template of a call along one axis."""
 
     @property
     def shape(self) -> Shape:
@@ -34,17 +34,20 @@ class AlongAxis(Protocol):
 
 
 Sizes = TypeVar("Sizes")
+"""The type of the sizes of a template."""
+
 AxisSizes = TypeVar("AxisSizes", bound=AlongAxis)
+"""The type of the sizes of a template of calls along an axis."""
 
 
 @dataclass(frozen=True)
 class IndexedAxis:
-    """Positions along an axis, given by an index tensor.
+    """The sizes of a template of a call that reads or writes a tensor at positions along an axis.
 
     Attributes:
         shape: The shape of the tensor that the function reads or writes.
         axis: The axis.
-        index: The positions.
+        index: The tensor of positions.
     """
 
     shape: Shape
@@ -54,11 +57,11 @@ class IndexedAxis:
 
 @dataclass(frozen=True)
 class IndexedTable:
-    """A table, or a tensor with several axes, and the positions that a call reads or writes.
+    """The sizes of a template of a call that reads or writes rows of a table.
 
     Attributes:
-        shape: The shape of the table.
-        indices: The positions.
+        shape: The shape of the table, often (rows, columns).
+        indices: The tensor of positions of rows.
     """
 
     shape: Shape
@@ -66,40 +69,40 @@ class IndexedTable:
 
 
 ONE_DTYPE_PER_KIND = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
-"""One element type of each kind, for templates that matter in more than one."""
+"""A single-precision, a half-precision, an integer and a complex type."""
 
 INEXACT = (*floating, *complexes)
 """The element types whose sums are rounded."""
 
-ALIKE = [(layout, layout) for layout in (contiguous, transposed, strided)]
-"""Layouts of arguments and result, for `CaseTemplate.cycle_layouts`: the same layout."""
+EQUAL_LAYOUTS = [(layout, layout) for layout in (contiguous, transposed, strided)]
+"""Pairs of equal layouts of arguments and result, for `CaseTemplate.cycle_layouts`."""
 
-UNLIKE = [(contiguous, transposed), (strided, contiguous)]
-"""Different layouts of arguments and result."""
+DIFFERENT_LAYOUTS = [(contiguous, transposed), (strided, contiguous)]
+"""Pairs of different layouts of arguments and result."""
 
 SUMMANDS = integer_values(-3, 3)
-"""Numbers of which every floating type represents sums of a few dozen exactly, in any order."""
+"""Integers from −3 to 3. Every floating type represents sums of a few dozen of them exactly, in any order."""
 
 POSITIVE = uniform(0.7, 0.74)
-"""Numbers that a running sum in half precision first rounds, always in the same direction, and finally ignores."""
+"""Numbers whose running sum stagnates in half precision, when a number is less than half a unit of the sum."""
 
-OFTEN = literal(np.resize([1, 1, 1, 0], 1100))
-"""Indices of two of three positions: one occurs 825 times, the other 275 times."""
+REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 1100))
+"""An index of 1100 elements: the position 1 occurs 825 times, and the position 0 occurs 275 times."""
 
-MOST_OFTEN = literal(np.resize([1, 1, 1, 0], 8000))
-"""Like `OFTEN`, but so long that the equal rounding errors of a few different numbers add up."""
+LONG_REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 8000))
+"""An index of 8000 elements: the position 1 occurs 6000 times, and the position 0 occurs 2000 times."""
 
-NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
+NEIGHBORS = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64 that are equal as float64."""
 
-ONE_PLACE_REASON = "there is but one place"
-"""Why a case does not show which place is read or written."""
+SINGLE_POSITION_REASON = "there is but one place"
+"""The `non_discriminating` reason of cases with a single position, which cannot be wrong."""
 
 ALL_TRUE_REASON = "the mask is true everywhere"
-"""Why a case does not show that the mask is read."""
+"""The `non_discriminating` reason of cases that pass even if the function ignores the mask and selects everything."""
 
 ALL_FALSE_REASON = "the mask is false everywhere"
-"""The same for a mask that selects nothing."""
+"""The `non_discriminating` reason of cases that pass even if the function ignores the mask and selects nothing."""
 
 
 LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
@@ -107,7 +110,7 @@ LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
     ("many-rows", (70_001, 3), 0, 65_537, {"large": True}),
     ("half", (67, 1031), 1, 1031, {"large": True, "dtypes": (Dtype.float16,)}),
 )
-"""Label, shape, axis, number of positions along the axis, and further fields of templates."""
+"""For each large template: its label, the shape, the axis, the number of positions along the axis, and other fields."""
 
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
 """The fields of large templates in float16."""
@@ -117,14 +120,22 @@ FAR_APART: Mapping[str, Any] = {"layout": strides(4099, 3), **LARGE_HALF}
 
 
 def replace_length(shape: Shape, axis: int, length: int) -> Shape:
-    """Return the shape with another length of an axis."""
+    """Return the shape with `length` as the length of `axis`, which must not be negative."""
     return tuple(length if number == axis else size for number, size in enumerate(shape))
 
 
 def sized_templates(
     table: Mapping[str, Sizes], long: DtypeSelection = DtypeSelection.leading
 ) -> list[CaseTemplate[Sizes]]:
-    """Return a template per row of a table of sizes by label; `long` are the element types of the row of this label."""
+    """Return a template per entry of a table of sizes by label.
+
+    Args:
+        table: The sizes by label.
+        long: The element types of the template with the label "long". All others have the leading type.
+
+    Returns:
+        The templates.
+    """
     return [
         CaseTemplate(label, sizes, dtypes=long if label == "long" else DtypeSelection.leading)
         for label, sizes in table.items()
@@ -134,7 +145,17 @@ def sized_templates(
 def sum_templates(
     gradient: str, exact: Sizes, long: Sizes, dtypes: Sequence[Dtype] = half
 ) -> list[CaseTemplate[Sizes]]:
-    """Return templates that add up many elements of the gradient: an exact sum, and one that stagnates in `dtypes`."""
+    """Return two templates of gradient functions that add up many elements.
+
+    Args:
+        gradient: The name of the argument whose elements are added up.
+        exact: The sizes of a template whose sums are exact.
+        long: The sizes of a template with long sums, which stagnate if they are accumulated in half precision.
+        dtypes: The element types of the template with long sums.
+
+    Returns:
+        The templates.
+    """
     return [
         CaseTemplate("exact", exact, {}, domains={gradient: SUMMANDS}, dtypes=INEXACT, exact=True),
         CaseTemplate("long-sum", long, {}, domains={gradient: POSITIVE}, dtypes=dtypes),
@@ -144,7 +165,15 @@ def sum_templates(
 def add_untested_axes(
     templates: Sequence[CaseTemplate[AxisSizes]], sizes: Callable[[Shape, int], AxisSizes]
 ) -> list[CaseTemplate[AxisSizes]]:
-    """Return the templates, and templates along the axes that none of them covers."""
+    """Return the templates, and a template for each axis of ranks 1 to 4, counted from either end, that none uses.
+
+    Args:
+        templates: The templates.
+        sizes: Returns the sizes of a new template for a shape and an axis.
+
+    Returns:
+        The templates and the new templates.
+    """
     tried = {(len(template.sizes.shape), template.sizes.axis) for template in templates}
     return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tried))]
 

@@ -1,4 +1,7 @@
-"""Templates that several normalization layers share: descriptions of cases that differ only in their element type."""
+"""Templates that several normalization layers share.
+
+A template describes cases that differ only in their element type.
+"""
 
 from __future__ import annotations
 
@@ -11,40 +14,51 @@ from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
 from diopi_test.cases.norm.affine import Layer, layer_template
-from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, POSITIVE_INTEGERS, SHIFTED, two_values, with_first
+from diopi_test.cases.norm.values import POSITIVE_INTEGERS, SHIFTED, SQUARES_OVERFLOW_FLOAT16, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
 
 VIEW = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
-"""A tensor that repeats its elements along an axis."""
+"""A tensor of the shape (3, 4, 5) with stride 0 along its first axis."""
 
 AFFINE = ("weight", "scale", "bias")
-"""The parameters that scale and shift the normalized values."""
+"""The names that functions give the parameters that scale and shift the normalized values."""
 
-COMMON = (
+SHARED = (
     layer_template("expanded", (3, 4, 5), input=VIEW, grad_output=VIEW, grad_out=VIEW),
     layer_template("strided", (3, 4, 5), layout=strided),
     layer_template("nan", (3, 4, 5), with_first(nan)),
 )
-"""Unusual layouts, and an input with a NaN, for every normalization."""
+"""Templates with unusual layouts, and with a NaN in the input, for every normalization layer."""
 
 NO_AFFINE = layer_template(
     "no-affine", (3, 4, 5), without=(*AFFINE, "grad_weight", "grad_scale", "grad_bias"), dtypes=(F32, F16)
 )
-"""A layer without weight and bias."""
+"""A template of a layer without weight and bias."""
 
 NO_WEIGHT = layer_template("no-weight", (3, 4, 5), without=["weight"])
-"""A layer without weight."""
+"""A template of a layer without weight."""
 
 NO_BIAS = layer_template("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
-"""A layer without bias."""
+"""A template of a layer without bias."""
 
 
 def long_templates(
     shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8
 ) -> tuple[CaseTemplate[Layer], ...]:
-    """Return templates with many elements, in half precision off center, so that half-precision sums are inaccurate."""
+    """Return templates with many elements per statistic.
+
+    Args:
+        shape: The shape of the templates "long". In half precision, their inputs have another mean than 0, so that sums
+            in half precision are inaccurate.
+        very_long: The shape of the template "very-long".
+        mean: The mean of the half-precision inputs.
+
+    Returns:
+        The templates.
+    """
     return (
         layer_template("long", shape, normal(1, mean), dtypes=half),
         layer_template("long", shape, dtypes=(F32, F64)),
@@ -53,18 +67,27 @@ def long_templates(
 
 
 def large_template(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Layer]:
-    """Return a template with numbers whose squares overflow in float16."""
-    return layer_template("large", shape, BEYOND_ITS_SQUARE, parameters=parameters, dtypes=(F16,))
-
-
-def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Layer]:
-    """Return a template whose statistics and sums are exact in float32; in half types the sums are not.
-
-    It is for functions that receive the statistics: a sound algorithm that computes them, Welford's, rounds.
+    """Return a float16 template with numbers whose squares overflow in float16.
 
     Args:
         shape: The shape of the input.
-        length: The number of neighboring elements of each statistic.
+        parameters: The element type of weight, bias and running statistics; None for the type of the input.
+
+    Returns:
+        The template.
+    """
+    return layer_template("large", shape, SQUARES_OVERFLOW_FLOAT16, parameters=parameters, dtypes=(F16,))
+
+
+def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Layer]:
+    """Return a template for which float32 represents statistics and sums exactly; half precision does not.
+
+    The template is for functions that receive the statistics. Functions that compute the statistics may round, as
+    Welford's algorithm does.
+
+    Args:
+        shape: The shape of the input.
+        length: The number of elements per statistic, which must be neighbors in the input.
         label: The label of the cases.
 
     Returns:
@@ -80,7 +103,7 @@ def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") ->
 
 
 def single_gradient_templates(names: Sequence[str]) -> Iterator[CaseTemplate[Layer]]:
-    """Yield a template per gradient that requests only this gradient."""
+    """Yield, for each of the named gradients, a template that requests only this gradient and omits the others."""
     for wanted in names:
         yield layer_template(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])
 
@@ -91,10 +114,10 @@ GRADIENTS = (
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )
-"""Templates of each gradient without the others, and of the bias gradient of a layer without weight."""
+"""Templates that request only one gradient, and only the bias gradient of a layer without weight."""
 
 
 def saved_statistics(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:
-    """Return overrides for the saved statistics, under all names that layers give them."""
+    """Return overrides of element type and shape for results that are statistics, under all names that layers use."""
     names = ("save_mean", "save_invstd", "running_mean", "running_var")
     return dict.fromkeys(names, ResultOverride(dtype, shape=shape))

@@ -1,4 +1,4 @@
-"""Shared parts of the cases of reductions: axes, types of results, and how templates become cases."""
+"""Shared parts of the cases of reductions: templates for various axes, types of results, and `reduction_cases`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from diopi_test.cases.layouts import strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32, F64 = floating
+"""The floating-point types."""
+
 INEXACT = (*floating, *complexes)
+"""The element types whose sums are rounded."""
 
 KEEPDIM = (
     Axes.template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
@@ -52,20 +55,28 @@ ROWS = ONE_AXIS[0]
 """The first template of one axis: a matrix whose rows are reduced."""
 
 LONG = Axes.template("long", (1031,), (0,))
-"""A vector so long that sums show the width of the accumulator."""
+"""A template of a vector so long that its sum shows in which precision a vendor accumulates."""
 
 LONG_COLUMNS = Axes.template("long-columns", (517, 3), (0,))
+"""A template of a matrix with long columns, which are reduced."""
+
 LONG_ROWS = Axes.template("long-rows", (24, 130), (-1,))
+"""A template of a matrix with long rows, which are reduced."""
+
 COLUMNS = Axes.template("", (6, 19), (0,))
+"""A template of a matrix of 6 rows and 19 columns, whose columns are reduced. It has no label of its own."""
+
 COLUMNS_OF_16 = Axes.template("", (16, 5), (0,))
+"""A template of a matrix of 16 rows and 5 columns, whose columns are reduced. It has no label of its own."""
+
 ALL = ALL_AXES[0]
-"""The first template of all axes."""
+"""The first template of `ALL_AXES`: all elements of a tensor of the shape (3, 4, 5) are reduced."""
 
 KEPT_COLUMNS = KEEPDIM[0]
-"""The first template whose result keeps the reduced axis."""
+"""The first template of `KEEPDIM`: the columns of a matrix are reduced, and the axis is kept."""
 
 ORDERED = Axes.template("", (11, 4), (1,))
-"""The axes of cases in which the caller requests the element type of the result."""
+"""A template of rows for cases in which the caller chooses the element type of the result."""
 
 SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
 """Templates for functions that reduce several axes."""
@@ -85,22 +96,21 @@ def reduction_cases(
     templates: Iterable[CaseTemplate[Axes]],
     shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced_shape,
 ) -> Iterator[Case]:
-    """Return the cases of a function of one tensor, drawn from the templates' domains of "input".
-
-    Cases along the axes that no template covers follow; their data are drawn like those of the template of rows.
+    """Return the cases of a reduction of one tensor.
 
     Args:
-        prototype: the function.
-        templates: the templates of its cases.
-        shape: returns the shape of the result.
+        prototype: the prototype of the function.
+        templates: the templates. The first tensor argument, whatever its name is, has the domain of "input".
+        shape: returns the shape of the result for the shape, axes and `keepdim` of a template.
 
     Returns:
-        The cases.
+        The cases of the templates. If there is a template `ROWS`, cases along all axes that no template uses follow,
+        with the domains and arguments of this template.
     """
     first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
     listed = list(templates)
     rows = next((template for template in listed if template.label == ROWS.label), None)
-    untried = [
+    added = [
         template.replace(arguments=rows.arguments, domains=rows.domains)
         for template in Axes.untested_templates(listed)
         if rows
@@ -114,12 +124,12 @@ def reduction_cases(
             "keepdim": sizes.keepdim,
         }
 
-    def decided(template: CaseTemplate[Axes]) -> CaseTemplate[Axes]:
+    def with_result_overrides(template: CaseTemplate[Axes]) -> CaseTemplate[Axes]:
         result_shape = shape(template.sizes) if not template.large else None
-        usual = ResultOverride(layout=template.result_layout, shape=result_shape)
-        return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
+        override = ResultOverride(layout=template.result_layout, shape=result_shape)
+        return template.replace(results={**{p.name: override for p in prototype.results}, **template.results})
 
-    return expand(prototype, map(decided, [*listed, *untried]), arguments)
+    return expand(prototype, map(with_result_overrides, [*listed, *added]), arguments)
 
 
 def with_domain(
@@ -129,7 +139,18 @@ def with_domain(
     label: str = "",
     **fields: Any,
 ) -> CaseTemplate[Axes]:
-    """Return the pattern with numbers of `domain`; if the label changes, it is not a smoke case."""
+    """Return a template with the axes of a pattern.
+
+    Args:
+        pattern: The pattern.
+        domain: The domain of the input.
+        dtypes: The element types.
+        label: The label; empty to keep the label of the pattern. With a new label, there are no smoke cases.
+        **fields: Other fields of the template.
+
+    Returns:
+        The template.
+    """
     smoke = pattern.smoke and not label
     return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **fields)
 
@@ -137,22 +158,33 @@ def with_domain(
 def patterns_from_domain(
     patterns: Iterable[CaseTemplate[Axes]], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Yield all patterns in float32 and the common ones in the other element types."""
+    """Return templates with the axes of the patterns.
+
+    Args:
+        patterns: The patterns.
+        domain: The domain of the input.
+        dtypes: The element types. Patterns that do not select all element types have only float32 cases, if float32 is
+            one of these types.
+        **fields: Other fields of the templates.
+
+    Returns:
+        The templates.
+    """
     return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **fields) for pattern in patterns)
 
 
 def domain_by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
-    """Return a domain that depends on the element type."""
+    """Return a domain that draws from the domain that `domain_of` returns for an element type."""
     return lambda rng, count, dtype: domain_of(dtype)(rng, count, dtype)
 
 
 def result_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
-    """Return overrides for a result, or for the position of an extremum, in an element type that the caller chooses."""
+    """Return overrides of the type and shape of the results `out`, `min_indices` and `max_indices`."""
     return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))
 
 
 def restrict_dtypes(template: CaseTemplate[Axes], dtypes: Sequence[Dtype]) -> CaseTemplate[Axes]:
-    """Return the template restricted to the element types in `dtypes`."""
+    """Return the template for `dtypes` if it selects all element types, otherwise for float32 if `dtypes` has it."""
     return template.replace(
         dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]
     )
