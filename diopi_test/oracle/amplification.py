@@ -1,7 +1,7 @@
 """Measure how much a function amplifies rounding: how much its reference changes if the inputs are perturbed.
 
-The change of each result element is a part of its error budget (`budget.py`), because even a correct implementation has
-such errors.
+The largest change of each result element is *s* in its error budget (`budget.py`), because even a correct
+implementation may have an error of this size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def measure_amplification(
 
     Args:
         evaluate: the reference.
-        values: the materialised arguments.
+        values: the materialized arguments.
         results: the reference's results for the unperturbed arguments.
         dtypes: the element types of the results.
         tested: the element type under test.
@@ -41,7 +41,7 @@ def measure_amplification(
 
     Returns:
         For each result an array of its shape: the largest change of each element for perturbations of half an ulp, as
-        an absolute number. It is zero for exact results.
+        an absolute number. It is 0 for integer and bool results.
     """
     amplified = [np.zeros(result.shape) for result in results]
     for dtype in dict.fromkeys(dtype for dtype in dtypes if is_inexact(dtype)):
@@ -64,20 +64,20 @@ def _largest_changes(
 
     Args:
         evaluate: the reference.
-        values: the materialised arguments.
+        values: the materialized arguments.
         results: the reference's results for the unperturbed arguments.
         tested: the element type under test.
-        dtype: the element type in whose ulps inputs are perturbed, if it is finer than their own.
+        dtype: an element type: an input is perturbed by ulps of this type if it is finer than the input's own type.
         rng: the generator for the signs of the perturbations.
 
     Returns:
-        For each result an array of its shape, scaled to perturbations of half an ulp.
+        For each result an array of its shape: the largest absolute change, scaled to perturbations of half an ulp.
     """
     largest = [np.zeros(result.shape) for result in results]
     perturbations = make_perturbations(values, tested, dtype, rng)
     if not any(perturbations.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
-    # attributes may hide the change of an operand that they cancel, so one more round leaves them unperturbed
+    # the move of an attribute may cancel the move of an input, so one more round leaves attributes unperturbed
     tensors = {name: None if isinstance(values[name], float) else move for name, move in perturbations.items()}
     for round_number, active in [
         *((n, perturbations) for n in range(ROUNDS)),
@@ -99,7 +99,10 @@ def _significand_bits(dtype: Dtype) -> int:
 
 
 def _absolute_change(result: NDArray[Any], perturbed: NDArray[Any]) -> FloatArray:
-    """Return |perturbed − result|; 0 for exact results, results of another shape, and parts that are not finite."""
+    """Return |perturbed − result|; 0 for integer and bool results, for unequal shapes, and where it is not finite.
+
+    A part of a complex difference that is not finite counts as 0; the other part counts.
+    """
     if result.dtype.kind not in "fc" or result.shape != perturbed.shape:
         return np.zeros(result.shape)
     with np.errstate(all="ignore"):

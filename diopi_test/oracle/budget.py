@@ -1,8 +1,11 @@
 """The error budget of a result element, derived only from the reference: K · (s + ulp(ref) + eps · m).
 
 s is the amplification of rounding by the problem itself: the largest change of the reference when its floating-point
-inputs are perturbed by half an ulp, in eight rounds. m is the size of intermediate terms that a sound algorithm may
-cancel. The reference declares m, which is zero for most functions. docs/budgets.md explains the choice of K and m.
+inputs are perturbed by half an ulp, in eight rounds. m is the sum of the element's *terms*: the sizes of the rounding
+errors of intermediate values, in units of eps. The reference declares the terms; without a declaration, m is 0.
+docs/budgets.md explains the choice of K and m.
+
+The *unit* of an element is s + ulp(ref) + eps · m, an absolute number. The error of the element may be at most K units.
 """
 
 from __future__ import annotations
@@ -17,19 +20,19 @@ from diopi_proto.types import Dtype
 from lib_rt.formats import FloatArray, format_of, ulp
 
 Mask = NDArray[np.bool_]
-"""An array that is true for the elements that a property applies to."""
+"""A bool array that is true for the elements that have a property, which the user of the type states."""
 
 K = 8.0
-"""Largest accepted ratio of an element's error to s + ulp + eps · m."""
+"""The largest accepted error of an element, in units."""
 
 EXACT = 2.0**-10
-"""The unit, in ulps, of an element that must be exact in a result with rounded elements.
+"""The unit, in ulps, of an element that must be exact in a result whose other elements may be rounded.
 
-It is so small that no other number is within K units of the expected one.
+It is so small that no other number of the element type is within K units of the expected number.
 """
 
 NEAR = 2.0**-20
-"""If two squared distances differ by less than this part of them, rounding may decide which point is the nearest."""
+"""Two squared distances are tied if their relative difference is smaller: rounding may decide which point is nearer."""
 
 
 @final
@@ -60,15 +63,18 @@ class Budget:
         Args:
             reference: The reference's result.
             dtype: The element type of the result.
-            amplified: s, of the shape of the result.
-            terms: Intermediate terms that are rounded to float32 or to a finer type; broadcasts to the result. Where
-                they are NaN, the unit is an ulp.
-            stored: Intermediate terms that are rounded to the result's type; broadcasts to the result.
-            exact: Which elements must be exact although others may be rounded.
-            is_sum: Whether the result is a sum, whose zeros have no sign.
+            amplified: s, an array of the shape of the result.
+            terms: The terms of values that are rounded to float32 or to a finer type. They are multiplied by the eps of
+                float32 if the result has half precision, and by the eps of `dtype` otherwise. They broadcast to the
+                result.
+            stored: The terms of values that are rounded to `dtype`, whose eps multiplies them. They broadcast to the
+                result.
+            exact: A mask of elements that must be exact although others may be rounded; it broadcasts to the result.
+            is_sum: Whether the result is a sum. A zero of either sign is then accepted where the reference is 0.
 
         Returns:
-            The budget. The unit is at least an ulp, except for exact elements.
+            The budget. The unit is at least an ulp of the reference, except for exact elements. It is an ulp where s or
+            a term is NaN, and NaN where the reference is not finite.
         """
         if is_sum:
             amplified = _allow_subnormals(reference, amplified, dtype)
@@ -81,15 +87,14 @@ class Budget:
 
     @classmethod
     def from_ulps(cls, ulps: NDArray[Any], values: NDArray[Any], dtype: Dtype) -> Budget:
-        """Return the budget of a result from its units in ulps of `values`; NaN where a value is not finite."""
+        """Return the budget whose unit is `ulps` ulps of `values`, per element; NaN where a value is not finite."""
         with np.errstate(all="ignore"):
             return cls(np.asarray(ulp(values, dtype) * ulps))
 
     def to_ulps(self, values: NDArray[Any], dtype: Dtype) -> FloatArray:
         """Return the unit of each element in ulps of `values`; 1 where a value is not finite, ∞ on overflow.
 
-        Next to an expected 0, where an ulp is the smallest number, a float64 unit may be more ulps than float64 can
-        represent.
+        The quotient can overflow at a float64 value of 0: an ulp of 0 is the smallest subnormal number.
         """
         with np.errstate(all="ignore"):
             ulps = self.unit / ulp(values, dtype)
@@ -97,12 +102,12 @@ class Budget:
 
     @property
     def limit(self) -> FloatArray:
-        """Return the largest error that each element may have; ∞ beyond the range of float64."""
+        """Return K units: the largest error that each element may have; ∞ beyond the range of float64."""
         with np.errstate(over="ignore"):
             return K * self.unit
 
     def in_units(self, error: NDArray[Any]) -> FloatArray:
-        """Return the error of each element in units."""
+        """Return an absolute error of each element, divided by its unit."""
         return np.asarray(error / self.unit)
 
     def select(self, elements: slice | NDArray[Any]) -> Budget:
@@ -110,29 +115,30 @@ class Budget:
         return Budget(self.unit[elements])
 
     def rescale(self, values: NDArray[Any], target: NDArray[Any], dtype: Dtype) -> Budget:
-        """Return the budget that has as many ulps of `target` as this budget has of `values`."""
+        """Return a budget with the same units in ulps: ulps of `target` instead of ulps of `values`."""
         return Budget.from_ulps(self.to_ulps(values, dtype), target, dtype)
 
     def widen(self, amount: NDArray[Any]) -> Budget:
-        """Return the budget with larger units."""
+        """Return the budget with `amount`, an absolute number for each element, added to the units."""
         return Budget(self.unit + amount)
 
     def with_unsigned_zeros(self, reference: NDArray[Any], dtype: Dtype) -> Budget:
-        """Return the budget with units that allow a zero of either sign where the reference is 0."""
+        """Return the budget with units that also allow a zero of the other sign where the reference is 0."""
         return Budget(_allow_subnormals(reference, self.unit, dtype))
 
     def covers_subnormals(self, dtype: Dtype) -> Mask:
-        """Return which elements may be off by any subnormal number, so that a zero may have either sign."""
+        """Return a mask of the elements whose largest error exceeds all subnormal numbers; their zeros have no sign."""
         return np.asarray(self.limit >= format_of(dtype).tiny)
 
     def is_exact(self, values: NDArray[Any], dtype: Dtype) -> Mask:
-        """Return which elements must be exact."""
+        """Return a mask of the elements that must be exact: their unit is about `EXACT` ulps of `values`."""
         return np.asarray(self.unit <= 2 * EXACT * ulp(values, dtype))
 
 
 def _allow_subnormals(reference: NDArray[Any], unit: FloatArray, dtype: Dtype) -> FloatArray:
-    """Return the unit, large enough for an error of any subnormal number, and so for a 0 of either sign, next to 0.
+    """Return the unit, increased where the reference is 0 until it allows an error of any subnormal number.
 
-    The sign of a sum of zeros depends on the order of additions, and on whether an accumulator starts at +0.
+    `Budget.covers_subnormals` is then true for such an element: a zero of either sign is accepted. The sign of a sum of
+    zeros depends on the order of additions, and on whether an accumulator starts at +0.
     """
     return np.where(reference == 0, np.maximum(unit, 2 / K * format_of(dtype).tiny), unit)

@@ -1,8 +1,8 @@
 """Compute the data of a case: the values of every argument.
 
-A case only describes its tensors by shapes, domains and layouts (`TensorSpec`). Their values are drawn by a generator
-that depends only on the names of the function, the case and the argument. To *materialize* arguments means to compute
-their values.
+A case only describes its tensors by shapes, domains and layouts (`TensorSpec`). A generator that depends only on the
+names of the function, the case and the argument draws their values. To *materialize* arguments means to compute their
+values. References compute in float64, complex128, int64 or bool, the *reference's arithmetic*.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def convert(value: Any, dtype: Dtype) -> Any:
 
 
 ReferenceCall = Callable[[ResultOf, Values], Any]
-"""Returns the value of a `ResultOf` for the values of the earlier arguments."""
+"""Returns the result that a `ResultOf` describes, for the values of the earlier arguments."""
 
 
 def materialize(prototype: Prototype, case: Case, evaluate_reference: ReferenceCall) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ def materialize(prototype: Prototype, case: Case, evaluate_reference: ReferenceC
     Args:
         prototype: The prototype of the function.
         case: The case.
-        evaluate_reference: Computes results of other functions.
+        evaluate_reference: Computes arguments that are results of other functions.
 
     Returns:
         Values by name, in the case's order: `TensorData`, a list of them, None, or an attribute.
@@ -105,7 +105,7 @@ def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def map_tensors(value: Any, change: Callable[[TensorData], Any]) -> Any:
-    """Return one materialized argument with `change` applied to each of its tensors."""
+    """Return one materialized argument with `change` applied to each of its tensors; attributes are unchanged."""
     if isinstance(value, list):
         return [map_tensors(entry, change) for entry in value]
     return change(value) if isinstance(value, TensorData) else value
@@ -123,7 +123,7 @@ def decode_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, A
 
 
 def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
-    """Return whether a tensor of type `dtype` holds truth values as bytes."""
+    """Return whether the argument `name`, a tensor of type `dtype`, is a mask: it holds truth values as bytes."""
     return dtype is Dtype.uint8 and prototype.parameter(name).fact(HoldsTruth) is not None
 
 
@@ -147,7 +147,7 @@ def _draw(
 
 
 def _share_overlapping_elements(raw: NDArray[Any], place: Placement) -> NDArray[Any]:
-    """Return `raw` with equal values for elements that share memory: the first of them counts."""
+    """Return `raw` with equal values for elements that share memory: the value of the first of them."""
     offsets = np.zeros(raw.shape, np.int64)
     for axis, (length, step) in enumerate(zip(raw.shape, place.strides, strict=True)):
         offsets += (np.arange(length) * step).reshape([-1 if i == axis else 1 for i in range(raw.ndim)])
@@ -156,7 +156,7 @@ def _share_overlapping_elements(raw: NDArray[Any], place: Placement) -> NDArray[
 
 
 def _attribute(prototype: Prototype, name: str, value: Any) -> Any:
-    """Return an argument that is no tensor as the callee receives it: a C float is rounded to float32."""
+    """Return an attribute as the callee receives it: a float32 attribute is rounded, and a range becomes a tuple."""
     if not name.startswith("_") and issubclass(prototype.parameter(name).annotation, kinds.f32):
         return float(np.float32(value))
     return tuple(value) if isinstance(value, range) else value

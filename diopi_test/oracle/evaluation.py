@@ -1,4 +1,9 @@
-"""Compute a case: draw its data, evaluate the reference, and derive the error budget of each element."""
+"""Compute a case: draw its data, evaluate the reference, and derive the error budget of each element.
+
+*Plain* arguments are arguments as references take them: NumPy arrays in float64, complex128, int64 or bool for tensors,
+and Python values for attributes. A *slot* is one array among the reference's results; a result that is an array of
+tensors has several slots.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +57,8 @@ def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
         The case with data and expected results.
 
     Raises:
-        ValueError: The function has no reference, or the reference returns a wrong number of results.
+        ValueError: The function has no reference, the reference returns a wrong number of results, or declared terms do
+            not broadcast to the result.
     """
     if case.period:
         period = _build_case(prototype, shorten(case), Evaluation.expected_results)
@@ -63,7 +69,7 @@ def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
 def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, with expected results of the right shape and type whose elements are 0.
 
-    The reference runs once; in `compute_baseline_case` it runs about ten times.
+    This is faster than `compute_baseline_case`, which evaluates the reference about ten times instead of once.
 
     Args:
         prototype: The prototype of the function.
@@ -81,7 +87,19 @@ def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
 def _build_case(
     prototype: Prototype, case: Case, expected: Callable[[Evaluation, Mapping[str, Any]], ExpectedByName]
 ) -> BaselineCase:
-    """Draw the arguments of `case`, compute its expected results with `expected`, and return the baseline case."""
+    """Draw the arguments of `case`, compute its expected results with `expected`, and return the baseline case.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+        expected: Returns the expected results by name, for an evaluation and the materialized arguments.
+
+    Returns:
+        The case with data and expected results.
+
+    Raises:
+        ValueError: The function has no reference.
+    """
     function = find_reference(prototype.name)
     if function is None:
         raise ValueError(f"{prototype.name} has no reference")
@@ -99,13 +117,16 @@ def _build_case(
 
 
 def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
-    """Return the arguments of `case`; they are bit for bit the arguments that `compute_baseline_case` draws."""
+    """Return the arguments of `case` by name; they are bit for bit the arguments that `compute_baseline_case` draws."""
     passed = _passed_arguments(prototype, case)
     return {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments}
 
 
 def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
-    """Return the materialised arguments that are passed to the function, in the case's order."""
+    """Return the materialized arguments that are passed to the function, in the case's order.
+
+    A case may have further values, from which only the data of other arguments is computed.
+    """
     values = materialize(prototype, case, compute_result)
     names = {parameter.name for parameter in prototype.arguments}
     return {name: value for name, value in values.items() if name in names}
@@ -116,13 +137,14 @@ def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
 
     Args:
         wanted: The function, the result, and how the function gets its arguments.
-        values: The values of the preceding arguments, as references take them.
+        values: The plain values of the preceding arguments, by name.
 
     Returns:
-        The result without remarks; unspecified elements have the value `wanted.unspecified` if it is not None.
+        The result without remarks. Unspecified elements have the value `wanted.unspecified` unless it is None.
 
     Raises:
         ValueError: The function has no reference.
+        KeyError: The case has no preceding argument that the function needs.
     """
     prototype, reference = lookup(wanted.function), find_reference(wanted.function)
     if reference is None:
@@ -145,7 +167,10 @@ def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
 
 
 def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:
-    """Return the values that a reference returned, by result name or by entry of an array that the callee allocates."""
+    """Return the values that a reference returned, by name.
+
+    If the result is an array of tensors that the callee allocates, the names are those of its entries.
+    """
     if isinstance(returned, list) and isinstance(prototype.result, Mapping):
         return dict(zip(prototype.result, returned, strict=True))
     values = (returned,) if len(prototype.results) == 1 else returned
@@ -168,7 +193,11 @@ class Evaluation:
     case: Case
 
     def zero_results(self, values: Mapping[str, Any]) -> ExpectedByName:
-        """Return results of zeros by name, with the shapes and element types of the reference's results."""
+        """Return results of zeros by name, with the shapes and element types of the reference's results.
+
+        Args:
+            values: The materialized arguments by name.
+        """
         outputs = self._call_reference(plain_values(values))
         return _unflatten(
             outputs, [self._zero_result(slot, self._result_dtype(slot, values)) for slot in _result_arrays(outputs)]
@@ -182,7 +211,14 @@ class Evaluation:
         )
 
     def expected_results(self, values: Mapping[str, Any]) -> ExpectedByName:
-        """Return the expected results by name, with error budgets and marks for unspecified elements."""
+        """Return the expected results by name, with error budgets and masks of the specified elements.
+
+        Args:
+            values: The materialized arguments by name.
+
+        Raises:
+            ValueError: The reference returns a wrong number of results, or terms that do not broadcast to the result.
+        """
         dtypes = [
             self._result_dtype(slot, values) for slot in _result_arrays(self._call_reference(plain_values(values)))
         ]
@@ -215,7 +251,11 @@ class Evaluation:
         return {**values, **{name: _convert_value(values[name], dtype) for name in names}}
 
     def _call_reference(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Return (name, result) for each result of the reference; the result is None if the case omits it."""
+        """Return (name, result) for each result of the reference; the result is None if the case omits it.
+
+        Raises:
+            ValueError: The reference returned a wrong number of results.
+        """
         results = self.prototype.results
         overrides = tuple(self._known_override(p) for p in results)
         keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if takes_out(self.function) else {}
@@ -231,7 +271,10 @@ class Evaluation:
         ]
 
     def _known_override(self, result: Parameter) -> ResultOverride | None:
-        """Return the override of a result with its inferred element type, for the reference; None if it is omitted."""
+        """Return the caller's choices for a result, as the reference gets them; None if the case omits the result.
+
+        If the case does not choose the element type of a tensor, the type that the standard infers is entered.
+        """
         override = self.case.results.get(result.name, ResultOverride())
         is_absent = self.case.arguments.get(result.name, override) is None  # an in-place result that the case omits
         if override is None or override.dtype is not None or is_absent or not result.is_tensor:
@@ -248,11 +291,14 @@ class Evaluation:
         return [slot.array for slot in _result_arrays(self._call_reference(plain))]
 
     def terms(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
-        """Return the declared terms of each result array, in its shape; 0 for a result without terms."""
+        """Return the terms of each result array that `WithTerms.terms` declares, without `stored`.
+
+        Each array of terms has the shape of its result; the terms are 0 where the reference declares none.
+        """
         return [slot.terms for slot in _result_arrays(self._call_reference(plain))]
 
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
-        """Return the result arrays for inputs whose subnormal numbers are flushed to zero; None if there are none."""
+        """Return the result arrays for inputs whose subnormal numbers are flushed; None if no input is subnormal."""
         number_dtype = Dtype.float64 if self.case.dtype in (Dtype.float64, Dtype.complex128) else Dtype.float32
         if not any(has_subnormals(value, number_dtype) for value in values.values()):
             return None
@@ -270,7 +316,14 @@ class Evaluation:
     def _expected_array(
         self, slot: _ResultArray, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None
     ) -> Expected:
-        """Return the expected value of a result array, with the error budget unless the result must be exact."""
+        """Return the expected result of an array, with an error budget unless the result must be exact.
+
+        Args:
+            slot: The result array.
+            dtype: The element type of the array.
+            amplified: s for each element.
+            flushed: The array for inputs whose subnormal numbers are flushed to zero; None if no input is subnormal.
+        """
         override = self.case.results.get(slot.name) or ResultOverride()
         inexact, guarantee = is_inexact(dtype), self.prototype.guarantee_of(slot.name, slot.number)
         values = _as_stored_numbers(slot.array, dtype)
@@ -290,14 +343,16 @@ class Evaluation:
 
 
 def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
-    """Return the expected result, marked as unspecified where an intermediate overflow or underflow may destroy it.
+    """Return the expected result with the elements marked as unspecified that an intermediate overflow may destroy.
+
+    A result about which a validator decides is returned unchanged.
 
     Args:
         expected: the expected result.
-        in_range: the result of a reference that computes within the range of the element type.
+        in_range: the result of the reference when it computes within a range (`overflow.evaluate_in_range`).
 
     Returns:
-        The expected result.
+        The expected result; the same object if no element is lost.
     """
     if expected.needs_validator:
         return expected
@@ -310,7 +365,10 @@ def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expect
 
 
 def _convert_value(value: Any, dtype: Dtype) -> Any:
-    """Convert a tensor or number to an element type; return the same object if no value changes."""
+    """Return a tensor or a number, converted to an element type.
+
+    A tensor whose values all survive the conversion is returned unchanged, with its own element type.
+    """
     if not isinstance(value, TensorData):
         return convert(value, dtype)
     numbers = convert_array(value.exact, dtype)
@@ -344,7 +402,13 @@ def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 @final
 @dataclass(frozen=True)
 class _ResultArray:
-    """A result array of a reference: the name of the result, and the index if the result is an array of tensors."""
+    """A result array of a reference.
+
+    Attributes:
+        name: the name of the result.
+        number: the index of the array if the result is an array of tensors; else None.
+        output: the array that the reference returned, possibly with remarks (`Remark`).
+    """
 
     name: str
     number: int | None
@@ -352,16 +416,22 @@ class _ResultArray:
 
     @property
     def array(self) -> NDArray[Any]:
-        """Return the reference's values."""
+        """Return the reference's values without remarks."""
         return np.asarray(strip_remarks(self.output))
 
     @property
     def terms(self) -> NDArray[Any]:
-        """Return the declared terms in the shape of the result; 0 without terms."""
+        """Return `WithTerms.terms` in the shape of the result; 0 if the reference declares no terms."""
         return np.broadcast_to(np.asarray(self._declared.terms, np.float64), self.array.shape)
 
     def derive_budget(self, values: NDArray[Any], dtype: Dtype, amplified: NDArray[np.float64]) -> Budget:
-        """Return the budget of the result; raise ValueError if declared terms do not broadcast to the result."""
+        """Return the budget of the result; raise ValueError if declared terms do not broadcast to the result.
+
+        Args:
+            values: The reference's values as they are stored.
+            dtype: The element type of the result.
+            amplified: s for each element.
+        """
         declared, shape = self._declared, self.array.shape
         return Budget.derive(
             values,
@@ -375,7 +445,7 @@ class _ResultArray:
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:
-        """Return which elements the standard specifies; None if it specifies all of them."""
+        """Return a mask of the elements that the standard specifies; None if it specifies all of them."""
         if not isinstance(self.output, PartlySpecified):
             return None
         specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
@@ -383,7 +453,7 @@ class _ResultArray:
 
     @property
     def _result(self) -> Any:
-        """Return the output of the reference without the remark that parts of it are unspecified."""
+        """Return the output of the reference without the remark that some elements are unspecified."""
         return self.output.value if isinstance(self.output, PartlySpecified) else self.output
 
     @property
@@ -392,13 +462,17 @@ class _ResultArray:
         return self._result if isinstance(self._result, WithTerms) else WithTerms(self._result, 0.0)
 
     def is_rounded(self, guarantee: str) -> bool:
-        """Return whether the result may differ from the reference by its error budget."""
+        """Return whether the result may differ from the reference by its error budget.
+
+        Args:
+            guarantee: What the prototype guarantees about the result: `exact`, `rounded`, `any_of` or `random`.
+        """
         exact = isinstance(self._result, Exact | AnyOf)
         return isinstance(self._result, WithTerms) or (guarantee == "rounded" and not exact)
 
 
 def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
-    """Return the arrays among reference outputs: flatten arrays of tensors and skip absent results."""
+    """Return the slots of (name, result) pairs: flatten arrays of tensors, and skip results that are None."""
     return [
         _ResultArray(name, number, entry)
         for name, value in outputs
@@ -408,7 +482,12 @@ def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
 
 
 def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> ExpectedByName:
-    """Return the flat list of expected results by name, with the nesting of `outputs` restored."""
+    """Return expected results by name, nested as in `outputs`.
+
+    Args:
+        outputs: (name, result) for each result of the reference.
+        flat: The expected results of the slots of `outputs`, in order.
+    """
     remaining = iter(flat)
     return {
         name: [next(remaining) for _ in value]

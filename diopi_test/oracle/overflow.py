@@ -1,10 +1,10 @@
-"""Results that a sound algorithm may lose because intermediate values overflow the type it computes in.
+"""Find results that a correct algorithm may lose because an intermediate value overflows the type of the computation.
 
 The reference computes in float64, where the sum of the two largest float32 numbers is finite. In float32 this sum is
-infinite, and so is a mean that is computed from it, although the mean itself is a float32 number. The standard does not
-prescribe the intermediate values. A result is unspecified if a reference that computes within the range of the type
-gets a different result (docs/budgets.md). A `RangedArray` finds these elements for any reference: it rounds like
-float64, but has the range of a narrower type.
+infinite, and so is a mean that is computed from the sum, although the mean itself is a float32 number. The standard
+does not prescribe the intermediate values. A result element is *lost*, and therefore unspecified, if the reference
+gets another value for it when it computes within the range of the type (docs/budgets.md). `RangedArray` makes any
+reference compute so: it rounds like float64, but has the range of a narrower type.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from lib_rt.formats import Format, format_of, is_inexact
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
+"""A bool array of the shape of a result."""
 
 
 PRODUCTS = (np.matmul, np.einsum, np.tensordot, np.dot)
@@ -30,10 +31,10 @@ PRODUCTS = (np.matmul, np.einsum, np.tensordot, np.dot)
 
 @final
 class RangedArray(np.ndarray[Any, np.dtype[Any]]):
-    """An array of float64 or complex128 in which numbers of at least `bound` are infinite.
+    """An array of float64 or complex128 in which numbers whose magnitude is at least `bound` become infinite.
 
-    A finite sum becomes NaN if the sum of its positive terms or the sum of its negative terms is not finite: in some
-    order of additions, an intermediate sum overflows.
+    A finite sum becomes NaN if the sum of its positive addends or the sum of its negative addends reaches the bound: in
+    some order of additions, an intermediate sum overflows.
     """
 
     bound: float = np.inf
@@ -70,7 +71,17 @@ class RangedArray(np.ndarray[Any, np.dtype[Any]]):
     def _find_overflowing_sums(
         self, ufunc: np.ufunc, method: str, operands: list[Any], keywords: dict[str, Any]
     ) -> Any:
-        """Return where an intermediate sum of a reduction or of a matrix product may overflow."""
+        """Return a mask of the results that are sums whose partial sums may overflow; False for other ufuncs.
+
+        Args:
+            ufunc: The ufunc.
+            method: The name of its method, such as "reduce".
+            operands: The operands as plain arrays.
+            keywords: The keyword arguments.
+
+        Returns:
+            The mask, in the shape of the result.
+        """
         if ufunc is np.matmul:
             return _find_overflowing_products(np.matmul, operands, {}, self.bound)
         if ufunc is not np.add or method not in ("reduce", "accumulate", "reduceat", "at"):
@@ -83,7 +94,7 @@ class RangedArray(np.ndarray[Any, np.dtype[Any]]):
         return np.any([np.abs(total) >= self.bound for total in sums], axis=0)
 
     def _find_overflowing_additions(self, sums: Array, places: Any, terms: Any) -> Any:
-        """Return where an intermediate sum may overflow while `terms` are added to `sums` at the indices `places`."""
+        """Return where `sums` may overflow while the addends `terms` are added at the indices `places`."""
         totals = [np.zeros(sums.shape) for _ in range(4)]
         for total, start, part in zip(totals, _split_by_sign(sums), _split_by_sign(terms), strict=False):
             total += start
@@ -91,7 +102,7 @@ class RangedArray(np.ndarray[Any, np.dtype[Any]]):
         return np.any([np.abs(total) >= self.bound for total in totals], axis=0)
 
     def _to_range(self, result: Any, overflowed: Any = False) -> Any:
-        """Return a result limited to the range; elements that have `overflowed` become NaN."""
+        """Return a result limited to the range; finite elements for which `overflowed` is true become NaN."""
         array = np.asarray(result)
         if array.dtype.kind not in "fc":
             return result
@@ -100,7 +111,7 @@ class RangedArray(np.ndarray[Any, np.dtype[Any]]):
         return self._wrap(array)
 
     def _limit_in_place(self, array: Array, overflowed: Any) -> None:
-        """Limit the range of an array in place; finite elements that have `overflowed` in a step become NaN."""
+        """Limit an array to the range in place; finite elements for which `overflowed` is true become NaN."""
         if array.dtype.kind not in "fc":
             return
         finite = np.abs(array) < self.bound
@@ -122,7 +133,12 @@ def _to_ndarray(value: Any) -> Any:
 
 
 def _split_by_sign(terms: Any) -> list[Array]:
-    """Return the positive and the negative finite terms, with 0 elsewhere; both parts of complex terms separately."""
+    """Return the positive and the negative finite addends `terms`, with 0 elsewhere.
+
+    Returns:
+        Two arrays of the shape of `terms`; for complex addends four arrays, two of the real and two of the imaginary
+        parts.
+    """
     array = np.asarray(terms)
     if array.dtype.kind == "c":
         return [*_split_by_sign(array.real), *_split_by_sign(array.imag)]
@@ -133,7 +149,11 @@ def _split_by_sign(terms: Any) -> list[Array]:
 def _find_overflowing_products(
     function: Callable[..., Any], arguments: Sequence[Any], keywords: Any, bound: float
 ) -> Any:
-    """Return where the sum of all positive, or of all negative, products of two operands reaches `bound`."""
+    """Return a mask of the results whose positive products, or whose negative products, have a sum of at least `bound`.
+
+    Each result of `function` is a sum of products. For complex operands, the sum of the magnitudes of the products is
+    compared with `bound`. The return value is False unless exactly two of the arguments are arrays.
+    """
     positions = [i for i, value in enumerate(arguments) if isinstance(value, np.ndarray)]
     if len(positions) != 2:
         return False
@@ -153,15 +173,16 @@ def _find_overflowing_products(
 
 
 def select_range_format(values: Mapping[str, Any], dtypes: Sequence[Dtype]) -> Format | None:
-    """Return the format whose range a call computes in: the widest of its arguments and results, at least float32.
+    """Return the format in whose range a call is computed: the widest of its arguments and results, at least float32.
 
     Args:
-        values: the materialised arguments.
+        values: the materialized arguments.
         dtypes: the element types of the results.
 
     Returns:
-        The format; None if no intermediate value can overflow, because no type is floating-point or complex, or the
-        fourth powers of all numbers are in the range.
+        The format; None if the evaluation in its range is unnecessary. This holds if no type is floating-point or
+        complex. It also holds if the fourth powers of all input elements other than 0, and their inverses, are in the
+        range: then the suite assumes that no intermediate value overflows.
     """
     tensors = [tensor for value in values.values() for tensor in (value if isinstance(value, list) else [value])]
     tensors = [tensor for tensor in tensors if hasattr(tensor, "exact")]
@@ -174,7 +195,7 @@ def select_range_format(values: Mapping[str, Any], dtypes: Sequence[Dtype]) -> F
 
 
 def _has_extreme_value(numbers: Array, limit: float) -> bool:
-    """Return whether a finite number is at least as large as the limit, or nonzero and at most its inverse."""
+    """Return whether the magnitude of a finite number is at least `limit`, or at most 1 / `limit` but not 0."""
     sizes = np.abs(numbers[np.isfinite(numbers)])
     return bool(((sizes >= limit) | ((sizes > 0) & (sizes <= 1 / limit))).any())
 
@@ -185,11 +206,12 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
     Args:
         evaluate: the reference.
         plain: the arguments as the reference takes them.
-        form: the format. For the widest format, numbers of long double precision show where the reference overflows.
+        form: the format. For float64, the reference computes with long double numbers, whose range is larger: a
+            different result shows that the float64 reference overflows or underflows itself.
 
     Returns:
-        The results, as arrays of the usual types. They are those of the plain evaluation if the reference uses a
-        function that does not support long double.
+        The results in the order of the prototype, as float64, complex128, integer or bool arrays. For float64, they are
+        those of the plain evaluation if the reference uses a function that does not support long double.
     """
     if form.overflow == np.inf:
         try:
@@ -229,7 +251,7 @@ def _to_double(array: Array) -> Array:
 
 
 def is_lost_to_overflow(reference: Array, in_range: Array, budget: Budget | None, dtype: Dtype) -> Mask:
-    """Find elements whose result within the range of the type differs from the reference by more than rounding.
+    """Return a mask of the elements that are lost: their result within the range differs by more than the budget.
 
     Args:
         reference: the result in float64.
@@ -238,7 +260,8 @@ def is_lost_to_overflow(reference: Array, in_range: Array, budget: Budget | None
         dtype: the element type of the result.
 
     Returns:
-        A mask of the shape of the result; nothing is lost if the shapes differ.
+        A mask of the shape of the result; False everywhere if the shapes differ. An element is not lost if both results
+        overflow the element type, or if the reference is below its normal numbers and the other result is 0.
     """
     if reference.shape != in_range.shape:
         return np.zeros(reference.shape, bool)

@@ -1,7 +1,8 @@
-"""Inputs perturbed by half an ulp, up or down independently for each element, in eight rounds.
+"""Perturb inputs by half an ulp, up or down independently for each element, in eight rounds.
 
-The effects of two inputs can cancel: x + y does not change if x goes up and y goes down. Therefore the signs of two
-inputs agree at each element in some rounds and differ in other rounds: in half of them if both have the same shape.
+The effects of two inputs can cancel: x + y does not change if x moves up and y moves down. Therefore the directions of
+two inputs agree at each element in some rounds and differ in other rounds. If both inputs have the same shape, they
+agree in half of the rounds.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from diopi_test.oracle.data import TensorData
 from lib_rt.formats import format_of, is_inexact, ulp
 
 ROUNDS = 8
-"""The number of rounds, each of which perturbs all inputs once, in other directions than the other rounds."""
+"""The number of rounds. Each round perturbs all inputs once."""
 
 Pattern = NDArray[np.uint8]
-"""For each element one bit per round, set if the element goes up."""
+"""The directions of the elements of a tensor: for each element one bit per round, which is set if it moves up."""
 
 WALSH = (0x00, 0x55, 0x33, 0x66, 0x0F, 0x5A, 0x3C, 0x69)
 """The rows of the Hadamard matrix of order 8: any two rows differ in four bits, also if one of them is inverted."""
@@ -29,10 +30,10 @@ WALSH = (0x00, 0x55, 0x33, 0x66, 0x0F, 0x5A, 0x3C, 0x69)
 PARALLEL = np.isin(np.arange(1 << ROUNDS), [*WALSH, *(0xFF ^ row for row in WALSH)])
 """Indexed by the difference of two patterns: whether adding a row to one pattern makes them equal or opposite."""
 
-NEIGHBOURS = 8
-"""The number of most recently drawn shapes whose patterns a new pattern avoids.
+NEIGHBORS = 8
+"""A new pattern avoids the patterns of this number of shapes: the last ones that were drawn and broadcast to its shape.
 
-Each of them excludes a sixteenth of all patterns.
+Each of these patterns excludes 16 of the 256 directions of an element.
 """
 
 Perturbation = Callable[[int], Any]
@@ -41,10 +42,11 @@ Perturbation = Callable[[int], Any]
 
 @final
 class SignPatterns:
-    """The sign patterns of the tensors of a call, drawn in order of size from the smallest tensor.
+    """Draws the sign patterns of the tensors of a call. The caller draws them in order of size, smallest tensor first.
 
-    Up to eight patterns of the same shape are orthogonal. At no element is a pattern equal or opposite to an earlier
-    pattern that broadcasts to its shape. Different elements of a tensor have independent signs.
+    Up to eight patterns of the same shape are orthogonal: any two of them agree in four rounds at each element. The
+    eight directions of an element are neither equal nor opposite to those of an earlier, smaller tensor at the same
+    place (for the last `NEIGHBORS` shapes that broadcast). Different elements of a tensor have independent signs.
     """
 
     def __init__(self, rng: Generator) -> None:
@@ -52,11 +54,11 @@ class SignPatterns:
         self._patterns: dict[tuple[int, ...], tuple[Pattern, int]] = {}
 
     def draw_scalar(self) -> Pattern:
-        """Draw the pattern of an attribute."""
+        """Draw the pattern of a number, such as a float attribute."""
         return self._rng.integers(0, 256, (), np.uint8)
 
     def draw_tensor(self, shape: tuple[int, ...]) -> Pattern:
-        """Draw the pattern of the next tensor of a shape."""
+        """Draw the pattern of the next tensor of the shape `shape`."""
         first, number = self._patterns.get(shape, (None, 0))
         if first is None or number == len(WALSH):
             first, number = self._draw_first(shape), 0
@@ -75,7 +77,7 @@ class SignPatterns:
         while (
             earlier
             and (
-                is_parallel := np.any([PARALLEL[pattern ^ previous] for previous in earlier[-NEIGHBOURS:]], axis=0)
+                is_parallel := np.any([PARALLEL[pattern ^ previous] for previous in earlier[-NEIGHBORS:]], axis=0)
             ).any()
         ):
             pattern = np.where(is_parallel, self._rng.integers(0, 256, shape, np.uint8), pattern)
@@ -91,10 +93,10 @@ def _broadcasts_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
 def make_perturbations(
     values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Generator
 ) -> dict[str, Perturbation | None]:
-    """Return the function that perturbs each argument.
+    """Return a function that perturbs an argument, for each argument.
 
     Args:
-        values: the materialised arguments.
+        values: the materialized arguments.
         tested: the element type under test.
         dtype: the element type of the result. Inputs are perturbed in this type if it is finer than their own.
         rng: the generator of the signs.
@@ -119,12 +121,12 @@ def _size(value: Any) -> int:
 
 
 def _make_perturbation(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Perturbation | None:
-    """Return the function that perturbs an argument, or None.
+    """Return the function that perturbs an argument; None if it is not perturbed.
 
     Floating-point tensors are perturbed in their own type, or in the type of the result if that is finer, because the
     function then converts them first. If the case tests an integer type, integers that float32 can't represent are
-    perturbed too, because their floating-point results are computed in float32. Attributes are perturbed only if the
-    type can't represent them.
+    perturbed too, because their floating-point results are computed in float32. Float attributes are perturbed only if
+    the type of the result can't represent them.
     """
     if isinstance(value, list):
         entry_dtype = tested if is_inexact(tested) else dtype  # each entry of an array is computed separately
@@ -145,7 +147,7 @@ def _make_perturbation(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatte
 def _make_tensor_perturbation(
     value: TensorData, tested: Dtype, dtype: Dtype, signs: SignPatterns
 ) -> Perturbation | None:
-    """Return the function that perturbs a tensor; None if its values are exact."""
+    """Return the function that perturbs a tensor; None if the tensor is not perturbed, such as an index tensor."""
     own_dtype, shape = value.spec.dtype, value.values.shape
     if is_inexact(own_dtype):
         finer = dtype if format_of(dtype).precision > format_of(own_dtype).precision else own_dtype
@@ -158,13 +160,13 @@ def _make_tensor_perturbation(
 
 
 def _perturb_integers(integers: NDArray[Any], pattern: Pattern, number: int) -> NDArray[Any]:
-    """Perturb integers as their rounding to float32 may; integers that float32 represents are unchanged."""
+    """Move integers by half an ulp of float32; integers that float32 represents are unchanged."""
     moved = _perturb(integers, Dtype.float32, pattern, number)
     return np.where(integers == integers.astype(np.float32), integers, moved)
 
 
 def exact_value(value: Any) -> Any:
-    """Return an argument in the type in which references compute: arrays for tensors, and numbers."""
+    """Return a materialized argument as references take it: arrays for tensors; attributes are unchanged."""
     if isinstance(value, list):
         return [exact_value(entry) for entry in value]
     return value.exact if isinstance(value, TensorData) else value
@@ -183,17 +185,17 @@ def _perturb_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], n
 
 @np.errstate(all="ignore")
 def _perturb(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -> NDArray[Any]:
-    """Move each nonzero finite number up or down by `step_in_ulps`; `pattern` has the direction of each round."""
+    """Move each nonzero finite number by `step_in_ulps` ulps of `dtype`, up if bit `number` of its pattern is set."""
     steps = np.where(pattern >> number & 1, step_in_ulps(dtype), -step_in_ulps(dtype))
     moves = np.isfinite(exact) & (exact != 0)  # rounding errors are relative: they do not change zero
     return np.where(moves, exact + steps * ulp(exact, dtype), exact)
 
 
 def step_in_ulps(dtype: Dtype) -> float:
-    """Return the size of a perturbation in ulp: 0.5, or 1 for float64, in which the reference computes."""
+    """Return the size of a perturbation in ulps: 0.5, but 1 for float64, because the reference computes in float64."""
     return 1.0 if format_of(dtype).precision == 53 else 0.5
 
 
 def _is_representable(value: float, dtype: Dtype) -> bool:
-    """Return whether the format represents `value`, or `value` is not finite."""
+    """Return whether `value` is a number of type `dtype`, or is not finite."""
     return not np.isfinite(value) or float(np.remainder(value, ulp(value, dtype))) == 0

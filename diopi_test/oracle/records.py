@@ -39,16 +39,17 @@ class Expected:
         values: The reference's result: float64 or complex128 for floating-point and complex types, else of type
             `dtype`. It is exact if `budget` is None.
         dtype: The element type of the result tensor.
-        layout: The name of its layout.
+        layout: The name of the layout of the result tensor, such as "contiguous".
         budget: The error budget of each element; None if the result must be exact.
-        flushed: The reference's result with subnormal inputs flushed to zero; None if it is the same.
-        specified: Which elements the standard specifies; None if it specifies all of them.
+        flushed: The reference's result for inputs whose subnormal numbers are flushed to zero; None if it equals
+            `values`.
+        specified: A mask of the elements that the standard specifies; None if it specifies all of them.
         may_flush: Whether subnormal results, and results of subnormal inputs, may be flushed to zero.
         has_signed_zeros: Whether the sign of a zero matters.
         needs_validator: Whether `values` is one of several valid results, so that the function's validator decides
             whether an actual result is valid.
-        change: How much a declared arithmetic changes each element of a result that needs a validator; None if it does
-            not. Other results have the change in their budgets.
+        change: By how much a declared arithmetic changes each element of a result that needs a validator; None if it
+            changes none. The budgets of other results include the change.
     """
 
     values: NDArray[Any]
@@ -63,7 +64,7 @@ class Expected:
     change: NDArray[np.float64] | None = None
 
     def repeat(self, shape: tuple[int, ...]) -> Expected:
-        """Return the expected result whose elements are repeated until the result has this shape."""
+        """Return the expected result with its elements repeated, in row-major order, until it has the shape `shape`."""
 
         def repeat(array: NDArray[Any] | None) -> Any:
             return None if array is None else np.resize(array, shape)
@@ -78,12 +79,12 @@ class Expected:
 
 
 def tensors_in(value: Any) -> list[BaselineTensor]:
-    """Return the tensors in an argument of a case: none, one, or the elements of an array of tensors."""
+    """Return the tensors in an argument of a case as a list; empty for an attribute."""
     return [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, BaselineTensor)]
 
 
 def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected]:
-    """Return the expected arrays of a result: none, one, or the elements of an array of tensors."""
+    """Return the expected arrays of a result as a list; empty if the result is omitted."""
     if expected is None:
         return []
     return expected if isinstance(expected, list) else [expected]
@@ -92,7 +93,7 @@ def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected
 @final
 @dataclass(frozen=True, kw_only=True)
 class SharedStorage:
-    """Two tensor arguments with a common storage: contiguous ones that overlap, or one that transposes the other.
+    """Two tensor arguments with a common storage: contiguous tensors that overlap, or a tensor and its transpose.
 
     Attributes:
         first: the name of the argument at the beginning of the common storage; it comes first in the call.
@@ -138,7 +139,7 @@ class BaselineCase:
         function: the name of the standard function.
         label: the name of the case among the cases of the function.
         dtype: the element type under test.
-        arguments: by name, a tensor, a list of tensors, None, or an attribute.
+        arguments: by name, a `BaselineTensor`, a list of them, None, or an attribute.
         expected: by name, the expected result; a list for an array of results, None for a result that the caller omits.
         smoke: whether the case belongs to the smoke level; such a case is called more than once.
         case_class: the class of the case.
@@ -163,7 +164,7 @@ class BaselineCase:
 
     @property
     def id(self) -> str:
-        """Return `function[label]`."""
+        """Return the ID of the case: `function[label]`."""
         return f"{self.function}[{self.label}]"
 
     @property
@@ -179,7 +180,7 @@ class BaselineCase:
         return any(array.needs_validator for value in self.expected.values() for array in expected_arrays(value))
 
     def plain_arguments(self) -> dict[str, Any]:
-        """Return the arguments for the reference, after the type conversions that the standard requires."""
+        """Return the arguments as the reference takes them, after the type conversions that the standard requires."""
         plain = {name: self._to_plain(name, value) for name, value in self.arguments.items()}
         prototype = lookup(self.function)
         results = [array for value in self.expected.values() for array in expected_arrays(value)]

@@ -1,4 +1,7 @@
-"""Cases whose tensors repeat a period of values: the reference evaluates one period, and its results are repeated."""
+"""Large cases whose tensors repeat the same values: the reference evaluates one period, and its results are repeated.
+
+The *period* of such a case is the number of elements after which the values repeat (`Case.period`).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from diopi_test.oracle.records import BaselineCase, Expected, tensors_in
 
 
 def shorten(case: Case) -> Case:
-    """Return a case with one period of each tensor; its tensors have one axis."""
+    """Return `case` with each tensor replaced by one period of it: a contiguous tensor of shape `(case.period,)`."""
     shape = (case.period,)
     arguments = {
         name: replace(value, shape=shape, layout=contiguous) if isinstance(value, TensorSpec) else value
@@ -26,14 +29,17 @@ def shorten(case: Case) -> Case:
 
 
 def repeat_results(period: BaselineCase, arguments: Mapping[str, Any]) -> BaselineCase:
-    """Return a case with these arguments, and with the expected results of a period repeated to their shape.
+    """Return the case of full size: its arguments, and the expected results of one period repeated to their shape.
 
     Args:
-        period: The case with one period of each tensor.
-        arguments: The arguments of the whole case; all tensors have the same shape.
+        period: The computed case with one period of each tensor (`shorten`).
+        arguments: The arguments of the case of full size, by name. All tensors have the same shape.
 
     Returns:
-        The whole case.
+        The case of full size.
+
+    Raises:
+        StopIteration: No argument is a tensor.
     """
     shape = next(tensor.values.shape for value in arguments.values() for tensor in tensors_in(value))
     expected = {

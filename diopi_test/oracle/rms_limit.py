@@ -1,12 +1,13 @@
 """The limit of the root mean square of the errors of a result, or of all results of a function.
 
-The model of a correct vendor is: distinct elements have independent errors, in units of s + ulp + eps · m.
+Errors are measured in units (`budget.py`). Two elements are *distinct* if their expected values differ. The limit
+follows from a model of a correct vendor, in which the errors of distinct elements are independent:
 
-- A half-precision result is computed in float32 and rounded once. Its errors stay below a unit, so no correct vendor
-  exceeds the limit `HALF_LIMIT`, however many elements there are.
-- The errors of other results are those of elementary functions, uniform within `FUNCTION_ERROR` units. Bernstein's
-  inequality for the squares of the errors gives the limit that a correct vendor exceeds with the probability
-  `FALSE_FAILURE`. It decreases with the number of elements.
+- A half-precision result is computed in float32 and rounded once. Its errors are smaller than a unit, so a vendor of
+  this model never exceeds the limit `HALF_LIMIT`, for any number of elements.
+- The errors of other results are uniformly distributed within ±`FUNCTION_ERROR` units. Bernstein's inequality for the
+  squares of the errors gives a limit that a vendor of this model exceeds with a probability of at most `FALSE_FAILURE`.
+  This limit decreases with the number of elements.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from diopi_proto.types import Dtype
 from lib_rt.formats import format_of
 
 MIN_ELEMENTS = 20
-"""The least number of distinct rounded elements of a result whose root mean square is tested."""
+"""The root mean square of a single result's errors is tested if at least so many distinct elements may be rounded."""
 
 HALF_LIMIT = 1.0
-"""The largest accepted root mean square of the errors of half-precision results, in units of s + ulp + eps · m."""
+"""The largest accepted root mean square of the errors of half-precision results, in units."""
 
 FUNCTION_ERROR = 4.0
-"""Largest error of an elementary function of float32 and wider types, in ulps. CUDA documents 4 ulps for `powf`."""
+"""The largest error that the model allows in float32 and wider types, in units.
+
+A unit is at least an ulp. 4 ulps is the largest error that CUDA documents for a float32 function, for example `powf`.
+"""
 
 FALSE_FAILURE = 1e-12
-"""Largest probability that a correct vendor fails one test. A full run has fewer than 10⁶ tests."""
+"""The largest probability that a vendor of the model fails one test. A full run has fewer than 10⁶ tests."""
 
 
 def rms_limit(dtype: Dtype, elements: int) -> float:
@@ -37,7 +41,7 @@ def rms_limit(dtype: Dtype, elements: int) -> float:
         elements: The number of distinct rounded elements, at least 1.
 
     Returns:
-        The limit in units of s + ulp + eps · m.
+        The limit in units.
     """
     if format_of(dtype).precision < format_of(Dtype.float32).precision:
         return HALF_LIMIT

@@ -7,18 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto.dtypes import COMPONENT
+from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.oracle.data import TensorData
 from diopi_test.oracle.perturbation import exact_value
+from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from lib_rt.formats import is_inexact, is_subnormal
 
 
 def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:
-    """Return an argument with subnormal numbers, or subnormal parts of complex numbers, flushed to zero.
+    """Return an argument as references take it, with subnormal numbers of its element type flushed to zero.
+
+    The real and the imaginary part of a complex number are flushed separately.
 
     Args:
-        value: The argument: a tensor, a list of arguments, or a plain value.
-        number_dtype: The element type that plain floating-point numbers are computed in.
+        value: The materialized argument: a tensor, a list of arguments, or an attribute.
+        number_dtype: The element type that decides which float attributes are subnormal.
+
+    Returns:
+        An array for a tensor, a list for a list, and a number for a float attribute. Other values are unchanged.
     """
     if isinstance(value, list):
         return [flush_subnormals(entry, number_dtype) for entry in value]
@@ -39,12 +47,25 @@ def _flush(numbers: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     return np.where(is_subnormal(numbers, dtype), np.copysign(0.0, numbers), numbers)
 
 
+def must_keep_subnormals(case: BaselineCase) -> bool:
+    """Return whether a vendor must not flush subnormal results: the function moves numbers without converting them.
+
+    The prototype must declare that the function moves numbers (`moves_numbers`). All floating-point and complex
+    arguments and results must have the same element type; the parts of complex numbers count as their type.
+    """
+    if not lookup(case.function).moves_numbers:
+        return False
+    arguments = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
+    results = [entry.dtype for value in case.expected.values() for entry in expected_arrays(value)]
+    return len({COMPONENT.get(dtype, dtype) for dtype in (*arguments, *results) if is_inexact(dtype)}) == 1
+
+
 def has_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> bool:
     """Return whether an argument contains subnormal numbers of its element type, or complex numbers with such parts.
 
     Args:
-        value: The argument: a tensor, a list of arguments, or a plain value.
-        number_dtype: The element type that plain floating-point numbers are computed in.
+        value: The materialized argument: a tensor, a list of arguments, or an attribute.
+        number_dtype: The element type that decides which float attributes are subnormal.
     """
     if isinstance(value, list):
         return any(has_subnormals(entry, number_dtype) for entry in value)

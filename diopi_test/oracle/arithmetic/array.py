@@ -17,33 +17,33 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 Operation = tuple[Any, str]
-"""A ufunc and the name of one of its methods, such as (`np.add`, "reduce"), or another function and ""."""
+"""A ufunc and the name of one of its methods, such as `(np.add, "reduce")`, or another function and ""."""
 
 Rule = Callable[[Callable[..., Any], list[Any], dict[str, Any]], Any]
-"""Computes an operation with the errors of the arithmetic, from the operation, its operands and its keywords.
+"""Computes an operation with the errors of the arithmetic, from its function, its operands and its keywords.
 
-It returns NotImplemented if the operation does not deviate for these operands.
+A rule returns NotImplemented if the operation does not deviate for these operands.
 """
 
 
 @final
 @dataclass
 class Arithmetic:
-    """An arithmetic: the rules of the operations that deviate from float64, in one evaluation of a reference.
+    """An arithmetic in one round: the rules of the operations that deviate from float64.
 
     Attributes:
         rules: the rule of each operation that deviates.
-        is_used: whether an operation was computed by a rule.
+        is_used: whether a rule has computed an operation since the arithmetic was created.
     """
 
     rules: Mapping[Operation, Rule]
     is_used: bool = field(default=False, init=False)
 
     def compute(self, operation: Operation, function: Callable[..., Any], operands: list[Any], keywords: Any) -> Any:
-        """Return the result of an operation on plain arrays, by its rule if it has one.
+        """Return the result of `operation`, computed by its rule if there is one, else by `function`.
 
-        The result is NotImplemented if the rule does not apply to the operands. If the operation has a rule, the
-        keyword `out` is removed from `keywords`, and the result is written to that array.
+        Operands are plain arrays. The result is NotImplemented if the rule does not apply to them. If the operation has
+        a rule, the keyword `out` is removed from `keywords`, and the result is written to that array.
         """
         rule = self.rules.get(operation)
         if rule is None:
@@ -70,8 +70,13 @@ class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
         return self._carry(super().__getitem__(index))
 
     def __round__(self, digits: int = 0) -> Any:
-        """Return the number in an array without axes rounded to an integer, or to a number of decimal places."""
+        """Return the only element rounded to an integer, or to `digits` decimal places if `digits` is not 0."""
         return round(self.item(), digits) if digits else round(self.item())
+
+    def __pow__(self, exponent: Any, modulo: None = None) -> Any:
+        """Return powers; NumPy would compute the exponent 0.5 as a square root, which has another declared error."""
+        is_root = isinstance(exponent, float) and exponent == 0.5
+        return np.power(self, exponent) if is_root else super().__pow__(exponent)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         """Compute a ufunc, or one of its methods, on the plain arrays."""
@@ -90,7 +95,7 @@ class DeclaredArray(np.ndarray[Any, np.dtype[Any]]):
         return self._carry(super().__array_function__(function, types, arguments, keywords))
 
     def _carry(self, result: Any) -> Any:
-        """Return a result with floating-point or complex numbers as a `DeclaredArray`, also inside a list or tuple."""
+        """Return a floating-point or complex result as a `DeclaredArray`, also inside a list or tuple."""
         if type(result) in (tuple, list):
             return type(result)(self._carry(entry) for entry in result)
         if isinstance(result, DeclaredArray) or not isinstance(result, np.ndarray | np.floating | np.complexfloating):

@@ -1,4 +1,4 @@
-"""How much a declared arithmetic changes the results of a reference, element by element."""
+"""Measure how much a declared arithmetic changes the results of a reference, element by element."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Deviations:
 
     Attributes:
         numerics: the declared arithmetic.
-        products: the precision to which factors of products are rounded.
+        products: the precision to which factors of products are rounded; "ieee" if they are not rounded.
         has_elementary: whether elementary functions have the declared errors.
         convolutions: the algorithms that convolutions may use.
         stored: the format in which an algorithm may store transformed images and kernels.
         half: the half type in which sums are accumulated; None for float32.
-        emulates_float64: whether float64 numbers are pairs of float32 numbers.
+        emulates_float64: whether float64 numbers are emulated by pairs of float32 numbers.
         converts_integers: whether integers and truth values are operands that the function converts to floating-point
             numbers.
     """
@@ -58,16 +58,16 @@ class Deviations:
 
     @property
     def changes_operations(self) -> bool:
-        """Whether operations of the reference have errors of their own."""
+        """Whether the arithmetic has rules for operations; the other deviations need no rules."""
         return self.products != "ieee" or self.has_elementary or self.convolutions != {"direct"}
 
     @property
     def carried_kinds(self) -> str:
-        """The kinds of arrays, as NumPy names them, that carry the arithmetic into the reference."""
+        """The NumPy kinds of the input arrays that carry the arithmetic into the reference, such as "fc"."""
         return "fcib" if self.converts_integers else "fc"
 
     def rules(self, algorithm: Convolution, signs: Signs) -> dict[Operation, Rule]:
-        """Return the rules of the operations that deviate, in a round with this algorithm and these directions."""
+        """Return the rules of a round, with an algorithm of convolutions and the directions of the round."""
         products = make_product_rules(self.products, signs)
         elementary = make_elementary_rules(self.numerics.elementary, signs) if self.has_elementary else {}
         return {**products, **elementary, **make_convolution_rules(algorithm, self.stored, signs)}
@@ -79,16 +79,21 @@ class Change:
     """The change of a result in a declared arithmetic.
 
     Attributes:
-        size: the largest absolute change of each element over all rounds; 0 for results that are not floating-point.
-        differs: which elements change in a round and are either not floating-point, or not finite in at least one of
-            the arithmetics.
+        size: the largest absolute change of each element over all rounds; 0 for integers and truth values, and where a
+            number is not finite.
+        differs: a mask of the elements that change in some round and whose change has no size: integers and truth
+            values, and numbers that are not finite in at least one of the two arithmetics.
     """
 
     size: FloatArray
     differs: Array
 
+    def __bool__(self) -> bool:
+        """Return whether any element changes."""
+        return bool(self.size.any() or self.differs.any())
+
     def __add__(self, further: Change) -> Change:
-        """Return the change if both changes occur."""
+        """Return the largest change if both changes occur: the sum of their sizes."""
         return Change(self.size + further.size, self.differs | further.differs)
 
 
@@ -100,7 +105,7 @@ def measure_change(
     Args:
         evaluate: The reference.
         arguments: The arguments of the reference.
-        deviations: What the arithmetic may affect.
+        deviations: The deviations of the arithmetic.
         make_rng: Returns a new generator with the same seed at each call.
 
     Returns:
@@ -108,7 +113,10 @@ def measure_change(
     """
     exact: list[Array] | None = None
     changes: list[Change] = []
+    unused: set[Convolution] = set()  # algorithms with which no operation deviates, as their first round shows
     for algorithm, number in product(sorted(deviations.convolutions), range(ROUNDS)):
+        if algorithm in unused:
+            continue
         signs = Signs(make_rng(), number)
         arithmetic = Arithmetic(deviations.rules(algorithm, signs))
         moved = arguments
@@ -117,6 +125,7 @@ def measure_change(
         carried = {name: carry_arrays(value, arithmetic, deviations.carried_kinds) for name, value in moved.items()}
         results = [np.asarray(array) for array in evaluate(carried)]
         if not (arithmetic.is_used or deviations.emulates_float64):
+            unused.add(algorithm)
             continue
         if exact is None:
             exact = [np.asarray(array) for array in evaluate(arguments)]
@@ -128,14 +137,14 @@ def measure_change(
 
 
 def carry_arrays(value: Any, arithmetic: Arithmetic, kinds: str) -> Any:
-    """Return an argument in which copies that carry an arithmetic replace the arrays of some NumPy kinds."""
+    """Return an argument in which copies that carry `arithmetic` replace the arrays of the NumPy kinds `kinds`."""
     if isinstance(value, list):
         return [carry_arrays(entry, arithmetic, kinds) for entry in value]
     return carry(value.copy(), arithmetic) if isinstance(value, np.ndarray) and value.dtype.kind in kinds else value
 
 
 def _extend(change: Change, exact: Array, moved: Array) -> Change:
-    """Return a change that includes the change between two results."""
+    """Return `change`, extended by the change from the result `exact` to the result `moved`."""
     if exact.dtype.kind not in "fc":
         return Change(change.size, change.differs | (exact != moved))
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Convolutions by other algorithms than direct sums: Winograd's minimal filtering, and Fourier transforms.
+"""The rules of convolutions by other algorithms than direct sums: Winograd's minimal filtering, and Fourier transforms.
 
 The rules concern convolutions with stride 1 and dilation 1, forward and with respect to the image (the gradient of the
 input, and transposed convolutions). All other convolutions, and the gradient of the weight, count as direct.
@@ -101,7 +101,7 @@ def make_convolution_rules(algorithm: Convolution, stored: Format, signs: Signs)
 
 
 def replace_convolutions(convolve: Convolve, accepts: Callable[[SlidingKernel], bool]) -> dict[Operation, Rule]:
-    """Return rules that compute the convolutions of sliding kernels, and their images, in another way.
+    """Return rules that compute `SlidingKernel.result` and `SlidingKernel.image_of` with `convolve`.
 
     Args:
         convolve: Computes a correlation without padding.
@@ -135,7 +135,7 @@ def _compute_accepted(
     operands: list[Any],
     keywords: dict[str, Any],
 ) -> Any:
-    """Return what the algorithm computes from a sliding kernel; NotImplemented if it does not compute it."""
+    """Return the result of `compute`; NotImplemented if the kernel is not accepted, or if an operand is empty."""
     sliding, numbers, w = operands
     if not accepts(sliding) or not (numbers.size and w.size):
         return NotImplemented
@@ -143,14 +143,14 @@ def _compute_accepted(
 
 
 def _compute_result(convolve: Convolve, sliding: SlidingKernel, x: Array, w: Array) -> Array:
-    """Return the results of a sliding kernel."""
+    """Return `sliding.result(x, w)`, computed with `convolve`."""
     margins = [(0, 0)] * (x.ndim - len(sliding.kernel)) + [(size, size) for size in sliding.padding]
     images = np.pad(x, margins, constant_values=sliding.margin)
     return _convolve_groups(convolve, images, w.reshape(sliding.groups, -1, *w.shape[1:]), sliding)
 
 
 def _compute_image(convolve: Convolve, sliding: SlidingKernel, y: Array, w: Array) -> Array:
-    """Return the image of results of a sliding kernel."""
+    """Return `sliding.image_of(y, w)`, computed with `convolve`."""
     rank = len(sliding.kernel)
     padded = np.pad(y, [(0, 0)] * (y.ndim - rank) + [(size - 1, size - 1) for size in sliding.kernel])
     flipped = np.flip(w.reshape(sliding.groups, -1, *w.shape[1:]), tuple(range(-rank, 0)))
@@ -197,7 +197,7 @@ def _convolve_by_winograd(
 
 
 def _transform(matrix: Array, tiles: Array, signs: Signs) -> Array:
-    """Return matrix · tile · matrixᵀ for each tile; each product moves by half an ulp of the sum of its magnitudes."""
+    """Return matrix · tile · matrixᵀ for each tile; both products are rounded."""
     for _ in range(2):
         sizes = np.abs(tiles) @ np.abs(matrix).T
         tiles = np.swapaxes(_move_inexact(tiles @ matrix.T, spacing(sizes, SINGLE) / 2, signs), -1, -2)
@@ -205,7 +205,7 @@ def _transform(matrix: Array, tiles: Array, signs: Signs) -> Array:
 
 
 def _move_inexact(numbers: Array, size: Array, signs: Signs) -> Array:
-    """Return numbers moved by `size`, unless float32 represents them."""
+    """Return numbers moved by `size` up or down, unless float32 represents them."""
     return np.where(round_to(numbers, SINGLE) == numbers, numbers, numbers + signs.draw(numbers.shape) * size)
 
 

@@ -14,8 +14,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOverride
 from diopi_test.cases.domains import random_generator
-from diopi_test.oracle.arithmetic.accumulation import accumulation_error
-from diopi_test.oracle.arithmetic.array import Array
+from diopi_test.oracle.arithmetic.accumulation import accumulation_errors, find_overflowing_sums
 from diopi_test.oracle.arithmetic.change import Change, Deviations, measure_change
 from diopi_test.oracle.arithmetic.emulation import emulation_error, leaves_range
 from diopi_test.oracle.arithmetic.products import represents
@@ -32,10 +31,10 @@ HALF = (Dtype.float16, Dtype.bfloat16)
 """The half-precision types."""
 
 DOUBLE = (Dtype.float64, Dtype.complex128)
-"""The element types that are not computed in float32."""
+"""The element types that are computed in double precision."""
 
 ARITHMETIC = "declared arithmetic"
-"""A part of the seed of the directions of declared errors, so that they differ from other random numbers of a case."""
+"""A part of the seed of the directions of declared errors: they differ from the other random numbers of a case."""
 
 DROPOUT_PROBABILITIES = ("p_dropout", "dropout_p")
 """The names of the probability with which functions of attention drop a weight."""
@@ -50,37 +49,41 @@ def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | N
 
     Returns:
         The changes; None if the arithmetic does not affect the case, if the results are random or have no reference,
-        or if their shapes depend on the arithmetic. Results of a random function that are certain are not random.
+        or if their shapes depend on the arithmetic. If a random function gives a certain result in this case, such as
+        dropout with probability 0, the result does not count as random.
     """
     deviations = find_deviations(case, numerics)
     prototype, function = lookup(case.function), find_reference(case.function)
     if not deviations or function is None or (prototype.guarantee == "random" and case.needs_validator):
         return None
     evaluation = Evaluation(prototype, function, describe_call(case))
-    make_rng = partial(random_generator, case.id, ARITHMETIC)
     plain = case.plain_arguments()
-    if case.draws:  # other draws keep other elements, so the changes of all elements are needed
+    if case.draws:  # another draw drops other elements, so the changes of all elements are needed
         plain |= {name: 0.0 for name in DROPOUT_PROBABILITIES if name in plain}
     changes = None
     if deviations.changes_operations or deviations.emulates_float64:
+        make_rng = partial(random_generator, case.id, ARITHMETIC)
         changes = measure_change(evaluation.arrays, plain, deviations, make_rng)
-    if deviations.half is None and not deviations.emulates_float64:
-        return changes
-    errors = _rounding_errors(evaluation.arrays(plain), evaluation.terms(plain), deviations)
-    return errors if changes is None else [change + error for change, error in zip(changes, errors, strict=True)]
+    if deviations.half is not None or deviations.emulates_float64:
+        errors = _rounding_errors(evaluation, plain, deviations)
+        changes = errors if changes is None else [a + b for a, b in zip(changes, errors, strict=True)]
+    return changes if changes is not None and any(changes) else None
 
 
-def _rounding_errors(exact: Sequence[Array], terms: Sequence[Array], deviations: Deviations) -> list[Change]:
-    """Return the errors of sums that are accumulated in half precision, or of emulated float64 results."""
+def _rounding_errors(evaluation: Evaluation, plain: Mapping[str, Any], deviations: Deviations) -> list[Change]:
+    """Return the errors of sums that are accumulated in half precision, or else of emulated float64 results."""
     if deviations.half is not None:
-        return [Change(accumulation_error(entry, deviations.half), np.zeros(entry.shape, bool)) for entry in terms]
+        errors = accumulation_errors(evaluation.terms, plain, deviations.half)
+        overflows = find_overflowing_sums(evaluation.arrays, plain, deviations.half)
+        return [Change(error, overflow & (error > 0)) for error, overflow in zip(errors, overflows, strict=True)]
     return [
-        Change(emulation_error(array, entry), leaves_range(array)) for array, entry in zip(exact, terms, strict=True)
+        Change(emulation_error(array, terms), leaves_range(array))
+        for array, terms in zip(evaluation.arrays(plain), evaluation.terms(plain), strict=True)
     ]
 
 
 def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase:
-    """Return a case with the error budgets of a declared arithmetic.
+    """Return a case with the error budgets and the checks of a declared arithmetic.
 
     The unit of each element becomes the stored unit plus the largest change of the element when the reference is
     evaluated eight times in the declared arithmetic (docs/budgets.md). An element that must be exact and does not
@@ -92,7 +95,7 @@ def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase
         numerics: The declared arithmetic.
 
     Returns:
-        The case with wider budgets; the same object if the arithmetic does not affect the case.
+        The case; the same object if the arithmetic does not affect it.
     """
     changes = measure_case(case, numerics)
     return declare_checks(case if changes is None else apply_changes(case, changes), numerics)
@@ -101,8 +104,8 @@ def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase
 def declare_checks(case: BaselineCase, numerics: Numerics) -> BaselineCase:
     """Return a case that is checked as a declared arithmetic permits.
 
-    The arithmetic may concern subnormal numbers, signs of zeros, the order of sums, and the errors that a validator
-    allows for.
+    The arithmetic may permit a vendor to flush subnormal numbers, to lose the signs of zeros, and to vary the order of
+    sums between calls. It also determines the errors that a validator allows for.
 
     Args:
         case: The case.
@@ -118,7 +121,7 @@ def declare_checks(case: BaselineCase, numerics: Numerics) -> BaselineCase:
         return case
 
     def declare(value: Expected | list[Expected] | None) -> Any:
-        """Return the expectation of a result, or of each entry of an array, with what the arithmetic permits."""
+        """Return the expected result, or each entry of an array, with the permissions of the arithmetic."""
         if isinstance(value, list):
             return [declare(entry) for entry in value]
         if value is None:
@@ -141,7 +144,7 @@ def _declare_precision(case: BaselineCase, numerics: Numerics) -> BaselineCase:
 
 
 def find_deviations(case: BaselineCase, numerics: Numerics) -> Deviations:
-    """Return what a declared arithmetic may affect in a case, judged by the function and the element types.
+    """Return the deviations of an arithmetic that may affect a case, judged by the function and the element types.
 
     In a half-precision case with a result in float32, an implementation may convert the factors to float32 and multiply
     them as declared. It must not lose bits of the factors, so the format must represent all numbers of their type.
@@ -180,11 +183,11 @@ def _find_overrides(expected: Mapping[str, Expected | list[Expected] | None]) ->
 
 
 def apply_changes(case: BaselineCase, changes: Sequence[Change]) -> BaselineCase:
-    """Return a case whose results may also have the changes, listed in the order of the results."""
+    """Return a case whose expected results allow the changes, which are listed in the order of the results."""
     remaining = iter(changes)
 
     def widen(value: Expected | list[Expected] | None) -> Any:
-        """Return the expectation of a result, or of each entry of an array, with the next changes."""
+        """Return the expected result, or each entry of an array, with its change allowed; take the next changes."""
         if isinstance(value, list):
             return [_allow(entry, next(remaining)) for entry in value]
         return None if value is None else _allow(value, next(remaining))
@@ -193,7 +196,11 @@ def apply_changes(case: BaselineCase, changes: Sequence[Change]) -> BaselineCase
 
 
 def _allow(expected: Expected, change: Change) -> Expected:
-    """Return an expectation that allows a change of the result."""
+    """Return an expected result that allows a change.
+
+    The change of a result with a validator is stored in `Expected.change`. Otherwise, elements that differ are
+    unspecified, and the budget is widened by the size of the change.
+    """
     if expected.needs_validator:
         return replace(expected, change=change.size) if (change.size > 0).any() else expected
     differs = change.differs if is_inexact(expected.dtype) else change.differs | (change.size > 0)
@@ -206,7 +213,7 @@ def _allow(expected: Expected, change: Change) -> Expected:
 
 
 def _widen_budget(expected: Expected, size: FloatArray) -> Budget:
-    """Return the budget plus a change; elements that were exact get an ulp plus the change where it is not 0."""
+    """Return the budget plus the absolute changes `size`; an exact element that changes gets an ulp plus its change."""
     spacing = ulp(expected.values, expected.dtype)
     unit = EXACT * spacing if expected.budget is None else expected.budget.unit
     is_exact = Budget(unit).is_exact(expected.values, expected.dtype)

@@ -1,4 +1,4 @@
-"""Elementary functions whose results have declared errors.
+"""The rules of elementary functions whose results have declared errors.
 
 The result of an operation moves by the declared bound, in a random direction. A reference may use another function than
 an implementation: it evaluates the logistic function where an implementation divides by 1 + exp(−x), and divides where
@@ -19,6 +19,7 @@ from diopi_impl.numerics.declaration import ErrorBound
 from diopi_proto.types import Dtype
 from diopi_test.oracle.arithmetic.array import Array, Operation, Rule
 from diopi_test.oracle.arithmetic.signs import Signs
+from diopi_test.oracle.reference.activation import tanh_weight
 from lib_rt.formats import FloatArray, ulp
 
 Bounds = Mapping[str, Sequence[ErrorBound]]
@@ -41,7 +42,7 @@ class DeclaredErrors:
 
         Args:
             name: The name of the function.
-            argument: The arguments that decide which bound holds (`ELEMENTARY_FUNCTIONS`).
+            argument: The arguments that decide which bounds hold: a bound holds for a range of arguments.
             result: The exact results.
 
         Returns:
@@ -75,11 +76,11 @@ class DeclaredErrors:
 
 
 Bound = Callable[[DeclaredErrors, Sequence[Array], Array], FloatArray]
-"""Returns the largest error of an operation, from the declared errors, the operands and the exact result."""
+"""Returns the largest absolute error of an operation, from the declared errors, the operands and the exact result."""
 
 
 def _direct(name: str, position: int = 0) -> Bound:
-    """Return the bound of an operation that is itself the declared function; one operand decides the range."""
+    """Return the bound of an operation that is the declared function `name`; operand `position` decides the range."""
     return lambda errors, operands, result: errors.error(name, operands[position], result)
 
 
@@ -101,7 +102,7 @@ def _reciprocal(errors: DeclaredErrors, operands: Sequence[Array], result: Array
 
 
 def _logistic(errors: DeclaredErrors, operands: Sequence[Array], result: Array) -> FloatArray:
-    """Return the error of the logistic function: its declared error, or that of 1 / (1 + exp(−x)).
+    """Return the error of the logistic function: its declared error, or the error of 1 / (1 + exp(−x)).
 
     A vendor that computes (1 + tanh(x / 2)) / 2 with an inexact tanh declares the error of `sigmoid`. That formula has
     a large relative error for negative x, which vendors with another formula must not have.
@@ -110,6 +111,12 @@ def _logistic(errors: DeclaredErrors, operands: Sequence[Array], result: Array) 
     quotient = _reciprocal(errors, (1 + np.exp(-x),), result)
     by_exponential = result * (1 - result) * errors.relative_error("exp", -x, np.exp(-x)) + quotient
     return np.asarray(np.maximum(errors.error("sigmoid", x, result), by_exponential))
+
+
+def _tanh_weight(errors: DeclaredErrors, operands: Sequence[Array], result: Array) -> FloatArray:
+    """Return the error of (1 + tanh(u)) / 2, or of the logistic function of 2u, which is equal."""
+    (u,) = operands
+    return np.asarray(np.maximum(errors.error("tanh", u, np.tanh(u)) / 2, _logistic(errors, (2 * u,), result)))
 
 
 def _normal_distribution(errors: DeclaredErrors, operands: Sequence[Array], result: Array) -> FloatArray:
@@ -161,7 +168,7 @@ BOUNDS: Mapping[np.ufunc, tuple[tuple[str, ...], Bound]] = {
     np.tan: (("tan",), _direct("tan")),
     np.tanh: (("tanh",), _direct("tanh")),
 }
-"""For each NumPy operation the declared functions from which an implementation may compute it, and its error."""
+"""For each NumPy operation, the declared functions from which an implementation may compute it, and its bound."""
 
 
 def make_elementary_rules(bounds: Bounds, signs: Signs) -> dict[Operation, Rule]:
@@ -180,6 +187,8 @@ def make_elementary_rules(bounds: Bounds, signs: Signs) -> dict[Operation, Rule]
         for ufunc, (names, bound) in BOUNDS.items()
         if errors.declares(*names)
     }
+    if errors.declares("tanh", *BOUNDS[special.expit][0]):
+        rules[tanh_weight, ""] = partial(_move_result, errors, _tanh_weight, signs)
     if errors.declares("sqrt", "rsqrt", "pow"):
         rules[np.linalg.norm, ""] = partial(_move_norm, errors, signs)
     return rules
@@ -211,7 +220,7 @@ def _move_result(
     operands: list[Any],
     keywords: dict[str, Any],
 ) -> Any:
-    """Return the result of an operation, or both parts of a complex one, moved by its error."""
+    """Return the result of an operation moved by its error; both parts of a complex result are moved."""
     result = np.asarray(function(*operands, **keywords))
     with np.errstate(all="ignore"):
         size = np.broadcast_to(bound(errors, [np.asarray(x) for x in operands], result), result.shape)

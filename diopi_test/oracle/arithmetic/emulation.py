@@ -1,4 +1,4 @@
-"""float64 numbers that are emulated with pairs of float32 numbers.
+"""The errors of float64 numbers that are emulated by pairs of float32 numbers.
 
 The sum of two float32 numbers represents 48 significant bits, with the range of float32 (T. J. Dekker, "A
 floating-point technique for extending the available precision", 1971).
@@ -17,7 +17,7 @@ from diopi_test.oracle.arithmetic.signs import Signs
 from lib_rt.formats import FORMATS, FloatArray, Format
 
 PAIR = Format(48, -126, 127)
-"""The format of a pair of float32 numbers, apart from numbers near the smallest ones."""
+"""The format of a pair of float32 numbers. It does not describe numbers near the smallest normal number."""
 
 SINGLE = FORMATS[Dtype.float32]
 """The format of float32, whose range a pair has."""
@@ -38,7 +38,7 @@ def round_to_pairs(value: Any, signs: Signs) -> Any:
 
 
 def emulation_error(exact: Array, terms: Array) -> FloatArray:
-    """Return the error of the result elements themselves: an ulp of a pair, and its eps times the terms of the sums."""
+    """Return the errors of results that no input causes: an ulp of a pair, plus the eps of a pair times `terms`."""
     with np.errstate(all="ignore"):
         rounding = np.maximum(spacing(np.abs(exact), PAIR), SINGLE.subnormal)
         error = rounding + PAIR.epsilon * np.nan_to_num(np.asarray(terms, np.float64), posinf=0.0)
@@ -46,5 +46,5 @@ def emulation_error(exact: Array, terms: Array) -> FloatArray:
 
 
 def leaves_range(exact: Array) -> Array:
-    """Return which finite numbers are too large for float32."""
+    """Return a mask of the finite numbers that are too large for float32."""
     return np.asarray(np.isfinite(exact) & (np.abs(exact) >= SINGLE.overflow))

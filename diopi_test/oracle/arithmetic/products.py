@@ -43,7 +43,7 @@ SPLIT = Format(SPLIT_PRECISION + 1, -126, 127)
 
 
 def represents(products: Products, form: Format) -> bool:
-    """Return whether factors of a declared precision have all significant bits of a narrower format."""
+    """Return whether factors of a declared precision have all significant bits of the format `form`."""
     if products == "ieee":
         return True
     declared = SPLIT if products == "bf16x3" else FACTOR_FORMATS[products]
@@ -70,7 +70,7 @@ def make_product_rules(products: Products, signs: Signs) -> dict[Operation, Rule
 def _multiply_rounded(
     form: Format, signs: Signs, function: Callable[..., Any], operands: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    """Return a product of factors that are moved as rounding to a format may move them."""
+    """Return a product whose factors are moved by half an ulp of a format, unless the format represents them."""
     return function(*_map_factors(partial(_move_factor, form, signs), operands), **keywords)
 
 
@@ -87,7 +87,7 @@ def _multiply_split(signs: Signs, function: Callable[..., Any], operands: list[A
 
 
 def _map_factors(change: Callable[[Array, Parity], Array], operands: list[Any]) -> list[Any]:
-    """Return operands with `change` applied to each array and its place among the arrays, modulo 2."""
+    """Return operands with each floating-point array replaced by `change(array, parity)`; parity is 0, 1, 0, …."""
     changed, count = [], 0
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.dtype.kind in "fc":

@@ -20,7 +20,7 @@ ROUNDS = 8
 """The number of rounds."""
 
 Parity = Literal[0, 1]
-"""Whether the number of rounds in which an element moves up is even or odd."""
+"""Whether an element moves up in an even number of rounds (0) or in an odd number (1)."""
 
 
 @final

@@ -1,7 +1,8 @@
-"""References: every function in float64, complex128 and int64 with NumPy, with one module or package per family.
+"""References: NumPy implementations of the functions in float64, complex128, int64 and bool, one module per family.
 
-A reference declares the arguments of the prototype that it uses, by name and in any order, and returns the results in
-the prototype's order. References are written to be read.
+A large family has a package. A reference declares the arguments of the prototype that it uses, by name and in any
+order, and returns the results in the prototype's order. If it returns an array, the error budget follows from the
+prototype's guarantee. To state more about a result, it returns a *remark*: an object of a class derived from `Remark`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -18,14 +20,18 @@ from diopi_proto.implementations import accept_all_by_name
 from diopi_proto.interface import lookup
 
 Reference = Callable[..., Any]
+"""Computes the results of a function in float64 from its arguments."""
+
 F = TypeVar("F", bound=Reference)
+"""The registered reference."""
 
 _references: dict[str, Reference] = {}
+"""The registered references, by function name. Each accepts all arguments of the prototype by name."""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A result about which the reference states a property; the derived classes are the properties.
+    """A result about which the reference states a property. Each derived class is a property.
 
     Attributes:
         value: the result.
@@ -37,16 +43,21 @@ class Remark:
 @final
 @dataclass(frozen=True)
 class WithTerms(Remark):
-    """A result with the size of the intermediate terms that a sound algorithm may cancel.
+    """A result with its *terms*: the sizes of the rounding errors of intermediate values, in units of eps.
 
-    The error budget gets eps times these terms (docs/budgets.md), which broadcast to the result. A result with terms,
-    even 0, is rounded although the function's guarantee is `exact` in general.
+    The term of a single rounded value is its magnitude. The term of a sum is the standard deviation of its error. The
+    unit of the error budget includes eps times the terms (docs/budgets.md). A result with terms, even 0, may be
+    rounded although the function's guarantee is `exact`.
 
     Attributes:
-        terms: intermediate values that an algorithm computes in float32 or a finer type, whose eps applies.
-        stored: intermediate values that may be stored in the result's type, whose eps applies, as between operators.
-        signed: whether zeros have a sign, as in products; zeros that are left by sums have none.
-        exact: where the result is not rounded at all, for example because it is unchanged; broadcasts to the result.
+        terms: the terms of values that a kernel keeps in float32 or in a finer type; they broadcast to the result. For
+            half-precision results, they are multiplied by the eps of float32.
+        stored: the terms of values that are rounded to the result's type, for example because an operator stores them
+            and the next operator reads them; they broadcast to the result.
+        signed: whether zeros have a sign, as in products. If false, and `terms` is an array with axes, a zero of either
+            sign is accepted, because it may be the sum of zeros of either sign.
+        exact: a mask of the elements that are not rounded, for example because they are unchanged; it broadcasts to the
+            result.
     """
 
     terms: Any
@@ -58,7 +69,7 @@ class WithTerms(Remark):
 @final
 @dataclass(frozen=True)
 class Exact(Remark):
-    """A floating-point result that must be exact although the function's guarantee is `rounded` in general."""
+    """A floating-point result that must be exact although the function's guarantee is `rounded`."""
 
 
 @final
@@ -85,12 +96,15 @@ class PartlySpecified(Remark):
 
 
 def mark_unspecified(is_unspecified: Any, result: Any) -> Any:
-    """Return `result` with the elements unspecified where `is_unspecified` is true; the mask broadcasts to it."""
+    """Return `result` with the remark that the elements where `is_unspecified` is true are unspecified.
+
+    The mask broadcasts to the result. If it is false everywhere, the result is returned unchanged.
+    """
     return PartlySpecified(result, np.logical_not(is_unspecified)) if np.any(is_unspecified) else result
 
 
 def strip_remarks(result: Any) -> Any:
-    """Return a result without the reference's remarks."""
+    """Return the value of a result without its remarks, which may be nested."""
     return strip_remarks(result.value) if isinstance(result, Remark) else result
 
 
@@ -121,7 +135,7 @@ def reference(*names: str) -> Callable[[F], F]:
 
 @contextmanager
 def separate_registry() -> Iterator[Mapping[str, Reference]]:
-    """Register references in a separate registry, the value of the context, until the context ends."""
+    """Register references in an empty registry until the context ends; the value of the context is this registry."""
     global _references
     previous, _references = _references, {}
     try:
@@ -143,3 +157,26 @@ def find_reference(name: str) -> Reference | None:
     """
     load_families(__name__)
     return _references.get(name) or _references.get(lookup(name).base)
+
+
+def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let arrays of a derived class compute the decorated function, by NumPy's protocol `__array_function__` (NEP 18).
+
+    Args:
+        function: A function of positional arguments.
+
+    Returns:
+        A function that calls `__array_function__` of the first such array among its arguments. Without such an array,
+        it calls `function`.
+    """
+
+    @wraps(function)
+    def dispatch(*arguments: Any) -> Any:
+        """Call the method of the first array of a derived class, or the function."""
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and type(argument) is not np.ndarray:
+                return argument.__array_function__(dispatch, (type(argument),), arguments, {})
+        return function(*arguments)
+
+    dispatch._implementation = function  # type: ignore[attr-defined]  # what ndarray.__array_function__ calls
+    return dispatch

@@ -1,7 +1,7 @@
 """Activation functions and their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from diopi_proto.types import Dtype
-from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, overridable, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 from lib_rt.formats import format_of
 
@@ -73,11 +73,17 @@ def _tanh_argument(x: Array) -> tuple[Array, Array]:
     return scale * (x + 0.044715 * x**3), scale * (1 + 3 * 0.044715 * x**2)
 
 
+@overridable
+def tanh_weight(u: Array) -> Array:
+    """Return (1 + tanh(u)) / 2, without the cancellation of 1 and tanh at negative u."""
+    return np.asanyarray(special.expit(2 * u))
+
+
 @reference("diopiGelu")
 def gelu(input, approximate):
     """Return x · Φ(x), with Φ the normal distribution function, or with its tanh approximation."""
-    weight = special.ndtr(input) if approximate == "none" else special.expit(2 * _tanh_argument(input)[0])
-    # 1 + erf and 1 + tanh cancel at negative x, and leave terms of size x/2 behind
+    weight = special.ndtr(input) if approximate == "none" else tanh_weight(_tanh_argument(input)[0])
+    # 1 + erf and 1 + tanh cancel at negative x, which leaves errors of size eps · |x| / 2
     return WithTerms(input * weight, np.where((input < 0) & (weight > 0), -input / 2, 0), signed=True)
 
 
@@ -90,10 +96,10 @@ def gelu_backward(grad_output, input, approximate):
         slope_terms = slope
     else:
         u, du = _tanh_argument(input)
-        weight = special.expit(2 * u)
-        slope = 2 * weight * special.expit(-2 * u) * du  # (1 - tanh²(u)) / 2 · du
+        weight = tanh_weight(u)
+        slope = 2 * weight * tanh_weight(-u) * du  # (1 - tanh²(u)) / 2 · du
         slope_terms = np.where(slope > 0, du / 2, 0)  # 1 - t² cancels
-    # the two summands cancel near x = -0.75, and 1 + erf, 1 + tanh at negative x
+    # the two addends cancel near x = -0.75, and 1 + erf, 1 + tanh at negative x
     terms = np.where((input < 0) & (weight > 0), 0.5, 0) + np.abs(input) * slope_terms
     return WithTerms(grad_output * (weight + input * slope), np.abs(grad_output) * terms, signed=True)
 
@@ -154,7 +160,7 @@ def softmax(input, dim):
     """Return e^(x − m) / Σ e^(x − m) along `dim`, where m is the largest element of the slice."""
     e = np.exp(_subtract_max(np.atleast_1d(input), dim))
     total = np.sum(e, axis=dim, keepdims=True)
-    # the terms are the relative error of the divisor
+    # the terms are those of the divisor, whose relative error every weight has
     terms = e / total * relative_terms(e, dim)
     return WithTerms((e / total).reshape(input.shape), terms.reshape(input.shape))
 

@@ -29,7 +29,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "diopiBitwiseAnd": np.bitwise_and,
     "diopiBitwiseOr": np.bitwise_or,
 }
-"""NumPy's functions of two operands; the product of bool is the logical and."""
+"""The NumPy function that computes each function of two operands; the product of bool is the logical and."""
 
 
 def _make_binary_reference(function: Callable[..., Any]) -> Callable[[Array, Operand], Any]:
@@ -78,7 +78,7 @@ def sub(input, other, alpha):
 
 @reference("diopiDiv")
 def div(input, other, rounding_mode):
-    """Return input / other: exact, rounded down, or rounded towards zero, as rounding_mode says."""
+    """Return input / other: exact, rounded down, or rounded toward zero, as rounding_mode says."""
     if rounding_mode == RoundMode.none:
         return np.true_divide(input, other)
     _check_divisor(input, other)
@@ -93,7 +93,7 @@ def _check_divisor(input: Operand, divisor: Operand) -> None:
 
 
 def _truncate_quotient(input: Array, divisor: Operand) -> Array:
-    """Return the quotient rounded towards zero; for integers, without floating-point rounding."""
+    """Return the quotient rounded toward zero; for integers, without floating-point rounding."""
     if _have_kinds("i", input, divisor):
         return np.floor_divide(input - np.fmod(input, divisor), divisor)
     return np.trunc(np.true_divide(input, divisor))
@@ -145,7 +145,7 @@ def lerp(input, end, weight):
     """Return input + weight · (end − input), computed from `end` if |weight| ≥ ½, as PyTorch does."""
     near_end = np.abs(weight) >= 0.5
     result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
-    # both forms are sums, so the sign of a zero is not significant
+    # both formulas are sums, so the sign of a zero is not significant
     return WithTerms(result, np.zeros(result.shape))
 
 

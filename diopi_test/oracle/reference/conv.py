@@ -18,20 +18,31 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.products import add_rounded, overridable, sum_products
-from diopi_test.oracle.reference.sums import sum_terms
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, overridable, reference
+from diopi_test.oracle.reference.products import add_rounded, sum_products
+from diopi_test.oracle.reference.sums import scale_sum_terms, sum_terms
 
 Array = NDArray[Any]
 Sizes = Sequence[int]
+"""One number per spatial axis, or the shape of a tensor."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SlidingKernel:
-    """The geometry of a kernel that slides over an image: sizes of image, kernel and grid of positions, per axis.
+    """The geometry of a kernel that slides over an image. Each `Sizes` has one number per spatial axis.
 
-    Leading axes of images and results, the batch, may be absent. `margin` is the padding value of images.
+    The batch axis of images and results may be absent.
+
+    Attributes:
+        image: the size of the image without padding.
+        kernel: the size of the kernel.
+        positions: the number of positions of the kernel.
+        stride: the distance between positions.
+        padding: the number of elements that are added at each end.
+        dilation: the distance between the elements of the kernel.
+        groups: the number of groups of channels.
+        margin: the value of the padding.
     """
 
     image: Sizes
@@ -173,8 +184,8 @@ def _image_sums(
 ) -> WithTerms | PartlySpecified:
     """Return sums over the image x: `SlidingKernel.result` for a kernel, `SlidingKernel.kernel_of` for results.
 
-    Implementations multiply the padding of x by infinities and NaN in the operand, or skip these products. Sums with
-    such products are unspecified.
+    Some implementations multiply the padding of x by infinities and NaN in the operand; others skip these products.
+    Sums with such products are therefore unspecified.
     """
     product = sum_products(partial(sums, sliding), x, operand)
     if np.isfinite(operand).all():
@@ -262,9 +273,11 @@ def im2col(input, kernel_size, dilation, padding, stride):
 
 @reference("diopiCol2Im")
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
-    """Return an image with each column added to its patch: the adjoint of im2col."""
+    """Return an image with the elements of each column added to their places in its patch: the adjoint of im2col."""
     sliding = _image_patches(output_size, kernel_size, dilation, padding, stride)
     channels = input.shape[-2] // (kernel_size[0] * kernel_size[1])
     windows = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)
     count = np.maximum(sliding.add_windows(np.ones(windows.shape)), 1)
-    return WithTerms(sliding.add_windows(windows), sliding.add_windows(np.abs(windows)) / np.sqrt(count))
+    return WithTerms(
+        sliding.add_windows(windows), scale_sum_terms(sliding.add_windows(np.abs(windows)) / np.sqrt(count))
+    )

@@ -1,4 +1,7 @@
-"""Conversion of numbers to another element type, in the reference's own types."""
+"""Conversion of numbers to another element type, in the types in which references compute.
+
+These types are float64, complex128, int64 and bool.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,19 @@ def reference_dtype(dtype: Dtype) -> Any:
 
 
 def convert(values: Array, dtype: Dtype) -> Array | PartlySpecified:
-    """Convert `values` to the kind of an element type; the caller rounds to the type or reduces modulo its range.
+    """Convert `values` to the type in which references compute values of type `dtype`.
+
+    The caller rounds the numbers to `dtype`, or reduces integers modulo its range.
+
 
     Floating-point numbers out of the range of an integer type are unspecified.
 
     Args:
-        values: an array in one of the reference's types.
+        values: an array in a type in which references compute.
         dtype: the element type to convert to.
 
     Returns:
-        An array of the reference's type for `dtype`, partly specified if some numbers are out of range.
+        An array of type `reference_dtype(dtype)`; `PartlySpecified` if floating-point numbers become integers.
     """
     if category(dtype) != 1 or values.dtype.kind in "bi":
         part = values if dtype is Dtype.bool or category(dtype) == 3 else np.real(values)

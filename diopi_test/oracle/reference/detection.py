@@ -13,7 +13,7 @@ from diopi_test.oracle.reference.weights import AxisWeights, weighted_sum
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Two values: one for H and one for W."""
 
 
 def _intersection_and_union(box: Array, boxes: Array) -> tuple[Array, Array]:

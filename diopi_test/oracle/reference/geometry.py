@@ -1,7 +1,7 @@
 """Convex polygons in the plane as lists of corners; points are complex numbers, so that a rotation is a product.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Polygon = Sequence[complex]
+"""The corners of a polygon in order, as complex numbers x + iy."""
 
 
 def cross(u: complex, v: complex) -> float:
@@ -107,14 +108,16 @@ def diameter(polygon: Polygon) -> float:
 
 
 def overlap_terms(a: Polygon, b: Polygon) -> float:
-    """Return the terms of the area of an intersection: rounded corners move edges as long as the smaller polygon.
+    """Return the terms of the area of an intersection.
+
+    The rounding of a corner moves an edge, which is at most as long as the diameter of the smaller polygon.
 
     Args:
         a: a polygon.
         b: another polygon.
 
     Returns:
-        The size of the terms. For two equal squares it is their area.
+        The terms. For two equal squares they are the area of a square.
     """
     diameters = diameter(a), diameter(b)
     return min(diameters) * sum(diameters) / 4

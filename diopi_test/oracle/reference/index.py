@@ -40,12 +40,12 @@ def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
 
 
 def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
-    """Return `base` with `values` added at `places`; exact if each element is a sum of one value and 0 at most."""
+    """Return `base` with `values` added at `places`; `Exact` unless two numbers are added (a 0 in `base` is none)."""
     numbers = element_numbers(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check the shape
 
     def add_terms(sums: Array, terms: Array) -> Array:
-        """Return `sums` with `terms` added at the indexed places."""
+        """Return `sums` with the addends `terms` added in place at `places`."""
         np.add.at(np.atleast_1d(sums), places, terms)
         return sums
 
@@ -301,7 +301,7 @@ def _scatter_operations(out: ResultOverride) -> Mapping[str, Any]:
 
 
 def _scatter_values(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
-    """Combine `values` with `base` by the function `put`, at positions `index` along `dim`."""
+    """Return `base` combined with `values` by the function `put`, at positions `index` along `dim`."""
     if not index.size:
         return Exact(base)
     _check_shape("src", np.atleast_1d(values), np.atleast_1d(index).shape)
@@ -343,7 +343,7 @@ def embedding_renorm(inout, indices, max_norm, norm_type):
 
 @reference("diopiOneHot")
 def one_hot(input, num_classes):
-    """Return a tensor with a new last axis: 1 at the position of each class, else 0."""
+    """Return a tensor with a new last axis: 1 at the class of each element, else 0."""
     classes = num_classes if num_classes != -1 else input.max() + 1
     return (input[..., np.newaxis] == np.arange(classes)).astype(np.int64)
 

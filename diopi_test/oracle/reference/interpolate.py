@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.sampling import POSITION_ERROR
+from diopi_test.oracle.reference.sums import scale_sum_terms
 from diopi_test.oracle.reference.weights import (
     AxisWeights,
     add_nonfinite,
@@ -42,20 +43,20 @@ def _nearest_indices(d: int, size: int) -> Array:
 
 
 def _nearest_weights(d: int, size: int) -> AxisWeights:
-    """Return the weights of nearest-neighbour resizing from d to `size` elements."""
+    """Return the weights of nearest-neighbor resizing from d to `size` elements."""
     places = _nearest_indices(d, size)[:, np.newaxis]
     return AxisWeights(_place_in_rows(np.ones(places.shape), places, d), np.zeros((size, d)))
 
 
 def _is_decided_by_rounding(d: int, size: int) -> Array:
-    """Return at which indices i the product i · d / size is an integer, but d / size has no finite binary expansion."""
+    """Return a mask of the indices i with an integer i · d / size, if d / size has no finite binary expansion."""
     denominator = size // gcd(d, size)
     i = np.arange(size)
     return (i > 0) & (i % denominator == 0) & (denominator & (denominator - 1) != 0)
 
 
 def _is_marked_on_any_axis(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    """Return which elements of an array are at a marked position of at least one of the last axes."""
+    """Return a mask of the shape `shape`: the elements at a marked position of at least one of the last axes."""
     return np.broadcast_to(reduce(np.logical_or.outer, axes), shape)
 
 
@@ -70,7 +71,7 @@ def upsample_nearest(input, size):
 
 @reference("diopiUpsampleNearestBackward")
 def upsample_nearest_backward(grad_output, out_size, in_size):
-    """Return the gradient of nearest-neighbour resizing, unspecified where rounding decides."""
+    """Return the gradient of nearest-neighbor resizing, unspecified where rounding decides."""
     sizes = list(zip(in_size[2:], out_size, strict=True))
     gathered = _gather_gradient([_nearest_weights(d, size) for d, size in sizes], grad_output)
     specified = gathered.specified if isinstance(gathered, PartlySpecified) else True
@@ -81,13 +82,13 @@ def upsample_nearest_backward(grad_output, out_size, in_size):
 
 
 def _undecided_sources(d: int, size: int) -> Array:
-    """Return which input elements may have copies that belong to the next or the previous element."""
+    """Return a mask of the input elements that get or lose a result element if a position is rounded differently."""
     sources = _nearest_indices(d, size)[_is_decided_by_rounding(d, size)]
     return np.isin(np.arange(d), [sources, sources - 1])
 
 
 def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
-    """Return the position in the input of each index of the result, and the size of the terms of the position."""
+    """Return the position in the input of each index of the result, and the terms of the position."""
     i = np.arange(size)
     if align_corners:
         x = i * (d - 1) / max(size - 1, 1)
@@ -97,10 +98,12 @@ def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
 
 
 INTEGER_TOLERANCE = 2.0**-20
-"""Positions this near to an integer are integers apart from rounding, unless an axis has a million elements."""
+"""Positions that are nearer to an integer may be integers that were rounded, for axes below a million elements."""
 
 Kernel = Callable[[Array], tuple[Array, Array, Array]]
-"""Maps distances to the weights of elements at these distances, their slopes and their largest terms.
+"""Returns the weights of elements at the given distances, the slopes of the weights, and their terms.
+
+The slope is the derivative of the weight with respect to the distance. The terms are the largest intermediate values.
 
 Terms are declared up to and including the distance at which the weight becomes 0: a rounded position may be nearer.
 """
@@ -122,7 +125,7 @@ def _cubic_kernel(x: Array) -> tuple[Array, Array, Array]:
         x: distances.
 
     Returns:
-        Weights, absolute slopes and largest terms, each of the shape of x.
+        Weights, absolute slopes and largest intermediate values, each of the shape of x.
     """
     a, reached = -0.75, np.abs(x) < 2 + INTEGER_TOLERANCE
     x = np.minimum(np.abs(x), 2)
@@ -195,10 +198,10 @@ def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
 
 
 def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
-    """Return where rounding of the indices cannot change the infinities and NaNs of a sample: (N, points, C)."""
+    """Return a mask (N, points, C): where rounding of the indices cannot change the infinities and NaNs of a sample."""
 
     def parts(sign: int) -> Array:
-        """Return how many nonfinite elements have a weight if the error of the indices has this sign."""
+        """Return how many nonfinite elements are reached if the reach of a sample is larger (1) or smaller (−1)."""
         reach = [1 + sign * POSITION_ERROR * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
         sizes = zip(indices, reach, input.shape[2:], strict=True)
         near = [np.abs(index[..., np.newaxis] - np.arange(d)) < radius for index, radius, d in sizes]
@@ -220,8 +223,8 @@ def grid_sample(input, grid, mode):
         return Exact(to_result_shape(_sample_nearest(input, indices)))
     sizes = zip(indices, input.shape[2:], strict=True)
     weights = [np.maximum(1 - np.abs(index[..., np.newaxis] - np.arange(d)), 0) for index, d in sizes]
-    # the terms weight · element cancel if they differ in sign
-    terms = _sample_linearly(np.abs(input), weights)
+    # the addends weight · element cancel if they differ in sign
+    terms = scale_sum_terms(_sample_linearly(np.abs(input), weights))
     # an index is rounded in proportion to its size, however small the coordinate is
     for axis, (index, d) in enumerate(zip(indices, input.shape[2:], strict=True)):
         ahead = np.arange(d) - index[..., np.newaxis]

@@ -1,7 +1,7 @@
 """Matrix products, decompositions, triangular systems and distances, with their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 def _transpose(a: Array) -> Array:
-    """Swap the last two axes."""
+    """Return `a` with its last two axes exchanged."""
     return np.swapaxes(a, -1, -2)
 
 
@@ -126,7 +126,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, int]:
 
 
 def _factor_terms(factor: Array) -> Array:
-    """Return the effect of rounding errors in the algorithm's sums on a lower Cholesky factor.
+    """Return the terms of a lower Cholesky factor: the effect of rounding errors in the sums of the algorithm.
 
     The algorithm computes factors of L Lᴴ + E, where E are the errors of the sums (Higham, theorem 10.3). To first
     order they change L by L Φ(L⁻¹ E L⁻ᴴ), where Φ takes the lower triangle and half the diagonal. In column b this
@@ -243,22 +243,22 @@ def qr(A, mode):
 
 
 def _decompose(a: Array, mode: str) -> tuple[Array, Array]:
-    """Return NumPy's decomposition; it calls LAPACK's geqrf and orgqr, so its signs are the expected ones."""
+    """Return NumPy's decomposition. NumPy calls LAPACK's geqrf and orgqr, whose signs are the expected signs."""
     q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 
 
 DIRECTIONS = 64
-"""Number of random directions of perturbation; more would change the estimate by less than a tenth."""
+"""The number of random perturbations of a matrix; more would change the estimate by less than a tenth."""
 
 
 def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple[Array, Array]:
-    """Return the change of Q and R, to first order, if every element changes by its column's norm, with random signs.
+    """Return the terms of Q and R: their change, to first order, by the rounding errors of Householder reflections.
 
-    Reflections disturb a column by eps times its norm, small elements as much as large ones (N. Higham, "Accuracy and
+    Reflections change a column by eps times its norm, small elements as much as large ones (N. Higham, "Accuracy and
     Stability of Numerical Algorithms", theorem 19.4). The number of reflections of a column is the number of columns up
-    to it, and each rounds a product and a difference. The root mean square over random signs is the effect of all
-    elements, changed one by one.
+    to it, and each rounds a product and a difference. Every element is therefore changed by such an error, with random
+    signs. The root mean square over the signs is the root of the sum of the squared effects of the elements.
     """
     m, n = a.shape[-2:]
     reflections = np.minimum(np.arange(1, n + 1), m)
@@ -285,10 +285,10 @@ def cdist(input1, input2, p, compute_mode):
     if p == np.inf:  # PyTorch ignores NaN here
         return mark_unspecified(np.isnan(differences).any(axis=-1), differences.max(axis=-1, initial=0))
     powers = np.sum(differences**p, axis=-1)
-    distances = powers ** (1 / p)
+    distances = np.sqrt(powers) if p == 2 else powers ** (1 / p)
     if p == 2 and _may_use_matrix_product(input1, input2, compute_mode):
-        # √(|x|² + |y|² − 2 x·y): the terms cancel in the radicand, and the root halves and divides their error; the two
-        # squares are single rounded terms, so their errors do not average out
+        # √(|x|² + |y|² − 2 x·y): the addends cancel in the radicand, and the root halves and divides their error; the
+        # two squares are single rounded values, so their errors do not average out
         return WithTerms(distances, np.sum((np.abs(x) + np.abs(y)) ** 2, axis=-1) / (2 * distances))
     return WithTerms(distances, distances * norm_terms(differences, p, -1)[..., 0], signed=True)
 

@@ -31,14 +31,14 @@ def dest_index_copy_kv(out, k, dest_loc):
 def _locate_tokens(
     b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int
 ) -> Iterator[tuple[slice, Array]]:
-    """Iterate over the sequences: their slice of packed data, and the slots of their tokens."""
+    """Yield, for each sequence, its slice of the packed data and the slots of its tokens in the cache."""
     for slots, start, length in zip(b_loc, b_start_loc, b_seq_len, strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len]
 
 
 @reference("diopiTokenAttentionInference")
 def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
-    """Return q · k / √d of the new token of each sequence with all its cached tokens, per head."""
+    """Return q · k / √d for the new token of each sequence and all cached tokens of the sequence, per head."""
     scores, terms = token_attention_out.copy(), np.zeros(token_attention_out.shape)
     scale = 1 / np.sqrt(q.shape[-1])
     for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
@@ -58,7 +58,7 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
             lambda weights, vectors: np.einsum("ht,thd->hd", weights, vectors), e / e.sum(1, keepdims=True), v[slots]
         )
         values[number] = sums.value
-        # the divisor, and the rounding of the difference to the maximum
+        # the terms of the sum and of the divisor, and the rounding error of the difference from the maximum
         rounding = np.abs(shifted[..., None] * v[slots].swapaxes(0, 1)).max(1)
         terms[number] = sums.terms + np.abs(sums.value) * relative_terms(e, 1) + np.exp(-1) * rounding
     return WithTerms(values, terms)
@@ -156,7 +156,7 @@ def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_pen
 def _subtract_penalties(
     logits: Array, places: tuple[Array, ...], x: Array, frequency_penalties: Array, presence_penalties: Array
 ) -> WithTerms:
-    """Return the logits with x − frequency_penalties − presence_penalties at `places`; the terms may cancel."""
+    """Return the logits with x − frequency_penalties − presence_penalties at `places`, with terms."""
     values, terms = logits.copy(), np.zeros(logits.shape)
     values[places] = x - frequency_penalties - presence_penalties
     terms[places] = np.abs(x) + np.abs(frequency_penalties) + np.abs(presence_penalties)

@@ -1,7 +1,7 @@
 """Loss functions and their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from scipy import special
 from diopi_proto.types import Reduction
 from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, mark_unspecified, reference
-from diopi_test.oracle.reference.sums import relative_terms, sum_terms
+from diopi_test.oracle.reference.sums import coarser_sum_terms, relative_terms, sum_terms
 
 Array = NDArray[Any]
 
 
 def _reduce(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0, *, terms: Any = 0.0) -> WithTerms:
-    """Reduce element losses; the mean divides by `divisor`, by default by their number.
+    """Return element losses, or their sum or mean, with terms.
 
-    The sum has terms like any other sum. The errors that `terms` and `stored` of the losses describe are independent
-    and add up as squares.
+    The sum has terms like any other sum. The errors of the losses, which `terms` and `stored` state, are independent:
+    their squares add up.
 
     Args:
         losses: the loss of each element.
         reduction: a `Reduction`.
         divisor: the divisor of the mean; None for the number of losses.
-        stored: terms of the losses that may be stored in the result's type.
-        terms: terms of the losses that are rounded to float32 or a finer type.
+        stored: the terms of the losses for values that are rounded to the result's type.
+        terms: the terms of the losses for values that are rounded to float32 or a finer type.
 
     Returns:
-        The losses, or their sum or mean, with terms.
+        The losses, or their sum or mean.
     """
     if reduction == Reduction.none:
         return WithTerms(losses, terms, stored)
@@ -50,7 +50,7 @@ def _reduce(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.
 
 
 def _reduction_factor(reduction: int, divisor: Any) -> Any:
-    """Return the factor of the sum, or of every element loss, in a reduction."""
+    """Return the factor of a reduction: 1 / divisor for the mean, else 1."""
     return 1 / np.float64(divisor) if reduction == Reduction.mean else 1.0
 
 
@@ -157,7 +157,7 @@ def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
     """Return the reduced losses α_t · (1 − p_t)^γ · cross entropy (Lin et al., "Focal loss")."""
     alpha_t, _, modulation, cancelled = _focal_factors(inputs, targets, alpha, gamma)
     loss = alpha_t * modulation * _binary_cross_entropy(inputs, targets)
-    # the terms of `bce_with_logits`, and of 1 − p_t
+    # the terms of `bce_with_logits`, and the cancellation in 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
     return _leave_undecided_unspecified(inputs, targets, _reduce(loss, reduction, stored=terms), reduction)
 
@@ -171,7 +171,7 @@ def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduct
     decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _binary_cross_entropy(input, target)
     scale = alpha_t * modulation * _reduction_factor(reduction, input.size) * grad_output
     terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
-    terms += gamma * p * (1 - target) * _binary_cross_entropy(input, target)  # the terms of 1 − p in p′, which cancels
+    terms += gamma * p * (1 - target) * _binary_cross_entropy(input, target)  # 1 − p in p′ cancels
     # a sum of the factors' gradients: zeros, as for an alpha of 0, have no sign
     return WithTerms((p - target - decay) * scale, np.zeros(input.shape), terms * np.abs(scale))
 
@@ -221,9 +221,11 @@ def nll_loss_v2(input, target, weight, reduction, ignore_index, *, out):
 @reference("diopiNLLLossBackward")
 def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
     """Return −w · grad_output at the target class, 0 elsewhere; the sum of weights is computed again."""
-    hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
-    total = (hot * _weight_or_one(weight)).sum()
-    return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
+    weights = _one_hot(target, _classes_last(input).shape[-1], ignore_index) * _weight_or_one(weight)
+    gradient = nll_loss_v2_backward(grad_output, input, target, weight, weights.sum(), reduction, ignore_index)
+    if reduction != Reduction.mean:
+        return gradient
+    return WithTerms(gradient, coarser_sum_terms(np.abs(gradient) * relative_terms(weights, None)), signed=True)
 
 
 @reference("diopiNLLLossV2Backward")
@@ -256,7 +258,7 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
     share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     losses = np.where(share == 0, 0.0, share * -_log_softmax_of_rows(logits))
-    # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the absolute error of its logarithm
+    # ln p = x − max − ln Σ e^(x − max): x cancels, and the relative error of the sum is the error of its logarithm
     stored = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
     terms = np.where(share == 0, 0.0, share * _divisor_terms(logits))
     return _reduce(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
@@ -286,7 +288,7 @@ def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore
     share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     spread = _softmax_of_rows(logits) * share.sum(-1, keepdims=True)
-    # besides the cancellation, the error of the divisor of softmax
+    # `terms` are those of the divisor of softmax; `stored` are those of the difference, which may cancel
     divided = spread * _divisor_terms(logits)
     scale = np.where(share.any(-1, keepdims=True), _reduction_factor(reduction, divisor) * grad_output[..., None], 0.0)
     value, terms, stored = ((spread - share) * scale, divided * np.abs(scale), (spread + share) * np.abs(scale))
@@ -339,7 +341,7 @@ def _shift_up(values: Array, places: int, fill: Any) -> Array:
 
 
 def _minus_log_likelihood(alpha: Array) -> Any:
-    """Return −ln of the sum of the last two probabilities in α, or the loss of a sample without steps."""
+    """Return −ln of the sum of the last two probabilities in ln α; for a sample without steps, 0 or ∞."""
     if len(alpha) == 0:
         return 0.0 if alpha.shape[1] == 1 else np.inf
     return -np.logaddexp.reduce(alpha[-1, -2:])
@@ -369,7 +371,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
 
 def _path_terms(alpha: Array, steps: Array) -> Array:
-    """Return the terms of logarithms that are rounded at each of t steps and grow linearly: |α| · √(t / 36)."""
+    """Return the terms of logarithms that are rounded at each of t `steps` and grow linearly: |α| · √(t / 36)."""
     return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
 
 
@@ -418,8 +420,8 @@ def ctc_loss_backward(
 def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> WithTerms:
     """Return the posterior probability of class c at step t, (T, C), for a sample; NaN if no alignment is possible.
 
-    An error of a logarithm is a relative error of the probability. The logarithms are β, a sum from the last step on,
-    and α + β, which is rounded twice before it becomes an exponent.
+    An error of a logarithm is a relative error of the probability. Two logarithms are rounded: ln β, which is
+    accumulated from the last step on, and ln α + ln β, which is rounded twice before it becomes an exponent.
     """
     if np.isinf(neg_log_likelihood):
         return WithTerms(np.full(log_probs.shape, np.nan), np.zeros(log_probs.shape))

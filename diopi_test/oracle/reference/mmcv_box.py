@@ -1,7 +1,7 @@
 """MMCV's operators on boxes, quadrilaterals and polygons in the plane.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from diopi_test.oracle.reference.geometry import (
 Array = NDArray[Any]
 
 T = TypeVar("T")
+"""An item whose overlap is computed: a row of numbers, or a polygon."""
 
 MIN_AREA = 1e-14
 """A box whose area is smaller than this overlaps no other box."""
@@ -39,7 +40,7 @@ MIN_AREA = 1e-14
 
 
 def _sides(boxes: Array, offset: int) -> Array:
-    """Return the widths and heights of boxes (x1, y1, x2, y2)."""
+    """Return the widths and heights of boxes (x1, y1, x2, y2), plus `offset`."""
     return boxes[..., 2:] - boxes[..., :2] + offset
 
 
@@ -278,7 +279,7 @@ def convex_iou(pointsets, polygons):
 
 @reference("diopiConvexGiouMmcv")
 def convex_giou(pointsets, polygons):
-    """Return the gradient by the nine points and the value of the generalized IoU of each hull and quadrilateral."""
+    """Return the generalized IoU of each hull and quadrilateral: its gradient by the nine points, then its value."""
     rows = [
         _giou(to_points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
     ]
@@ -287,7 +288,7 @@ def convex_giou(pointsets, polygons):
 
 
 def _giou(corners: Polygon, polygon: Polygon) -> tuple[Array, Array]:
-    """Return the gradient and the value of the generalised IoU of a hull and a polygon, and the terms of both."""
+    """Return the gradient and the value of the generalized IoU of a hull and a polygon, and the terms of both."""
     polygon = orient_counter_clockwise(polygon)
     hull_indices, all_points = hull(corners), [*corners, *polygon]
     enclosing_indices = hull(all_points)
@@ -330,7 +331,7 @@ def _area_gradient(hull_indices: Sequence[int], corners: Polygon, clip: Polygon 
     """Return the gradient of the area of a hull by its points, as ∂x + i·∂y.
 
     When a corner moves, its two edges move. A point of an edge sweeps an area in proportion to its displacement along
-    the normal, which grows linearly towards the moving corner. Parts of an edge outside `clip` sweep no area.
+    the normal, which grows linearly toward the moving corner. Parts of an edge outside `clip` sweep no area.
 
     Args:
         hull_indices: The indices of the hull's corners, counter-clockwise.
@@ -381,7 +382,7 @@ def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
 
 
 def _sort_corners(vertices: Array, mask: Array, count: int) -> list[int]:
-    """Return the indices of `count` valid corners by angle, the first again, and a padding index."""
+    """Return `count` valid corners by angle, the first again, and padding, as indices; only padding for count < 3."""
     padding = 8 + int(np.argmin(mask[8:]))
     if count < 3:
         return [padding] * SORTED_COUNT

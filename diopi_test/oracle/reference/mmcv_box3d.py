@@ -60,8 +60,8 @@ def iou3d_nms3d(boxes, nms_overlap_thresh):
 @reference("diopiIou3dNms3dNormalMmcv")
 def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
     """Return the boxes that non-maximum suppression selects by overlap without rotation."""
-    centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
-    upright = np.concatenate([centres - halves, centres + halves], 1)
+    centers, halves = boxes[:, :2], boxes[:, 3:5] / 2
+    upright = np.concatenate([centers - halves, centers + halves], 1)
     return _nms_results(boxes, upright_overlap_test(upright, nms_overlap_thresh, 0, MIN_UNION))
 
 
@@ -69,7 +69,7 @@ def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
 
 
 def _box_coordinates(points: Array, box: Array) -> tuple[Array, Array]:
-    """Return points in the axes of a box (origin: the centre of its bottom), and which points are inside the box."""
+    """Return points in the axes of a box (origin: the center of its bottom), and which points are inside the box."""
     offsets, sizes = points - box[:3], box[3:6]
     cosine, sine = np.cos(box[6]), np.sin(box[6])
     local_x = offsets[:, 0] * cosine + offsets[:, 1] * sine
@@ -144,10 +144,10 @@ def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_f
 @reference("diopiRoiawarePool3dBackwardMmcv")
 def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_method):
     """Return the gradient of the features of the points."""
-    gradient, squares, counts = np.zeros((3, *grad_in.shape))
+    gradient, squares, counts = np.zeros_like(grad_out, shape=(3, *grad_in.shape))
 
     def add(point: Any, channel: Any, grad: Any) -> None:
-        """Add a summand to the gradient, and to the statistics for its terms."""
+        """Add `grad` to the gradient at these indices, and update the statistics for its terms."""
         gradient[point, channel] += grad
         squares[point, channel] += grad**2
         counts[point, channel] += 1
@@ -165,7 +165,7 @@ def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_
 
 @reference("diopiRoipointPool3dMmcv")
 def roipoint_pool3d(pooled_features, xyz, boxes3d, pts_feature):
-    """Return coordinates and features of the points in each box, repeated to fill it, and which boxes are empty."""
+    """Return the coordinates and features of the points in each box, repeated to fill it, and 1 for each empty box."""
     pooled, is_empty = pooled_features.copy(), np.zeros(boxes3d.shape[:2], np.int64)
     rows = np.concatenate([xyz, pts_feature], -1)
     if pooled.shape[-1] != rows.shape[-1]:

@@ -1,7 +1,7 @@
 """MMCV's losses and their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
 # Point sets
 
 
-def _nearest_neighbours(points: Array, candidates: Array) -> tuple[Array, Array | AnyOf]:
+def _nearest_neighbors(points: Array, candidates: Array) -> tuple[Array, Array | AnyOf]:
     """Return the squared distance from each point to its nearest candidate, and the index of the candidate."""
     distances = np.square(points[:, :, np.newaxis] - candidates[:, np.newaxis]).sum(-1)
     if not distances.size:
@@ -124,42 +124,42 @@ def _nearest_neighbours(points: Array, candidates: Array) -> tuple[Array, Array 
 @reference("diopiChamferDistanceMmcv")
 def chamfer_distance(xyz1, xyz2):
     """Return the squared distance and index of the nearest point in the opposite set, for both sets."""
-    dist1, idx1 = _nearest_neighbours(xyz1, xyz2)
-    dist2, idx2 = _nearest_neighbours(xyz2, xyz1)
+    dist1, idx1 = _nearest_neighbors(xyz1, xyz2)
+    dist2, idx2 = _nearest_neighbors(xyz2, xyz1)
     return dist1, dist2, idx1, idx2
 
 
-def _distance_gradients(points: Array, neighbours: Array, nearest: Array, grad: Array) -> tuple[Array, Array, Array]:
-    """Return the gradients of nearest distances by points and by neighbours, and the squares and counts of summands."""
+def _distance_gradients(points: Array, neighbors: Array, nearest: Array, grad: Array) -> tuple[Array, Array, Array]:
+    """Return the gradients of nearest distances by points and by neighbors, and squares and counts of the latter."""
     samples = np.arange(len(points))[:, np.newaxis]
-    point_gradient = 2 * grad[..., np.newaxis] * (points - neighbours[samples, nearest])
-    neighbour_gradient, squares, counts = (
-        np.zeros(neighbours.shape),
-        np.zeros(neighbours.shape),
-        np.zeros(neighbours.shape[:2]),
+    point_gradient = 2 * grad[..., np.newaxis] * (points - neighbors[samples, nearest])
+    neighbor_gradient, squares, counts = (
+        np.zeros(neighbors.shape),
+        np.zeros(neighbors.shape),
+        np.zeros(neighbors.shape[:2]),
     )
-    np.subtract.at(neighbour_gradient, (samples, nearest), point_gradient)
+    np.subtract.at(neighbor_gradient, (samples, nearest), point_gradient)
     np.add.at(squares, (samples, nearest), point_gradient**2)
     np.add.at(counts, (samples, nearest), 1)
     return (
         point_gradient,
-        neighbour_gradient,
+        neighbor_gradient,
         np.stack([squares, np.broadcast_to(counts[..., np.newaxis], squares.shape)]),
     )
 
 
-def _add_gradients(point_gradient: Array, neighbour_gradient: Array, sums: Array) -> WithTerms:
-    """Return the gradient of points: of their own distance, and of the distances to them as nearest neighbours."""
+def _add_gradients(point_gradient: Array, neighbor_gradient: Array, sums: Array) -> WithTerms:
+    """Return the gradient of points: of their own distance, and of the distances to them as nearest neighbors."""
     squares, count = sums[0] + point_gradient**2, sums[1] + 1
-    value = point_gradient + neighbour_gradient
+    value = point_gradient + neighbor_gradient
     return WithTerms(value, accumulation_terms(count, np.sqrt(count * squares), squares, value))
 
 
 @reference("diopiChamferDistanceBackwardMmcv")
 def chamfer_distance_backward(xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
     """Return the gradients of both sets of points."""
-    point_gradient1, neighbour_gradient2, sums2 = _distance_gradients(xyz1, xyz2, idx1, grad_dist1)
-    point_gradient2, neighbour_gradient1, sums1 = _distance_gradients(xyz2, xyz1, idx2, grad_dist2)
-    return _add_gradients(point_gradient1, neighbour_gradient1, sums1), _add_gradients(
-        point_gradient2, neighbour_gradient2, sums2
+    point_gradient1, neighbor_gradient2, sums2 = _distance_gradients(xyz1, xyz2, idx1, grad_dist1)
+    point_gradient2, neighbor_gradient1, sums1 = _distance_gradients(xyz2, xyz1, idx2, grad_dist2)
+    return _add_gradients(point_gradient1, neighbor_gradient1, sums1), _add_gradients(
+        point_gradient2, neighbor_gradient2, sums2
     )

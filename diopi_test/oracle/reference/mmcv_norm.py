@@ -1,4 +1,4 @@
-"""MMCV's synchronised batch normalisation, and its activation with bias."""
+"""MMCV's synchronized batch normalization, and its activation with bias."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sync_bn_var(input, mean):
 
 @reference("diopiSyncBnOutputMmcv")
 def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
-    """Return updated running statistics, the normalized input, the standard deviation, and the affine result."""
+    """Return the new running mean and variance, the normalized input, the standard deviation, and the affine result."""
     std = np.sqrt(var + eps)
     norm = (input - _broadcast_channels(mean)) / _broadcast_channels(std)
     terms = np.broadcast_to(np.abs(_broadcast_channels(mean / std)), norm.shape)  # (x − mean)/std as x/std − mean/std
@@ -63,7 +63,7 @@ def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, ep
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
-    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
+    """Return the running statistic moved toward `new` by `momentum`; None if there is none."""
     return None if running is None else momentum * new + (1 - momentum) * running
 
 
@@ -90,7 +90,10 @@ def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std
 
 @reference("diopiFusedBiasLeakyreluMmcv")
 def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
-    """Return scale · leaky ReLU(input + bias), or its first (grad 1) or second (grad 2) derivative."""
+    """Return scale · f(input + bias), where f is the identity (act 1) or the leaky ReLU with slope alpha (act 3).
+
+    For grad 1, the sign of `refer`, the result of f, selects the slope of the leaky ReLU. For grad 2, return zeros.
+    """
     if bias.size not in (0, input.shape[1]):
         raise ValueError(f"bias has {bias.size} elements, expected none or one for each of {input.shape[1]} channels")
     if grad == 2:

@@ -1,4 +1,4 @@
-"""MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores."""
+"""MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_test.oracle.reference.products import sum_products
 Array = NDArray[Any]
 
 UNKNOWN_DISTANCE = 1e10
-"""The value that stands for an unknown squared distance."""
+"""The squared distance to the selected points before any point is selected, and to a missing neighbor."""
 
 
 def _squared_distances(points_a: Array, points_b: Array) -> Array:
@@ -23,7 +23,7 @@ def _squared_distances(points_a: Array, points_b: Array) -> Array:
     return np.asanyarray(np.sum((points_a[..., :, np.newaxis, :] - points_b[..., np.newaxis, :, :]) ** 2, -1))
 
 
-# Neighbours within a radius
+# Neighbors within a radius
 
 
 def _fill_row(row: Array, hits: Array) -> None:
@@ -35,7 +35,7 @@ def _fill_row(row: Array, hits: Array) -> None:
 
 @reference("diopiBallQueryMmcv")
 def ball_query(idx, center_xyz, xyz, min_radius, max_radius):
-    """Return the indices of the first points within the radii of each center."""
+    """Return the indices of the first points within the radii of each center, or at the center; 0 if there are none."""
     distances = _squared_distances(center_xyz, xyz)
     hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
     result = np.zeros_like(idx)
@@ -56,7 +56,10 @@ def _set_slices(counts: Array, rows: Array) -> Iterator[slice]:
 
 @reference("diopiStackBallQueryMmcv")
 def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius):
-    """Return the indices of the first points within the radius of each center, for concatenated sets; −1 if empty."""
+    """Return the indices of the first points within the radius of each center, for concatenated sets.
+
+    A row without such points begins with −1.
+    """
     result = np.zeros_like(idx)
     for rows, points in zip(
         _set_slices(center_xyz_batch_cnt, center_xyz), _set_slices(xyz_batch_cnt, xyz), strict=True
@@ -230,35 +233,35 @@ def stack_group_points_backward(
 # PAConv
 
 
-def _gather_neighbours(features: Array, idx: Array) -> Array:
+def _gather_neighbors(features: Array, idx: Array) -> Array:
     """Return features[b, idx[b, …]] for features (B, N, M, O): (B, …, M, O)."""
     return features[np.arange(len(features)).reshape(-1, *[1] * (idx.ndim - 1)), idx]
 
 
-def _neighbours(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, Array]:
-    """Return the two terms of points − centers, (2, B, n, K, M, O), and whether each neighbour index is valid."""
+def _neighbors(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, Array]:
+    """Return points and −centers of all neighbors, (2, B, n, K, M, O), and whether each neighbor index is valid."""
     is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
     center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
-    terms = [_gather_neighbours(points, np.where(is_valid, knn_idx, 0)), -_gather_neighbours(centers, center_idx)]
+    terms = [_gather_neighbors(points, np.where(is_valid, knn_idx, 0)), -_gather_neighbors(centers, center_idx)]
     return np.array(terms) * is_valid[..., np.newaxis, np.newaxis], is_valid
 
 
 @reference("diopiAssignScoreWithkMmcv")
 def assign_score_withk(points, centers, scores, knn_idx):
     """Return Σ score · (point − center) over the score matrices (Xu et al., "PAConv")."""
-    features, _ = _neighbours(knn_idx, points, centers)
+    features, _ = _neighbors(knn_idx, points, centers)
     return sum_products(lambda values, mix: np.einsum("tbnkmo,bnkm->bonk", values, mix), features, scores)
 
 
 @reference("diopiAssignScoreWithkBackwardMmcv")
 def assign_score_withk_backward(grad_out, points, centers, scores, knn_idx):
     """Return the gradients of points, centers and scores."""
-    features, is_valid = _neighbours(knn_idx, points, centers)
+    features, is_valid = _neighbors(knn_idx, points, centers)
     center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
 
     def scatter(mix: Array, grad: Array, idx: Array) -> Array:
         """Return the sums of mix · grad at the valid indices."""
-        sums = np.zeros(points.shape)
+        sums = np.zeros_like(mix, shape=points.shape)
         batches = np.nonzero(is_valid)[0]
         np.add.at(sums, (batches, idx[is_valid]), np.einsum("bnkm,bonk->bnkmo", mix, grad)[is_valid])
         return sums

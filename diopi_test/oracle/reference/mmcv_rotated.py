@@ -1,7 +1,7 @@
 """MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Pair = tuple[int, int]
 def _rotated_grid(
     roi: Array, bins: Pair, ratio: int, scale: float, shift: float, min_side: float, clockwise: bool
 ) -> SampleGrid:
-    """Return the samples of a rotated region; `shift` is subtracted from its centre, its sides are ≥ `min_side`."""
+    """Return the samples of a rotated region: center minus `shift`, sides of at least `min_side`."""
     center_x, center_y = roi[[1, 2]] * scale - shift
     w, h = np.maximum(roi[[3, 4]] * scale, min_side)
     theta = -roi[5] if clockwise else roi[5]
@@ -74,7 +74,7 @@ def roi_align_rotated(input, rois, aligned_height, aligned_width, sampling_ratio
 
 
 def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
-    """Return the scale, the shift, the smallest side and the direction of rotation."""
+    """Return the last four arguments of `_rotated_grid`: scale, shift, smallest side and direction of rotation."""
     return scale, 0.5 if aligned else 0.0, -np.inf if aligned else 1.0, clockwise
 
 
@@ -94,7 +94,7 @@ def roi_align_rotated_backward(
 
 
 def _orientation_blend(theta: float, orientations: int) -> tuple[Array, float, float]:
-    """Return the start orientation of each result orientation, the share of the next orientation, and its terms."""
+    """Return the first orientation that each result orientation blends, the share of the next, and its terms."""
     turn = theta * orientations / (2 * np.pi)
     steps = np.floor(turn)
     return (np.arange(orientations) - int(steps)) % orientations, turn - steps, abs(turn)
@@ -156,7 +156,7 @@ def riroi_align_rotated_backward(
 
 
 def _alignment_samples(boxes: Array, scale: float, points: int, size: Pair) -> BilinearSamples:
-    """Return the samples (4, H, W, points) at the centres, then the corners, of an image's boxes (H, W, 5)."""
+    """Return the samples (4, H, W, points) at the centers, then the corners, of an image's boxes (H, W, 5)."""
     y, x, w, h = (boxes[..., k] * scale for k in range(4))
     cos, sin = np.cos(boxes[..., 4]) / 2, np.sin(boxes[..., 4]) / 2
     signs = [(0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1)][:points]

@@ -75,7 +75,7 @@ def dynamic_point_to_voxel(feats, coors, reduce_type):
 
 
 def _reduce_by_voxel(feats: Array, voxel_of_point: Array, counts: Array, reduce_type: int) -> Remark:
-    """Reduce the features of the points of each voxel to one row."""
+    """Return the sum, the mean or the maximum of the features of the points of each voxel: (voxels, features)."""
     if reduce_type == MAXIMUM:
         largest = np.full((len(counts), feats.shape[1]), -np.inf)
         np.maximum.at(largest, voxel_of_point, feats)
@@ -83,7 +83,7 @@ def _reduce_by_voxel(feats: Array, voxel_of_point: Array, counts: Array, reduce_
 
     def sum_points(values: Array, ones: Array) -> Array:
         """Return the sum of the features of the points in each voxel."""
-        sums = np.zeros((len(counts), feats.shape[1]))
+        sums = np.zeros_like(values, shape=(len(counts), feats.shape[1]))
         np.add.at(sums, voxel_of_point, values * ones)
         return sums
 
@@ -149,7 +149,7 @@ def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _in
 
     def features_gradient(grad: Array, weights: Array) -> Array:
         """Return the sums of gradients of connected output rows times transposed matrices."""
-        sums = np.zeros(features.shape)
+        sums = np.zeros_like(grad, shape=features.shape)
         for matrix, (inputs, outputs) in zip(weights, pairs, strict=True):
             np.add.at(sums, inputs, grad[outputs] @ matrix.T)
         return sums
@@ -157,7 +157,7 @@ def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _in
     def filters_gradient(rows: Array, grad: Array) -> Array:
         """Return the products of connected rows for each kernel position."""
         products = [rows[inputs].T @ grad[outputs] for inputs, outputs in pairs]
-        return np.reshape(products, filters.shape)
+        return np.stack(products).reshape(filters.shape)
 
     matrices = filters.reshape(-1, *filters.shape[-2:])
     return [sum_products(features_gradient, outGrad, matrices), sum_products(filters_gradient, features, outGrad)]
@@ -184,7 +184,7 @@ def indice_maxpool_backward(features, outFeatures, outGrad, indicePairs, indiceN
 
     def scatter_gradient(grad: Array, unit: Array) -> Array:
         """Return the sums of the gradients at the maxima."""
-        sums = np.zeros(features.shape)
+        sums = np.zeros_like(grad, shape=features.shape)
         for inputs, outputs in _row_pairs(indicePairs, indiceNum):
             np.add.at(sums, inputs, np.where(features[inputs] == outFeatures[outputs], grad[outputs] * unit, 0))
         return sums

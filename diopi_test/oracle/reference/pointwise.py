@@ -47,7 +47,7 @@ EXACT_FUNCTIONS = {
     "diopiBitwiseNot": np.invert,
     "diopiLogicalNot": np.logical_not,
 }
-"""Functions computed exactly in the element type of the input."""
+"""Functions with exact results, computed in the type of the plain input: float64, complex128, int64 or bool."""
 
 
 def _in_float64(function: Any) -> Any:
@@ -61,7 +61,7 @@ def _in_float64(function: Any) -> Any:
 
 
 def _in_input_dtype(function: Any) -> Any:
-    """Return a reference that applies a function to the input in the type in which references compute."""
+    """Return a reference that applies a function to the input without converting it."""
 
     def apply(input: Array) -> Any:
         """Apply the function."""

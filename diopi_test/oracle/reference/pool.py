@@ -21,8 +21,8 @@ class AxisWindow:
     """A window along an axis.
 
     Attributes:
-        inside: its positions in the input.
-        padded_count: the number of its positions in the padded input.
+        inside: the indices of the input elements in the window.
+        padded_count: the number of elements of the padded input in the window.
     """
 
     inside: Sequence[int]
@@ -88,7 +88,7 @@ def _leading_shape(x: Array, axes: Sequence[AxisWindows]) -> tuple[int, ...]:
 
 
 def _empty_result(input: Array, axes: Sequence[AxisWindows], dtype: type) -> Array:
-    """Return an uninitialized array in the shape of the pooled result."""
+    """Return an uninitialized array of type `dtype` in the shape of the pooled result."""
     return np.empty_like(input, dtype, shape=(*_leading_shape(input, axes), *[len(axis) for axis in axes]))
 
 
@@ -114,7 +114,7 @@ def _last_nan_or_first_largest(candidates: Array) -> Array:
 
 
 def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) -> WithTerms:
-    """Return the gradient of the input with terms: each grad_output is added at its index.
+    """Return the gradient of the input with its terms: each element of grad_output is added at its index.
 
     The indices are offsets in the last `rank` axes of the input.
     """
@@ -132,10 +132,11 @@ def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) ->
 
 
 Divisor = Callable[[tuple[AxisWindow, ...]], int]
+"""Returns the divisor of the mean over a window, from the `AxisWindow` along each axis."""
 
 
 def _window_divisor(count_include_pad: bool, override: int | None) -> Divisor:
-    """Return a function that computes the divisor of the sum over a window."""
+    """Return the function that computes the divisor: `override` unless it is None or 0, else a number of elements."""
     if override:
         return lambda window: override
     if count_include_pad:
@@ -149,7 +150,7 @@ def _inside_size(window: tuple[AxisWindow, ...]) -> int:
 
 
 def _divided_window_sums(input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -> WithTerms:
-    """Return the sum over each window, divided by `divisor(window)`, with the terms of its error budget."""
+    """Return the sum over each window, divided by `divisor(window)`, with its terms."""
     means, moduli, squares, counts = (_empty_result(input, axes, float) for _ in range(4))
     window_axes = tuple(range(-len(axes), 0))
     for o, elements, window in _iterate_windows(axes):

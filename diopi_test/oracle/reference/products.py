@@ -1,13 +1,12 @@
-"""Sums of products, such as matrix products and convolutions, with the size of the terms that may cancel.
+"""Sums of products, such as matrix products and convolutions, with their terms.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -21,39 +20,17 @@ from lib_rt.formats import format_of, is_inexact
 Array = NDArray[Any]
 
 
-def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let arrays of a derived class compute the decorated function, by NumPy's protocol `__array_function__` (NEP 18).
-
-    Args:
-        function: A function of positional arguments.
-
-    Returns:
-        A function that calls the method of the first such array among its arguments, and else `function`.
-    """
-
-    @wraps(function)
-    def dispatch(*arguments: Any) -> Any:
-        """Call the method of the first array of a derived class, or the function."""
-        for argument in arguments:
-            if isinstance(argument, np.ndarray) and type(argument) is not np.ndarray:
-                return argument.__array_function__(dispatch, (type(argument),), arguments, {})
-        return function(*arguments)
-
-    dispatch._implementation = function  # type: ignore[attr-defined]  # what ndarray.__array_function__ calls
-    return dispatch
-
-
 def sum_products(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> WithTerms:
     """Return `sums(a, b)` with the terms of its sums.
 
     Args:
-        sums: A bilinear function. Each element of its result is a sum of n products of an element of `a` and one of
-            `b`; evaluating the function on ones determines n.
+        sums: A bilinear function. Each element of its result is a sum of n products of an element of `a` and an
+            element of `b`; evaluating the function on arrays of ones determines n.
         a: The first operand.
         b: The second operand.
 
     Returns:
-        The result with the terms of sums of n values.
+        The result with the terms of sums of n addends (`accumulation_terms`).
     """
     value, count = sums(a, b), sums(np.ones(a.shape), np.ones(b.shape))
     magnitudes = sums(_magnitude(a), _magnitude(b))
@@ -62,7 +39,7 @@ def sum_products(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> W
 
 
 def add_rounded(product: WithTerms, addend: Any) -> WithTerms:
-    """Return `product + addend`; an implementation may round the sum of both in the result's type."""
+    """Return `product + addend`, with |addend| as a `stored` term: the product may be stored before it is added."""
     return WithTerms(product.value + addend, product.terms, np.abs(addend))
 
 
@@ -72,7 +49,10 @@ def scale_result(factor: Any, result: WithTerms) -> WithTerms:
 
 
 def sum_to_shape(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return the adjoint of broadcasting from `shape` to the shape of `array`: sums over the broadcast axes."""
+    """Return the gradient of broadcasting from `shape` to the shape of `array`: sums over the broadcast axes.
+
+    The result has the shape `shape`.
+    """
     added = tuple(range(array.ndim - len(shape)))
     stretched = tuple(i - len(shape) for i, length in enumerate(shape) if length == 1)
     summed: Array = array.sum(added).sum(stretched, keepdims=True)
@@ -86,11 +66,11 @@ def multiply_in_any_order(multiply: Callable[[Callable[[Array], Array]], Array],
     factors lead back into the range.
 
     Args:
-        multiply: Returns the products of the factors after applying the function that it receives to each factor.
-        dtype: The type of the partial products. In None and in integer types every product is specified.
+        multiply: Applies the function that it receives to each factor, and returns the products.
+        dtype: The type of the partial products. If it is an integer type, bool or None, every product is specified.
 
     Returns:
-        The products.
+        The products as an array; with a floating-point or complex `dtype`, as `PartlySpecified`.
     """
     value = multiply(lambda x: x)
     if dtype is None or not is_inexact(dtype):

@@ -1,4 +1,7 @@
-"""Random functions. Only the shape of a random result is certain, so the references return zeros."""
+"""Random functions. Only the shape of a random result is certain, so the references return zeros as `AnyOf`.
+
+If the arguments leave only one possible result, the references return this result.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from diopi_test.oracle.reference import AnyOf, PartlySpecified, reference
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 
 def _random_result(shape: Shape | None) -> AnyOf:
@@ -31,8 +35,10 @@ def dropout(input, p, train, *, out):
     shape = out[1].shape if out[1] and out[1].shape is not None else input.shape
     if not train:
         return input, PartlySpecified(np.zeros(shape, bool), False)
-    if p in (0, 1):
-        return input * (1 - p), np.full(shape, p == 0)
+    if p == 0:  # implementations divide by 1 - p, so that a declared error of divisions changes the result
+        return input / (1 - p), np.ones(shape, bool)
+    if p == 1:
+        return input * 0, np.zeros(shape, bool)
     return _random_result(input.shape), _random_result(shape)
 
 
@@ -50,20 +56,20 @@ def uniform(from_, to, *, out):
 
 @reference("diopiBernoulli")
 def bernoulli(input):
-    """Return random zeros and ones with probabilities `input`, or the input if all are 0 or 1."""
+    """Return random zeros and ones, which are 1 with probabilities `input`; the input if these are all 0 or 1."""
     is_certain = np.isin(input, (0, 1)).all()
     return input if is_certain else _random_result(input.shape)
 
 
 @reference("diopiBernoulliInp")
 def bernoulli_inp(inout):
-    """Return random zeros and ones with probabilities `inout`."""
+    """Return random zeros and ones, which are 1 with probabilities `inout`."""
     return bernoulli(inout)
 
 
 @reference("diopiBernoulliScalar")
 def bernoulli_scalar(p, *, out):
-    """Return random zeros and ones with probability p."""
+    """Return random zeros and ones, which are 1 with probability p; p itself if it is 0 or 1."""
     return _random_unless_certain(out.shape, p in (0, 1), p)
 
 

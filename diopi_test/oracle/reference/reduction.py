@@ -24,14 +24,14 @@ Array = NDArray[Any]
 
 
 def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
-    """Return the axes to reduce in NumPy's form: None for all."""
+    """Return the axes to reduce as NumPy takes them: None stands for all axes."""
     if input.ndim == 0 or dim is None or dim == ():
         return None
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
 def _has_keepdims(input: Array, out: ResultOverride) -> bool:
-    """Return whether the caller allocated the result with the reduced axes."""
+    """Return whether the result that the caller allocated has the reduced axes, with size 1."""
     return out.shape is not None and len(out.shape) == input.ndim
 
 
@@ -158,7 +158,7 @@ def cumsum_backward(grad_output, dim):
 
 
 def _running_sum(input: Array, dim: int) -> WithTerms:
-    """Return cumulative sums; element i has the terms of a sum of i + 1 numbers."""
+    """Return cumulative sums; element i has the terms of a sum of i + 1 addends."""
     rows = np.moveaxis(np.atleast_1d(input), dim, -1)
     magnitudes, sums = np.abs(rows), np.cumsum(rows, -1)
     counts = np.arange(1, rows.shape[-1] + 1)
@@ -169,5 +169,5 @@ def _running_sum(input: Array, dim: int) -> WithTerms:
 
 
 def _restore_axis(rows: Array, dim: int, input: Array) -> Array:
-    """Move the last axis back to `dim`; return the shape of the input."""
+    """Return `rows` with the last axis moved back to `dim`, in the shape of the input."""
     return np.moveaxis(rows, -1, dim).reshape(input.shape)

@@ -1,7 +1,10 @@
-"""Bilinear samples of planes at arbitrary positions, and their adjoint: four cells and their weights per sample.
+"""Bilinear samples of planes at arbitrary positions, and their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+A plane is one channel of an image, with shape (H, W). A sample is a weighted sum of the four elements around its
+position, called its *cells*.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -19,22 +22,23 @@ from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 BilinearFunction = Callable[[Array, Array], Array]
-"""A bilinear function: each element of the result is a sum of products of an element of both arguments."""
+"""A function whose result elements are sums of products of an element of either array."""
 
 
 POSITION_ERROR = K * 2.0**-24
-"""The error of a position relative to its terms: K half-ulps of float32."""
+"""The largest error of a position, divided by its terms: K half-ulps of float32."""
 
 
 def with_zero_terms(value: Array) -> WithTerms:
-    """Return a value that has no rounding error, with terms of 0."""
+    """Return `value`, which has no rounding error, with terms of 0."""
     return WithTerms(value, np.zeros(value.shape))
 
 
 def stack_results(parts: Sequence[WithTerms], shape: tuple[int, ...]) -> WithTerms:
-    """Return several results as one result of this shape."""
-    values, terms = (np.reshape([getattr(part, name) for part in parts], shape) for name in ("value", "terms"))
-    return WithTerms(values, terms)
+    """Return results of equal shape as one result of the shape `shape`; zeros if there are no results."""
+    if not parts:
+        return with_zero_terms(np.zeros(shape))
+    return WithTerms(*(np.stack([getattr(part, name) for part in parts]).reshape(shape) for name in ("value", "terms")))
 
 
 def sum_rounded_products(sums: BilinearFunction, a: WithTerms, b: WithTerms) -> WithTerms:
@@ -47,14 +51,22 @@ def sum_rounded_products(sums: BilinearFunction, a: WithTerms, b: WithTerms) -> 
 @final
 @dataclass(frozen=True)
 class Coordinate:
-    """Positions along an axis, and the size of the terms that they are computed from."""
+    """Positions along an axis, in elements, and their terms.
+
+    Attributes:
+        value: The positions; 0 is the position of the first element.
+        terms: The terms of the positions, in the same shape.
+    """
 
     value: Array
     terms: Array
 
     @property
     def stays_in_cell(self) -> Array:
-        """Return whether rounding leaves a position between the same two elements; derivatives jump at elements."""
+        """Return a mask of the positions that are exactly on an element, or that rounding cannot move to an element.
+
+        The derivatives of a sample jump at the elements. They are not checked for other positions.
+        """
         distance = np.abs(self.value - np.rint(self.value))
         return (distance == 0) | (distance > POSITION_ERROR * self.terms)
 
@@ -62,9 +74,13 @@ class Coordinate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class AxisCells:
-    """The two elements of an axis around each position, their weights and the derivatives of the weights: (2, …) each.
+    """The two cells of an axis around each position. Arrays have shape (2, …), where … is the shape of the positions.
 
-    Elements that are not `is_valid` count as zeros.
+    Attributes:
+        index: The index of the cell on the axis.
+        is_valid: Whether the cell is an element of the axis; other cells count as zeros.
+        weight: The weight of the cell in the sample.
+        slope: The derivative of the weight with respect to the position.
     """
 
     index: Array
@@ -74,7 +90,14 @@ class AxisCells:
 
 
 def clamped_cells(position: Coordinate, length: int) -> AxisCells:
-    """Return cells that repeat the first and the last element for one step outside the axis; further out is zero."""
+    """Return the cells of an axis that continues with its first and last element for a distance of 1 on both sides.
+
+    Samples that are farther outside are 0.
+
+    Args:
+        position: The positions.
+        length: The number of elements of the axis.
+    """
     inside = (position.value >= -1) & (position.value <= length)
     clamped = np.clip(position.value, 0, length - 1)
     low = np.minimum(np.floor(clamped), length - 1)
@@ -85,7 +108,7 @@ def clamped_cells(position: Coordinate, length: int) -> AxisCells:
 
 
 def zero_padded_cells(position: Coordinate, length: int) -> AxisCells:
-    """Return the cells of an axis that continues with zeros on both sides."""
+    """Return the cells of an axis of `length` elements that continues with zeros on both sides."""
     inside = (position.value > -1) & (position.value < length)
     low = np.floor(position.value)
     index = np.array([low, low + 1])
@@ -96,7 +119,7 @@ def zero_padded_cells(position: Coordinate, length: int) -> AxisCells:
 
 
 def _axis_cells(index: Array, fraction: Array, is_valid: Array, is_free: Array, terms: Array) -> AxisCells:
-    """Return cells with weights 1 − fraction and fraction; `is_free` tells where the weights depend on the position."""
+    """Return cells with weights 1 − fraction and fraction; `is_free` marks weights that depend on the position."""
     weights, slopes = np.array([1 - fraction, fraction]), np.array([-np.ones(fraction.shape), np.ones(fraction.shape)])
     return AxisCells(
         index=index,
@@ -109,13 +132,13 @@ def _axis_cells(index: Array, fraction: Array, is_valid: Array, is_free: Array, 
 @final
 @dataclass(frozen=True, kw_only=True)
 class BilinearSamples:
-    """The four cells around each sample (S…) of a flattened plane: (4, S…).
+    """The four cells around each sample of a plane. Arrays have shape (4, S…), where S… is the shape of the samples.
 
     Attributes:
-        index: The positions of the cells; −1 for a cell that counts as zero.
+        index: The indices of the cells in the flattened plane; −1 for a cell that counts as zero.
         weight: The weights of the cells in the sample.
-        slope_y: The derivatives of the weights by y.
-        slope_x: The derivatives of the weights by x.
+        slope_y: The derivatives of the weights with respect to y.
+        slope_x: The derivatives of the weights with respect to x.
     """
 
     index: Array
@@ -125,10 +148,10 @@ class BilinearSamples:
 
 
 def bilinear_samples(y: AxisCells, x: AxisCells, width: int) -> BilinearSamples:
-    """Return the samples at positions along both axes of planes of this width."""
+    """Return the cells of samples from their cells along y and along x, for planes that are `width` elements wide."""
 
     def cross(along_y: WithTerms, along_x: WithTerms) -> WithTerms:
-        """Return the products of weights along y and along x."""
+        """Return the products of weights along y and along x, with their terms."""
         a, b = along_y.value[:, np.newaxis], along_x.value[np.newaxis]
         terms = np.abs(a) * along_x.terms[np.newaxis] + along_y.terms[:, np.newaxis] * np.abs(b)
         return WithTerms(_flatten_corners(a * b), _flatten_corners(terms))
@@ -149,7 +172,11 @@ def _flatten_corners(corners: Array) -> Array:
 
 
 def make_gather(index: Array) -> BilinearFunction:
-    """Return the bilinear function of weights (4, S…) and planes (…, H·W) that computes samples (…, S…)."""
+    """Return the bilinear function of weights (4, S…) and planes (…, H·W) that computes samples (…, S…).
+
+    Args:
+        index: The indices of the four cells of each sample, (4, S…) (`BilinearSamples.index`).
+    """
 
     def sums(weights: Array, planes: Array) -> Array:
         """Return the weighted sums of four cells."""
@@ -160,7 +187,12 @@ def make_gather(index: Array) -> BilinearFunction:
 
 
 def make_scatter(index: Array, size: int) -> BilinearFunction:
-    """Return the adjoint of `make_gather`: a function of weights (4, S…) and samples (C, S…) to planes (C, size)."""
+    """Return the gradient of `make_gather`: a function of weights (4, S…) and samples (C, S…) to planes (C, size).
+
+    Args:
+        index: The indices of the four cells of each sample, (4, S…).
+        size: The number of elements of a plane.
+    """
 
     def sums(weights: Array, values: Array) -> Array:
         """Return planes with each sample, times its weights, added to four cells."""

@@ -13,6 +13,7 @@ from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.conversion import convert, reference_dtype
+from diopi_test.oracle.reference.sums import scale_sum_terms
 
 Array = NDArray[Any]
 
@@ -140,8 +141,8 @@ def unfold_backward(grad_output, input_sizes, dim, size, step):
     if rows.shape[-2:] != windows.shape:
         raise ValueError(f"grad_output has (windows, elements) {rows.shape[-2:]}, expected {windows.shape}")
     counts = np.maximum(_add_windows(np.ones(windows.shape), windows, length), 1)  # n, or 1 where n is 0
-    # the rounding errors of n summands of similar size add up like a random walk
-    terms = _add_windows(np.abs(rows), windows, length) / np.sqrt(counts)
+    # the rounding errors of n addends of similar size add up like a random walk
+    terms = scale_sum_terms(_add_windows(np.abs(rows), windows, length) / np.sqrt(counts))
     return WithTerms(np.moveaxis(_add_windows(rows, windows, length), -1, dim), np.moveaxis(terms, -1, dim))
 
 
@@ -221,7 +222,7 @@ def fill(value, *, out):
 
 @reference("diopiOnes")
 def ones(size):
-    """Return ones."""
+    """Return an array whose elements are 1."""
     return np.ones(size)
 
 

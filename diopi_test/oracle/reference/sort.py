@@ -28,13 +28,13 @@ def _sort_rows(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 
 def _has_ties(ranked: Array) -> bool:
-    """Return whether neighbours along the last axis are equal; NaNs count as equal."""
+    """Return whether neighbors along the last axis are equal; NaNs count as equal."""
     before, after = ranked[..., :-1], ranked[..., 1:]
     return bool(((before == after) | ((before != before) & (after != after))).any())
 
 
 def _restore_axis(rows: Array, dim: int, input: Array) -> Array:
-    """Move the last axis back to `dim`; return a 0-d array for 0-d input."""
+    """Return `rows` with the last axis moved back to `dim`; a 0-d array for 0-d input."""
     return np.moveaxis(rows, -1, dim) if input.ndim else rows[..., 0]
 
 

@@ -1,7 +1,7 @@
 """Weighted sums along each axis, for references that resize tensors or pool regions.
 
-`WithTerms` contains a result and its *terms*: magnitudes of intermediate values that may cancel. The error budget of an
-element allows an error of eps times the terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms
+from diopi_test.oracle.reference.sums import scale_sum_terms
 
 Array = NDArray[Any]
 
@@ -25,7 +26,7 @@ class AxisWeights:
 
     Attributes:
         matrix: The weights, with shape (size of the result, size of the input).
-        terms: The magnitudes of intermediate values that cancel when the weights are computed, with the same shape.
+        terms: The terms of the weights, with the same shape.
     """
 
     matrix: Array
@@ -38,7 +39,12 @@ class AxisWeights:
 
 
 def multiply_axes(matrices: Sequence[Array], array: Array) -> Array:
-    """Return `array` with each of the last axes multiplied by the matrix of this axis."""
+    """Return `array` with its last axes multiplied by one matrix each.
+
+    Args:
+        matrices: The matrices of the last axes, in order: (size of the result, size of the input) each.
+        array: The array; its last axes have the input sizes.
+    """
     for axis, matrix in enumerate(matrices, array.ndim - len(matrices)):
         array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
     return array
@@ -47,8 +53,9 @@ def multiply_axes(matrices: Sequence[Array], array: Array) -> Array:
 def weighted_sum(weights: Sequence[AxisWeights], array: Array) -> WithTerms:
     """Return weighted sums of the elements, with their terms, which include the terms of the weights.
 
-    A float32 implementation may compute a small nonzero number instead of a weight of 0. The terms therefore count each
-    weight with the float32 rounding error of its terms. This matters if the weights of several axes are 0.
+    A float32 implementation may compute a small nonzero number instead of a weight of 0. Where terms are multiplied by
+    |weight|, the eps of float32 times the terms of the weight is therefore added to |weight|. This matters if the
+    weights of several axes are 0.
 
     Args:
         weights: The weights of each of the last axes.
@@ -58,14 +65,17 @@ def weighted_sum(weights: Sequence[AxisWeights], array: Array) -> WithTerms:
         The sums with their terms.
     """
     sizes = [np.abs(axis.matrix) + 2.0**-23 * axis.terms for axis in weights]
-    terms = multiply_axes(sizes, np.abs(array))
+    terms = scale_sum_terms(multiply_axes(sizes, np.abs(array)))
     for k, axis in enumerate(weights):
         terms = terms + multiply_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
     return WithTerms(multiply_axes([axis.matrix for axis in weights], array), terms)
 
 
 def sum_with_nonfinite(sums: Callable[..., Array], array: Array, *weights: Array) -> Array:
-    """Return `sums(array, *weights)`. An infinity or NaN contributes only to sums in which its weight is not 0."""
+    """Return `sums(array, *weights)`. An infinity or NaN contributes only to sums in which its weight is not 0.
+
+    An infinity contributes itself, also if its weight is negative.
+    """
     total = sums(np.where(np.isfinite(array), array, 0), *weights)
     if not np.isfinite(array).all():
         for value, is_value in ((np.inf, array == np.inf), (-np.inf, array == -np.inf), (np.nan, np.isnan(array))):

@@ -1,8 +1,9 @@
 """Validators: they decide whether a result is valid if several results are, with one module per family of functions.
 
 Several results are valid if values are equal, if the order is free, or if numbers are random. A validator gets the
-arguments and the results of a call and describes each problem. It proves validity independently: the suite does not
-compare a validated result with the reference.
+arguments and the results of a call and describes each problem. The suite does not compare a validated result with the
+reference element by element. A validator may use the reference's result, `CompletedCall.expected`, as one of the valid
+results.
 """
 
 from __future__ import annotations
@@ -50,26 +51,34 @@ class CompletedCall:
 
     @property
     def result(self) -> Array:
-        """The only result of a function that has one."""
+        """The only result of the call; ValueError if the call has no result or several results."""
         (result,) = self.results.values()
         return result
 
 
 Problems = Iterator[str]
-"""Descriptions of what is wrong, each of which names the result."""
+"""The problems of the results of a call: texts, each of which names a result and states what is wrong."""
 
 Validator = Callable[[CompletedCall], Problems]
 """Decides whether the results of a call are valid: yields a description of each problem, and nothing if there is
 none."""
 
 V = TypeVar("V", bound=Validator)
+"""The registered validator."""
 
 _validators: dict[str, Validator] = {}
 """The registered validators by the name of the function."""
 
 
 def validates(*names: str) -> Callable[[V], V]:
-    """Register the decorated function as the validator of these functions and of the forms derived from them."""
+    """Register the decorated function as the validator of these functions and of the forms derived from them.
+
+    Args:
+        names: the names of the functions.
+
+    Returns:
+        A decorator that returns the function unchanged. It raises ValueError if a name has a validator already.
+    """
 
     def register(validator: V) -> V:
         """Enter `validator` into the registry under each name, and return it unchanged."""

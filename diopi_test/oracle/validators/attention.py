@@ -39,7 +39,16 @@ def _attention_weights(arguments: Mapping[str, Any], axes: str) -> Array:
 
 
 def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
-    """Check that each attention weight is 0 with probability P, and divided by 1 − P otherwise."""
+    """Check that each attention weight is 0 with probability P, and divided by 1 − P otherwise.
+
+    Args:
+        name: The name of the result that consists of the weights.
+        axes: The order of its axes head h, query i and key j, such as "ihj".
+        call: The call.
+
+    Yields:
+        A description of each problem.
+    """
     keep_probability = 1 - next(
         call.arguments[parameter] for parameter in ("p_dropout", "dropout_p") if parameter in call.arguments
     )
@@ -67,11 +76,11 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
 
 
 LARGEST_INACCURACY = 2.0**-6
-"""The largest relative error of a wrong weight that arithmetic of low precision, and no other defect, may cause."""
+"""If no weight has a larger relative error, the message blames the precision of the arithmetic."""
 
 
 def _describe_weights(actual: Array, expected: Array, is_valid: Array) -> str:
-    """Return the name of valid weights in a message, with the largest relative error if the weights are inaccurate."""
+    """Return what a message says is expected of the weights; if they are only inaccurate, with the largest error."""
     weights = expected[~is_valid]
     error = float(np.max(np.abs(actual[~is_valid] - weights) / np.where(weights > 0, weights, np.nan), initial=0.0))
     if error <= LARGEST_INACCURACY:

@@ -22,13 +22,13 @@ from diopi_test.oracle.validators.statistics import check_counts, check_independ
 from lib_rt.formats import format_of
 
 MASS_TOLERANCE = 1e-4
-"""Relative error that rounding of the cumulative sum may cause at `mass_limit`."""
+"""The relative error of `mass_limit` that is accepted, because the cumulative sums of the weights are rounded."""
 
 WEIGHT_DECIMALS = 9
-"""Number of decimal places to which weights are compared: weights that agree in them count as equal."""
+"""The number of decimal places to which weights are rounded before they are compared."""
 
 SMOOTHING = 1e-6
-"""Constant that LMDeploy adds to the divisor of probabilities."""
+"""The constant that LMDeploy adds to the divisor of probabilities."""
 
 
 @final
@@ -40,7 +40,7 @@ class CandidateTokens:
         ids: the ids of all tokens, in descending order of weight.
         weights: the weight of each token: its probability, or exp(logit − largest logit).
         errors: by how much a declared arithmetic may change each weight.
-        limit: only this many first tokens can be drawn.
+        limit: the number of tokens that can be drawn: the first ones of `ids`.
         mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
         total: the divisor of a weight in `output_log_probs`.
         total_error: by how much a declared arithmetic may change the divisor.
@@ -60,24 +60,24 @@ class CandidateTokens:
 
     @property
     def candidate_count(self) -> int:
-        """The number of tokens that can be drawn, where rounding may raise `mass_limit` a little."""
+        """The number of tokens that can be drawn if rounding raises `mass_limit` as far as it may."""
         begins = np.concatenate([[0.0], np.cumsum(self.weights[: self.limit - 1])])
         is_reached = begins < self.mass_limit * (1 + MASS_TOLERANCE) + self.mass_slack
         return max(1, int(np.count_nonzero(is_reached & (self.weights[: self.limit] > 0))))
 
     @property
     def mass_slack(self) -> float:
-        """How much the cumulative weights of the first `limit` tokens may differ in a declared arithmetic."""
+        """By how much the cumulative weights of the first `limit` tokens may differ in a declared arithmetic."""
         return float(K * self.errors[: self.limit].sum())
 
     @property
     def may_be_first(self) -> Array:
-        """Which tokens may have the largest weight in a declared arithmetic."""
+        """A mask, in the order of `ids`, of the tokens that may have the largest weight in a declared arithmetic."""
         return np.asarray(self.weights + K * self.errors >= self.weights[0] - K * self.errors[0])
 
     @cached_property
     def shares(self) -> tuple[Array, Array]:
-        """The distinct weights of the first `limit` tokens, and the probability of drawing a token of each weight."""
+        """The distinct rounded weights of the first `limit` tokens, and the probability that such a token is drawn."""
         ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.mass_limit)
         weights, groups = np.unique(self.weights[: self.limit].round(WEIGHT_DECIMALS), return_inverse=True)
         masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
@@ -90,7 +90,7 @@ Sequences = Sequence[CandidateTokens | None]
 
 @validates("diopiTopKSampling")
 def top_k(call: CompletedCall) -> Problems:
-    """Check tokens drawn from the k most probable tokens, limited to a share of their sum."""
+    """Check the tokens that are drawn from the k most probable tokens, until their weights reach a share of the sum."""
     arguments = call.arguments
     is_logged = arguments["cum_log_probs"] is not None or arguments["output_log_probs"] is not None
 
@@ -133,7 +133,13 @@ def top_p(call: CompletedCall) -> Problems:
 
 
 def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens], *, ends_count: bool) -> Sequences:
-    """Return the candidates of each sequence, None if skipped; `ends_count` if end tokens update the other results."""
+    """Return the candidate tokens of each sequence; None for a skipped sequence.
+
+    Args:
+        call: The call.
+        rank: Returns the candidate tokens of a sequence that has not ended, from its number in the batch.
+        ends_count: Whether the end token of a sequence that has ended updates the other results.
+    """
     arguments = call.arguments
 
     def rank_sequence(b: int) -> CandidateTokens | None:
@@ -158,7 +164,8 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
 def _sort_by_weight(call: CompletedCall, b: int, are_probabilities: bool) -> tuple[Array, Array, Array]:
     """Return the tokens of sequence b, their weights and the errors of the weights, in descending order of weight.
 
-    Among equal weights, the lowest id comes first. The errors are those of a declared arithmetic.
+    Among equal weights, the lowest id comes first. The errors are those of a declared arithmetic. The weights are
+    exp(logit − largest logit), divided by their sum if `are_probabilities`.
     """
     logits = call.arguments["logits"][b]
     exponents = logits - logits.max()
@@ -286,7 +293,7 @@ def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
 
 
 def _make_score(sequences: Sequences, uncertain: Sequence[int]) -> Callable[[CompletedCall], Array]:
-    """Return a function that estimates the uniform number in [0, 1] behind each token, minus ½."""
+    """Return a function that estimates the uniform number behind the token of each uncertain sequence, minus ½."""
 
     def estimate_uniforms(call: CompletedCall) -> Iterator[float]:
         """Iterate over the estimated uniform numbers, minus ½, of the uncertain sequences."""

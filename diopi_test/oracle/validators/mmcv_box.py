@@ -11,7 +11,7 @@ from diopi_test.oracle.validators.properties import check_distinct_positions, ch
 from lib_rt.formats import format_of
 
 ROUNDINGS = 2
-"""Unit of a corner's error, in roundings of the largest coordinate: one for each of the two rotations."""
+"""The unit of a corner's error, in eps times the largest coordinate: one eps for each of the two rotations."""
 
 
 @validates("diopiNmsMmcv")
@@ -40,7 +40,10 @@ def nms(call: CompletedCall) -> Problems:
 
 
 def _find_overlapping(box: Array, boxes: Array, threshold: float, offset: int) -> Array:
-    """Return which of `boxes` have an intersection over union with `box` above the threshold."""
+    """Return a mask of the `boxes` whose intersection over union with `box` is above the threshold.
+
+    Boxes are (x1, y1, x2, y2); `offset`, 0 or 1, is added to widths and heights.
+    """
 
     def area(x1: Array, y1: Array, x2: Array, y2: Array) -> Array:
         """Return the areas of boxes from their corners; a negative width or height counts as 0."""
@@ -89,7 +92,7 @@ def _corner_errors(corners: Array, points: Array, margin: Array) -> Array:
 
 
 def _enclosing_rectangles(points: Array) -> tuple[Array, Array, Array]:
-    """Return the rectangles around nine points along the direction from any point to any other point.
+    """Return the rectangles around nine points whose sides are parallel to the line through any two of the points.
 
     One of the rectangles is smallest, because a smallest rectangle has a side along an edge of the hull. The results
     are the clockwise corners, [N, 81, 4, 2], the areas, and the sums of two sides.

@@ -24,7 +24,7 @@ def _distances(x: Array, y: Array) -> Array:
 
 
 def _distance_tolerance(dtype: Dtype) -> float:
-    """Return the accepted relative error of a squared distance, whose few operations are well-conditioned."""
+    """Return the accepted relative error of a squared distance in `dtype`: K eps."""
     return K * format_of(dtype).epsilon
 
 
@@ -65,12 +65,12 @@ def furthest_point_sampling(call: CompletedCall) -> Problems:
 
 @validates("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(call: CompletedCall) -> Problems:
-    """Check furthest points for a matrix of distances, which are compared without rounding."""
+    """Check that each selected point is furthest from the points before it, by a given matrix of exact distances."""
     for batch, (chosen, distances) in enumerate(zip(call.result, call.arguments["points_dist"], strict=True)):
         yield from _check_furthest(f"idx_tensor[{batch}]", chosen, distances.__getitem__, len(distances), 0.0)
 
 
-# Nearest neighbours
+# Nearest neighbors
 
 
 @validates("diopiKnnMmcv")
@@ -78,16 +78,16 @@ def knn(call: CompletedCall) -> Problems:
     """Check that the k points are distinct and as near as the k nearest points, and that unused slots are 0."""
     points, centers = call.arguments["xyz_tensor"], call.arguments["new_xyz_tensor"]
     indices: Array = call.results["idx_tensor"]
-    neighbour_count = min(points.shape[1], indices.shape[-1])
-    named = indices[..., :neighbour_count]
+    neighbor_count = min(points.shape[1], indices.shape[-1])
+    named = indices[..., :neighbor_count]
     problems = list(check_distinct_positions("idx_tensor", named, points.shape[1], -1))
     if not problems:
         batches = np.arange(len(points))[:, np.newaxis, np.newaxis]
         distances = _distances(points[batches, named], centers[:, :, np.newaxis])
         all_distances: Any = _distances(points[:, np.newaxis], centers[:, :, np.newaxis])
-        expected = np.sort(all_distances, -1)[..., :neighbour_count]
+        expected = np.sort(all_distances, -1)[..., :neighbor_count]
         is_valid = np.abs(distances - expected) <= _distance_tolerance(call.dtypes["dist2_tensor"]) * expected
-        problems = list(check_elements("idx_tensor", is_valid, named, "as near as the neighbour of this rank"))
+        problems = list(check_elements("idx_tensor", is_valid, named, "as near as the neighbor of this rank"))
     yield from problems
-    unused = indices[..., neighbour_count:]
+    unused = indices[..., neighbor_count:]
     yield from check_elements("idx_tensor", unused == 0, unused, "0 where there are no more points")

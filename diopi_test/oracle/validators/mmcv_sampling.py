@@ -1,4 +1,4 @@
-"""The gradient of a temporal shift: shifted back, or shifted again in the forward direction, as MMCV computes it."""
+"""The gradient of a temporal shift: shifting back is valid, and so is shifting forward again, as MMCV does."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _shift_frames(frames: Array, shift: Array, direction: int) -> Array:
 
 
 def _is_identical(x: Array, y: Array) -> bool:
-    """Return whether arrays are identical: zeros of different signs differ, all NaNs are identical."""
+    """Return whether two arrays are identical. Zeros of different signs differ; all NaNs are identical."""
     signs = np.isnan(x) | (np.signbit(x) == np.signbit(y))
     return np.array_equal(x, y, equal_nan=True) and bool(signs.all())
 
 
 @validates("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(call: CompletedCall) -> Problems:
-    """Check that the whole gradient is shifted in one direction, bit for bit."""
+    """Check that the whole gradient is `grad_output`, shifted in one of the two directions without rounding."""
     grad_output, shift = call.arguments["grad_output"], call.arguments["shift"]
     if not grad_output.size:
         return

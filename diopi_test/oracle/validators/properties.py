@@ -61,7 +61,7 @@ def check_order(name: str, values: Array, axis: int, descending: bool) -> Proble
     is_wrong = _is_less(after, before)
     if is_wrong.any():
         count = int(is_wrong.sum())
-        yield f"{name}: {count} neighbours along axis {axis} are not in order, {_describe_first(is_wrong)}"
+        yield f"{name}: {count} neighbors along axis {axis} are not in order, {_describe_first(is_wrong)}"
 
 
 def _is_less(x: Array, y: Array) -> Mask:
@@ -78,7 +78,7 @@ def check_same_elements(name: str, values: Array, expected: Array, axis: int) ->
 
 
 def check_written_values(name: str, actual: Array, before: Array, places: Array, values: Array) -> Problems:
-    """Check that each element is one of the `values` written to its place, or unchanged if there is no such value.
+    """Check that each element is one of the `values` written to its place, or unchanged if no value is written there.
 
     Args:
         name: the name of the result.

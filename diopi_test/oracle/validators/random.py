@@ -32,7 +32,7 @@ from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of, ulp
 
 ALL_RESULTS = "the results of all calls"
-"""The name of the numbers that a call and its repetitions with other states draw."""
+"""The name in messages of the numbers that a call and its redraws with other generator states draw."""
 
 
 def _result_name(call: CompletedCall) -> str:
@@ -46,7 +46,7 @@ def _result_dtype(call: CompletedCall) -> Dtype:
 
 
 def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
-    """Return where the result is 0 and the expected number is subnormal."""
+    """Return where the result is 0 and the expected number is 0 or subnormal: it was flushed to zero."""
     flushed: Array = (result == 0) & (np.abs(expected) < format_of(dtype).tiny)
     return flushed
 
@@ -55,13 +55,13 @@ def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
 
 
 def _check_zeros_and_ones(name: str, values: Array) -> list[str]:
-    """Return the problem of a result that has elements other than 0 and 1; an empty list if there is none."""
+    """Return the problem of a result that has elements other than 0 and 1, as a list; an empty list if it has none."""
     return list(check_elements(name, (values == 0) | (values == 1), values, "0 or 1"))
 
 
 @validates("diopiBernoulli", "diopiBernoulliInp", "diopiBernoulliScalar")
 def bernoulli(call: CompletedCall) -> Problems:
-    """Check independent elements, 0 or 1, that are 1 with probability p."""
+    """Check that the elements are 0 or 1, are 1 with probability p, and are independent."""
     arguments = call.arguments
     (p,) = (arguments[name] for name in ("input", "inout", "p") if name in arguments)
     redraws = score_redraws(call, lambda redraw: redraw.result)
@@ -72,7 +72,10 @@ def bernoulli(call: CompletedCall) -> Problems:
 
 @validates("diopiDropout", "diopiDropoutInp")
 def dropout(call: CompletedCall) -> Problems:
-    """Check that the mask is random and determines the result; without a mask, use the set of nonzero elements."""
+    """Check that the mask is random and determines the result.
+
+    If the call has no result for the mask, the elements of the result that are not 0 count as the mask.
+    """
     p, input, (name, out) = call.arguments["p"], call.arguments["input"], next(iter(call.results.items()))
     mask = _dropout_mask(call)
     problems = _check_zeros_and_ones("mask", mask)
@@ -99,7 +102,10 @@ def _dropout_mask(call: CompletedCall) -> Array:
 
 @validates("diopiRandomInp")
 def random(call: CompletedCall) -> Problems:
-    """Check independent uniform integers in [from, to)."""
+    """Check that the elements are independent uniform integers in [from, to).
+
+    If `to` is None, the range ends with the largest integer that is drawn for the element type.
+    """
     sample, low, last = call.result, call.arguments["from_"], call.arguments["to"]
     last = _largest_drawn_integer(_result_dtype(call)) if last is None else last - 1
     is_valid = (sample >= low) & (sample <= last) & (np.mod(sample, 1) == 0 if sample.dtype.kind == "f" else True)
@@ -112,13 +118,16 @@ def random(call: CompletedCall) -> Problems:
 
 
 def _largest_drawn_integer(dtype: Dtype) -> int:
-    """Return the largest integer that is drawn if the caller passes no upper bound."""
+    """Return the largest integer that is drawn without an upper bound; 2ᵖ for floating-point types with p bits."""
     return int(2 ** format_of(dtype).precision) if is_floating(dtype) else integer_range(dtype)[1]
 
 
 @validates("diopiUniformInp")
 def uniform(call: CompletedCall) -> Problems:
-    """Check uniform numbers in [from, to); rounding may move a number by an ulp of the larger bound."""
+    """Check that the elements are independent uniform numbers in [from, to).
+
+    Rounding may have moved a number by eps times the larger magnitude of the bounds.
+    """
     sample, form = call.result, to_numpy(_result_dtype(call)).type
     low, high = float(form(call.arguments["from_"])), float(form(call.arguments["to"]))
     inside = (sample >= low) & (sample < high)
@@ -139,7 +148,11 @@ def uniform(call: CompletedCall) -> Problems:
 
 @validates("diopiNormal", "diopiNormalInp", "diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
 def normal(call: CompletedCall) -> Problems:
-    """Check independent normal numbers with the mean and standard deviation of each element."""
+    """Check that the elements are independent normal numbers, each with its own mean and standard deviation.
+
+    An element whose standard deviation is 0, or whose mean is not finite, must be the mean. An element with an infinite
+    standard deviation may have any value.
+    """
     sample = call.result
     mean = np.broadcast_to(call.arguments["mean"], sample.shape)
     std = np.broadcast_to(call.arguments["std"], sample.shape)
@@ -177,7 +190,7 @@ def _standard_scores(sample: Array, mean: Array, std: Array) -> Array:
 
 @validates("diopiRandperm")
 def randperm(call: CompletedCall) -> Problems:
-    """Check a random permutation of 0 … n − 1."""
+    """Check that the result is a random permutation of 0 … n − 1."""
     sample = call.result
     problems = list(check_elements("out", np.isfinite(sample), sample, "positions"))
     problems = problems or list(check_distinct_positions("out", sample, sample.size, 0))

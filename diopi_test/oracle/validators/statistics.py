@@ -1,8 +1,11 @@
-"""Statistical tests of random numbers; the probability of a false alarm in any test of a case is below 1e-9.
+"""Statistical tests of random numbers; all tests of a case together have a probability of a false alarm below 1e-9.
 
 The probabilities are exact or upper bounds for any number of elements, except for the normal approximation of
-correlations. A result was rounded, so that the distribution function at
-the number before rounding is only known to lie between two bounds, `low` and `high`.
+correlations. Results are rounded. The distribution function at the number before rounding is therefore only known to
+lie between two bounds, `low` and `high`.
+
+The *redraws* of a call are further calls with the same arguments that must draw different random numbers. They are
+passed by their description, such as "another seed".
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from scipy import fft, special
 from diopi_test.oracle.validators import Array, CompletedCall, Problems
 
 FALSE_ALARM = 1e-9
-"""The largest accepted probability that a case rejects a valid result."""
+"""The largest accepted probability that a case fails although the numbers have the right distribution."""
 
 LEVEL = FALSE_ALARM / 1000
 """The significance level of a single test.
@@ -35,7 +38,15 @@ MAX_COUNTED_SPAN = 200
 
 
 def report_unlikely(description: str, probability: float) -> Problems:
-    """Report an event if `probability`, an upper bound of its probability, is below `LEVEL`."""
+    """Yield a problem if an event has happened whose probability is below `LEVEL`.
+
+    Args:
+        description: The event.
+        probability: An upper bound of its probability if the numbers have the right distribution.
+
+    Yields:
+        The description with the probability, or nothing.
+    """
     if probability < LEVEL:
         yield f"{description}, which happens with probability {probability:.2g}"
 
@@ -63,7 +74,17 @@ def check_counts(name: str, hits: Any, trials: Any, probabilities: Any, slack: f
 
 
 def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) -> Problems:
-    """Check draws of 0 and 1: each is 1 with probability `p`, and independent of the others and of `redraws`."""
+    """Check draws of 0 and 1: each is 1 with probability `p`, and independent of the others and of `redraws`.
+
+    Args:
+        name: what is drawn.
+        heads: the draws.
+        p: the probabilities of 1; they broadcast to `heads`.
+        redraws: the draws of further calls by description, in the shape of `heads`.
+
+    Yields:
+        A description of each deviation.
+    """
     p = np.broadcast_to(p, heads.shape)
     yield from check_ones(name, heads, p)
     if redraws:
@@ -80,7 +101,7 @@ def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) ->
 
 
 def check_ones(name: str, heads: Array, p: Array) -> Problems:
-    """Check that elements 0 or 1 are 1 as often as their probabilities `p` (of the same shape) predict."""
+    """Check that the elements of `heads`, 0 or 1, are 1 as often as their probabilities `p` (same shape) predict."""
     values, groups = np.unique(p, return_inverse=True)
     hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
     trials = np.bincount(groups.reshape(-1), minlength=len(values))
@@ -88,7 +109,7 @@ def check_ones(name: str, heads: Array, p: Array) -> Problems:
 
 
 def check_distribution(name: str, low: Array, high: Array) -> Problems:
-    """Check that numbers are a sample of their distribution (Kolmogorov, Smirnov) and reach both of its ends.
+    """Check that numbers are a sample of their distribution (Kolmogorov-Smirnov test) and reach both of its ends.
 
     Args:
         name: the name of the result.
@@ -113,7 +134,7 @@ def check_distribution(name: str, low: Array, high: Array) -> Problems:
 
 
 def check_standard_normal(name: str, z: Array, slack: Array) -> Problems:
-    """Check that `z`, known within `slack`, is a sample of N(0, 1): its mean, variance and distribution."""
+    """Check that `z`, known within ±`slack`, is a sample of N(0, 1): its mean, variance and distribution."""
     if not z.size:
         return
     size, inexact = np.abs(z), float(slack.mean())
@@ -143,7 +164,7 @@ def check_uniform_integers(name: str, sample: Array, low: int, span: int) -> Pro
 
 
 def check_permutation(name: str, sample: Array) -> Problems:
-    """Check that `sample`, a permutation of 0 … n − 1, has few fixed points and no correlation with the identity."""
+    """Check that `sample`, a permutation of 0 … n − 1, has few fixed points and no correlation with 0, 1, …, n − 1."""
     identity = np.arange(sample.size)
     fixed = int((sample == identity).sum())
     probability = float(special.gammainc(fixed, 1.0))  # that a Poisson variable with mean 1 is at least `fixed`
@@ -173,7 +194,7 @@ def check_repeated_positions(name: str, samples: Array) -> Problems:
 
 
 def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> Problems:
-    """Check that elements depend neither on each other nor on elements of other calls, at any distance."""
+    """Check that elements are uncorrelated with each other and with redraws, at shifts up to half their number."""
     yield from report_unlikely(
         f"{name}: elements depend on elements of the same call", correlation_probability(sample, sample)
     )
@@ -184,26 +205,29 @@ def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> P
 
 
 def pool_draws(call: CompletedCall, score: Callable[[CompletedCall], Array]) -> Array:
-    """Return `score(call)` of a call and its repeated calls, which draw different numbers: [calls, …]."""
+    """Return the array `score(call)` of a call and of its redraws, stacked along a new first axis."""
     return np.stack([score(draw) for draw in (call, *call.redraws.values())])
 
 
 def score_redraws(call: CompletedCall, score: Callable[[CompletedCall], Array]) -> dict[str, Array]:
-    """Return `score(call)` for each repeated call that must draw different numbers, by its description."""
+    """Return the array `score(call)` of each redraw of a call, by its description."""
     return {description: score(redraw) for description, redraw in call.redraws.items()}
 
 
 def correlation_probability(x: Array, y: Array) -> float:
-    """Return the probability that independent samples correlate as much at any shift up to half their length.
+    """Return the probability that independent samples correlate as much as x and y at some shift.
+
+    The shifts go up to half the size of the samples.
 
     Args:
         x: a sample.
         y: another sample of the same size, or x itself for its autocorrelation, which excludes shift 0.
 
     Returns:
-        The probability; 1 if there are fewer than `MIN_ELEMENTS` elements, or all elements of a sample are equal.
+        The probability, or an upper bound of it. It is 1 if there are fewer than `MIN_ELEMENTS` elements, if the sizes
+        differ, or if all elements of a sample are equal.
     """
-    a, b = (_standardise(sample.reshape(-1)[:MAX_SHIFTED]) for sample in (x, y))
+    a, b = (_standardize(sample.reshape(-1)[:MAX_SHIFTED]) for sample in (x, y))
     count = a.size
     if count < MIN_ELEMENTS or count != b.size or not (a.any() and b.any()):
         return 1.0
@@ -219,12 +243,12 @@ def coin_correlation_bound(x: Array, y: Array, variance: Array) -> float:
     bound is that of G. Bennett, "Probability inequalities for the sum of independent random variables", 1962.
 
     Args:
-        x: the deviations of coins from their probabilities, at most 1.
+        x: the results of coins, 0 or 1, minus their probabilities.
         y: the deviations of further coins, or x itself for coins of the same call, which excludes shift 0.
         variance: the variance of each coin.
 
     Returns:
-        The bound; 1 if there are fewer than `MIN_ELEMENTS` elements.
+        The bound; 1 if there are fewer than `MIN_ELEMENTS` elements, or if the sizes differ.
     """
     a, b, v = (array.reshape(-1)[:MAX_SHIFTED] for array in (x, y, variance))
     if a.size < MIN_ELEMENTS or a.size != b.size:
@@ -247,7 +271,7 @@ def _cross_correlate(a: Array, b: Array) -> Array:
     return np.asarray(fft.irfft(fft.rfft(a, size) * np.conj(fft.rfft(b, size)), size))
 
 
-def _standardise(sample: Array) -> Array:
+def _standardize(sample: Array) -> Array:
     """Return a flat sample with mean 0 and variance 1; zeros if all elements are equal."""
     flat = sample.reshape(-1).astype(np.float64)
     deviations = flat - (flat.mean() if flat.size else 0)

@@ -18,6 +18,7 @@ from lib_rt.formats import FORMATS, ulp
 
 
 def tensor(values: Any, dtype: Dtype = Dtype.float32) -> TensorData:
+    """Return the data of a tensor with these values, rounded to the element type."""
     array = np.asarray(values).astype(to_numpy(dtype))
     return TensorData(array, TensorSpec(array.shape, dtype))
 

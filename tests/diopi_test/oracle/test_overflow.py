@@ -99,35 +99,35 @@ def test_only_elements_that_overflow_are_open() -> None:
     assert is_open(expected("diopiCumsum", input=[1.0, MAX, MAX, -MAX], dim=0)) == [False, False, False, True]
 
 
-def ranged(values: Any) -> Any:
+def make_ranged(values: Any) -> Any:
     """Return an array in which numbers of at least 100 are infinite."""
     array = np.array(values).view(RangedArray)
     array.bound = 100.0
     return array
 
 
-def limited(array: Any) -> NDArray[Any]:
+def drop_range(array: Any) -> NDArray[Any]:
     """Return the values of an array without its range."""
     bare: NDArray[Any] = np.asarray(array).view(np.ndarray)
     return bare
 
 
 def test_ranged_arrays_overflow_at_their_bound() -> None:
-    assert limited(ranged([60.0, -60.0, 30.0]) * 2).tolist() == [np.inf, -np.inf, 60.0]
-    assert limited(ranged([60.0 + 1j]) * 2).tolist() == [complex(np.inf, 2)]
-    in_place = ranged([60.0])
+    assert drop_range(make_ranged([60.0, -60.0, 30.0]) * 2).tolist() == [np.inf, -np.inf, 60.0]
+    assert drop_range(make_ranged([60.0 + 1j]) * 2).tolist() == [complex(np.inf, 2)]
+    in_place = make_ranged([60.0])
     in_place += in_place
-    assert limited(in_place).tolist() == [np.inf]
+    assert drop_range(in_place).tolist() == [np.inf]
 
 
 def test_ranged_sums_are_nan_if_an_order_of_additions_overflows() -> None:
-    terms = ranged([60.0, 60.0, -60.0])
-    assert np.isnan(limited(terms.sum()))
-    assert limited(terms[1:].sum()) == 0
-    assert np.isnan(limited(np.einsum("i,i->", terms, ranged([1.0, 1.0, 1.0]))))
-    assert np.isnan(limited(np.einsum("i,i->", ranged([60.0, 40.0, -60.0]), ranged([1.0, 1.0, 1.0]))))
-    assert np.isnan(limited(terms.astype(complex) @ ranged([1.0, 1.0, 1.0])))
+    terms = make_ranged([60.0, 60.0, -60.0])
+    assert np.isnan(drop_range(terms.sum()))
+    assert drop_range(terms[1:].sum()) == 0
+    assert np.isnan(drop_range(np.einsum("i,i->", terms, make_ranged([1.0, 1.0, 1.0]))))
+    assert np.isnan(drop_range(np.einsum("i,i->", make_ranged([60.0, 40.0, -60.0]), make_ranged([1.0, 1.0, 1.0]))))
+    assert np.isnan(drop_range(terms.astype(complex) @ make_ranged([1.0, 1.0, 1.0])))
     sums = np.zeros(2).view(RangedArray)
     sums.bound = 100.0
-    np.add.at(sums, np.array([0, 0, 0, 1]), ranged([60.0, 60.0, -60.0, 60.0]))
-    assert np.isnan(limited(sums)).tolist() == [True, False]
+    np.add.at(sums, np.array([0, 0, 0, 1]), make_ranged([60.0, 60.0, -60.0, 60.0]))
+    assert np.isnan(drop_range(sums)).tolist() == [True, False]

@@ -7,7 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
+from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.reference import find_reference
 from diopi_test.oracle.rms_limit import FALSE_FAILURE, FUNCTION_ERROR, HALF_LIMIT, MIN_ELEMENTS, rms_limit
 
 NUMBERS = (MIN_ELEMENTS, 100, 1000, 100_000)
@@ -29,6 +32,17 @@ def test_the_limit_decreases_to_the_root_mean_square_of_uniform_errors(dtype: Dt
 
 def test_functions_within_two_ulps_never_exceed_the_limit() -> None:
     assert rms_limit(Dtype.float32, 10**12) > 2
+    errors_in_half_precision = [0.5 + 2 * 2.0 ** (11 - 24), 0.5 + 2 * 2.0 ** (8 - 24)]  # in ulps of the result
+    assert max(errors_in_half_precision) < HALF_LIMIT
+
+
+@pytest.mark.exhaustive
+def test_a_full_run_of_a_correct_vendor_fails_with_a_probability_below_one_in_a_million() -> None:
+    cases = {name: len(list(select_cases(name, "full"))) for name in prototypes() if find_reference(name)}
+    results = sum(count * len(lookup(name).results) for name, count in cases.items())
+    pools = len(cases) * len(Dtype)
+    assert results > 10_000
+    assert (10 * results + pools) * FALSE_FAILURE < 1e-6  # a result may be an array of tensors, of which few have ten
 
 
 @pytest.mark.parametrize("elements", NUMBERS)

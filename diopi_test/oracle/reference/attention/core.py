@@ -3,8 +3,8 @@
 Both functions, `attend` and `attention_gradients`, work on sequences of [rows, heads, head size]. The forms differ in
 the rows of a sequence (`Sequences`) and in the visible keys of a query (`AttentionRule`).
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 float32 = np.finfo(np.float32)
-"""The narrowest format in which attention weights are computed."""
+"""The properties of float32, the narrowest format in which attention weights are computed."""
 
 Array = NDArray[Any]
 Rows = int | slice
+"""The rows of a sequence: a slice of a tensor of packed sequences, or the index of a sequence in a batch."""
+
 Sequences = list[tuple[Rows, Rows]]
 """For each sequence the rows of the query tensor, and the rows of the key and value tensors."""
 
@@ -34,11 +36,12 @@ class AttentionRule:
 
     Attributes:
         scale: the factor of scores.
-        causal: whether a query sees no key after the position of the query.
-        window: how many keys a query sees before and after its position, negative for all.
+        causal: whether keys after the position of a query are invisible to the query.
+        window: how many keys a query sees before and after its own position; a negative number stands for all keys.
         slopes: the slopes of ALiBi, [heads] or [sequences, heads].
         hidden: where a key is not visible, [rows of queries, rows of keys], or such an array for each sequence.
-        top_left: whether the first query has the position of the first key; if not, the last positions agree.
+        top_left: whether the first query has the position of the first key. If false, the last query has the position
+            of the last key.
         dropout: the probability that a weight is dropped.
         seed: the seed of dropout.
     """
@@ -53,12 +56,12 @@ class AttentionRule:
     seed: int | None = None
 
     def distances(self, queries: int, keys: int) -> Array:
-        """Return the distance of each key after the position of each query, [queries, keys]."""
+        """Return the position of each key minus the position of each query, [queries, keys]."""
         first = 0 if self.top_left else keys - queries
         return np.arange(keys) - (np.arange(queries)[:, None] + first)
 
     def visible_keys(self, number: int, queries: int, keys: int) -> Array:
-        """Return which keys of sequence `number` are visible to its queries, [queries, keys]."""
+        """Return a mask of the keys of sequence `number` that each query sees, [queries, keys]."""
         before, after = self.window
         after = 0 if self.causal else after
         distance = self.distances(queries, keys)
@@ -95,9 +98,9 @@ class AttentionWeights:
     Attributes:
         p: the weights, [queries, keys]; all 0 for a query that sees no key.
         top: the largest score of each query.
-        lse: the logarithm of the divisor of each query; ∞ for a query that sees no key.
-        error: the errors of the logarithms of weights before division, in roundings.
-        total_error: the relative error of the divisor.
+        lse: log Σ exp(score) for each query (log-sum-exp); ∞ for a query that sees no key.
+        error: the terms of the scores, [queries, keys].
+        total_error: the terms of the divisor Σ exp(score − top), divided by the divisor.
     """
 
     p: Array
@@ -108,7 +111,7 @@ class AttentionWeights:
 
 
 def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> tuple[Array, Array]:
-    """Return scores, −inf for invisible keys, and the size of the terms whose rounding errors they contain."""
+    """Return the scores of a head, −inf for invisible keys, and their terms, [queries, keys] each."""
     products = sum_products(lambda a, b: a @ b.T, q, k)
     scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
     # a score is rounded again when it is scaled and biased, and the bias is rounded before
@@ -117,7 +120,7 @@ def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -
 
 
 def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> AttentionWeights:
-    """Return the softmax of the scores of a head, with statistics and error terms."""
+    """Return the softmax of the scores of a head, with statistics and terms."""
     scores, error = _scores(q, k, rule, bias, seen)
     top = np.max(scores, 1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
@@ -130,7 +133,10 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, see
 
 
 def _weight_values(head_weights: AttentionWeights, factors: Array, v: Array) -> WithTerms:
-    """Return Σ p · v with the errors of p: an error of a score changes its weight, and all other weights inversely."""
+    """Return Σ p · v with its terms, which include the errors of the weights p.
+
+    If an error of a score increases its weight, it decreases all other weights of the query.
+    """
     p = head_weights.p * factors
     sums = sum_products(lambda weights, values: weights @ values, p, v)
     moved, out = (p * head_weights.error) ** 2, sums.value
@@ -144,7 +150,7 @@ class AttentionResult:
 
     Attributes:
         out: the weighted values, in the shape of q.
-        lse: the logarithms of the sums, [sequences, heads, rows].
+        lse: log Σ exp(score) for each query, [sequences, heads, rows].
         top: the largest scores, [sequences, heads, rows].
     """
 
@@ -169,7 +175,7 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
         v: the values, with the heads of k.
         sequences: the rows of each sequence.
         rule: the visible keys and the bias.
-        rows: the largest number of queries of a sequence.
+        rows: the size of the last axis of the statistics: at least the number of queries of each sequence.
 
     Returns:
         The weighted values and the statistics of the softmax.
@@ -193,12 +199,14 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
 
 
 def _keys_hidden_from_nonfinite(rows: Array, lse: Array, seen: NDArray[np.bool]) -> NDArray[np.bool]:
-    """Return which keys some nonfinite query does not see, while no nonfinite query sees them.
+    """Return a mask of the keys that no nonfinite query sees, although there is a nonfinite query.
+
+    A query is nonfinite if its gradient depends on an infinity or NaN.
 
     Args:
-        rows: per query, the numbers that its gradient depends on.
-        lse: the logarithm of each query's sum.
-        seen: which query sees which key.
+        rows: for each query a row of the numbers that its gradient depends on.
+        lse: log Σ exp(score) for each query.
+        seen: a mask of the keys that each query sees, [queries, keys].
 
     Returns:
         A mask of the keys.
@@ -221,12 +229,12 @@ def attention_gradients(
         k: the keys.
         v: the values.
         out: the core's result.
-        lse: the logarithms of the sums, [sequences, heads, rows].
+        lse: log Σ exp(score) for each query, [sequences, heads, rows].
         sequences: the rows of each sequence.
         rule: the visible keys and the bias.
 
     Returns:
-        The gradients in this order.
+        The gradients of q, k and v.
     """
     hidden = [np.zeros(x.shape, bool) for x in (k, v)]
     grads = tuple(WithTerms(np.zeros_like(x), np.zeros(x.shape)) for x in (q, k, v))
@@ -289,6 +297,6 @@ def _head_gradients(
 
 
 def _product_with_errors(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
-    """Return scale · a @ b, where `a` has errors."""
+    """Return scale · a @ b, where `error` has the terms of `a`."""
     product = sum_products(lambda left, factor: left @ factor, a, b)
     return WithTerms(scale * product.value, np.abs(scale) * (product.terms + np.sqrt(error**2 @ b**2)))

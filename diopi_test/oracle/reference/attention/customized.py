@@ -22,10 +22,10 @@ from diopi_test.oracle.reference.attention.specified import make_unspecified, ma
 Array = NDArray[Any]
 
 COPIES = 8
-"""Number of copies of each saved statistic."""
+"""The number of copies of each saved statistic, along a new last axis."""
 
 TRIANGLE = 2048
-"""Size of the causal triangle that represents larger triangles."""
+"""The size of the mask that stands for a causal mask of any larger size."""
 
 
 def view_as_rows(x: Array, layout: str, heads: int) -> Array:
@@ -42,7 +42,7 @@ def view_as_rows(x: Array, layout: str, heads: int) -> Array:
 
 
 def _to_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
-    """Return the array whose view by `view_as_rows` is the result."""
+    """Return the result in the layout `layout` and the shape `shape`: the inverse of `view_as_rows`."""
 
     def arrange(x: Array) -> Array:
         """Return `x`, [sequences, rows, heads, head size], in the layout, with the shape `shape`."""
@@ -66,7 +66,7 @@ def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> 
 def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: int) -> AttentionRule:
     """Return the rule with a mask, and with the first query at the first key.
 
-    A compressed causal triangle is dropped, because `causal` describes it.
+    A causal mask of size `TRIANGLE` for longer sequences is dropped, because `causal` describes it.
     """
     if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
         return replace(rule, top_left=True)
@@ -77,7 +77,7 @@ def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: in
 def _saved_records(
     results: AttentionResult, sequences: Sequences, q: Array, scores: int, rule: AttentionRule
 ) -> list[Any]:
-    """Return the saved records for the gradient, all unspecified: dropout mask, maxima, sums, and an empty array.
+    """Return the results saved for the gradient, all unspecified: dropout mask, maxima, sums, and an empty array.
 
     The statistics are [sequences, heads, rows] for sequences of equal length, and [rows, heads] for packed sequences.
     """

@@ -20,6 +20,7 @@ from diopi_test.oracle.reference.attention.specified import make_unspecified
 Array = NDArray[Any]
 
 NO_WINDOW = -1, -1
+"""The sizes of a window, to the left and to the right, with which each query sees all keys."""
 
 
 def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | None, *shape: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.sums import sum_terms
+from diopi_test.oracle.reference.sums import coarser_sum_terms, relative_terms, sum_terms
 
 Array = NDArray[Any]
 
@@ -28,11 +28,15 @@ def _weight_or_one(weight: Array | None) -> Array:
 def rms_norm(input, normalized_shape, weight, bias, eps):
     """Return x / √(mean(x²) + eps) · weight + bias, and the inverse root mean square of each normalized part."""
     axes = _normalized_axes(input, normalized_shape)
-    inv_rms = 1 / np.sqrt((input**2).mean(axes, keepdims=True) + eps)
+    squares = input**2
+    inv_rms = 1 / np.sqrt(squares.mean(axes, keepdims=True) + eps)
     scaled = input * inv_rms * _weight_or_one(weight)
+    of_mean = coarser_sum_terms(relative_terms(squares, axes) / 2)  # relative to the inverse root
+    rms_result = WithTerms(inv_rms.squeeze(axes), (inv_rms * of_mean).squeeze(axes), signed=True)
+    if bias is None:
+        return WithTerms(scaled, np.abs(scaled) * of_mean, signed=True), rms_result
     # the bias may cancel the scaled input
-    out = scaled if bias is None else WithTerms(scaled + bias, np.abs(scaled))
-    return out, inv_rms.squeeze(axes)
+    return WithTerms(scaled + bias, np.abs(scaled) * (1 + of_mean)), rms_result
 
 
 @reference("diopiRMSNormBackward")

@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 
 def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
-    """Return a · cos − b · sin and b · other_cos + a · other_sin, with the size of the terms that may cancel."""
+    """Return a · cos − b · sin and b · other_cos + a · other_sin, with their terms: the addends may cancel."""
     return (
         WithTerms(a * cos - b * sin, np.abs(a * cos) + np.abs(b * sin)),
         WithTerms(b * other_cos + a * other_sin, np.abs(b * other_cos) + np.abs(a * other_sin)),
@@ -21,7 +21,7 @@ def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_
 
 
 def _join_halves(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
-    """Join two results, as halves of the last axis (−1) or interleaved (−2)."""
+    """Return two results as halves of the last axis if `axis` is −1, or interleaved if it is −2."""
     shape = (*first.value.shape[:-1], 2 * first.value.shape[-1])
     parts = [(a, b) for a, b in ((first.value, second.value), (first.terms, second.terms))]
     joined = [np.stack(pair, -2 if axis == -1 else -1).reshape(shape) for pair in parts]

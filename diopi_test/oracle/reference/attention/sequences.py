@@ -20,7 +20,7 @@ def batch_sequences(q: Array) -> Sequences:
 
 
 def packed_sequences(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array) -> Sequences:
-    """Return the rows of packed sequences; `ends` are the start of each sequence and the end of the last."""
+    """Return the rows of packed sequences; the arguments are the starts of all sequences and the end of the last."""
     queries, keys = ([slice(int(a), int(b)) for a, b in pairwise(ends)] for ends in (ends_q, ends_k))
     return list(zip(queries, keys, strict=True))
 

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: AttentionRule) -> PartlySpecified:
-    """Leave logarithms unspecified for queries without keys, after the ends of sequences, and for causal ALiBi."""
+    """Return the logarithms; they are unspecified without visible keys, after sequences, and for causal ALiBi."""
     rows = np.array([len(q[query_rows]) for query_rows, _ in sequences])
     within = np.arange(lse.value.shape[-1]) < rows[:, None, None]
     is_bias_complete = rule.slopes is None or not rule.causal
@@ -22,17 +22,17 @@ def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: Attentio
 
 
 def mark_random(rule: AttentionRule, result: Any) -> Any:
-    """Mark a result as one of several valid results if dropout is random."""
+    """Return a result as `AnyOf`, one of several valid results, if dropout is random; else return it unchanged."""
     return AnyOf(strip_remarks(result)) if 0 < rule.dropout < 1 else result
 
 
 def make_unspecified(value: Any) -> PartlySpecified:
-    """Return a result of which only shape and type are specified."""
+    """Return a result without specified elements: only its shape and type are specified."""
     return PartlySpecified(value, np.zeros(np.shape(value), bool))
 
 
 def mark_random_gradients(rule: AttentionRule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
-    """Return the gradients; with random dropout, mark that of v as random and those of q and k as unspecified."""
+    """Return the gradients; with random dropout, mark dv as random, and mark dq and dk as unspecified."""
     if not 0 < rule.dropout < 1:
         return grads
     q, k, v = map(strip_remarks, grads)

@@ -1,7 +1,7 @@
 """The attention kernels of the LMDeploy engine: prefill, and decoding of one token per sequence.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Vectors:
 
 
 def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
-    """Return queries, keys and values of the rows of x, with these numbers of heads."""
+    """Return queries, keys and values of the rows of x; `heads` has their numbers of heads, `size` is the head size."""
     product = sum_products(np.matmul, x, weight)
     projected = product.value + (0 if bias is None else bias.reshape(-1))
     ends = np.cumsum(heads)[:-1] * size
@@ -44,7 +44,10 @@ def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], 
 
 
 def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
-    """Rotate neighbouring columns below `width` by position / theta^(2i / width); rounding of the angle adds a term."""
+    """Return x with neighboring columns below `width` rotated by position / theta^(2i / width).
+
+    The terms include the rounding error of the angle.
+    """
     origin = np.zeros_like(x.value[:1, :1, :1])  # an array of the class of the vectors
     angles = origin + (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
     a, b = x.value[..., 0:width:2], x.value[..., 1:width:2]

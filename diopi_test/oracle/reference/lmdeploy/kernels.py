@@ -16,6 +16,7 @@ from diopi_test.oracle.reference.sums import sum_terms
 from lib_rt.formats import format_of
 
 float32 = np.finfo(np.float32)
+"""The limits of float32."""
 
 Array = NDArray[Any]
 
@@ -118,7 +119,11 @@ def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]
 def batch_apply_repetition_penalty(
     logits, penalties, output_ids, batch_size, input_lengths, max_input_length, step, penalty_type
 ):
-    """Return the logits, lowered by division or subtraction for the tokens that each sequence already has."""
+    """Return the logits, changed for the tokens that each sequence already has.
+
+    For type 1, the penalty is subtracted. For other types except 0, positive logits are divided by the penalty, and
+    negative logits are multiplied by it.
+    """
     ids, result, is_unchanged = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
     for b, penalty in enumerate(penalties if penalty_type else ()):
         length = max_input_length if input_lengths is None else input_lengths[b]
@@ -136,7 +141,7 @@ def _time_major(ids: Array, batch_size: int) -> Array:
 
 
 def _iterate_words(table: Array) -> Iterator[Array]:
-    """Iterate over the words of a table: row 0 has the joined tokens, row 1 the end of each word, padded with −1."""
+    """Yield the words of a table. Row 0 has the joined tokens; row 1 has the end of each word, padded with −1."""
     tokens, ends = table
     start = 0
     for end in ends[ends >= 0]:
@@ -152,7 +157,7 @@ def _ends_with_word(ids: Array, word: Array, last: int, offset: int, batch_size:
 
 @reference("diopiBanBadWordsInp")
 def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_size, vocab_size, step):
-    """Return the logits, −∞ for tokens that would complete a bad word."""
+    """Return the logits, −∞ for tokens above 0 that would complete a bad word; token 0 is never banned."""
     result = logits.copy()
     for b in range(batch_size):
         for word in _iterate_words(bad_words if share_words else bad_words[b]):

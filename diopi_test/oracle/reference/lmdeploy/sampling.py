@@ -28,12 +28,12 @@ class TokenRanking:
     Attributes:
         ids: the ids of all tokens.
         weights: the weight of each token: its probability, or exp(logit − largest logit).
-        limit: only this many first tokens can be drawn.
+        limit: the number of tokens that can be drawn: the first ones of `ids`.
         mass_limit: a token can be drawn only if the weights of all preceding tokens add up to less than this limit.
         total: the number by which a weight is divided before its logarithm enters `output_log_probs`.
         is_ordered: whether the token with the lowest ID is drawn among equal weights, so that only one token is valid.
         is_draw: whether the draw also updates the log-probabilities, the length and the end of the sequence.
-        terms: the error of a weight's logarithm in eps, which widens the error budget.
+        terms: a part of the terms of the logarithm of a weight; the other part is the magnitude of the logarithm.
     """
 
     ids: Array
@@ -81,7 +81,7 @@ def _sort_by_weight(weights: Array) -> tuple[Array, Array]:
 
 
 def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRanking:
-    """Rank the k most probable tokens, limited to the share p of their total weight.
+    """Return the ranking of the k most probable tokens, limited to the share p of their total weight.
 
     Args:
         logits: The logits of all tokens.
@@ -99,7 +99,7 @@ def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRankin
 
 
 def rank_top_p(logits: Array, p: float) -> TokenRanking:
-    """Rank the most probable tokens up to the cumulative probability p, at least one token."""
+    """Return the ranking of the most probable tokens up to the cumulative probability p, at least one token."""
     ids, weights = _sort_by_weight(_probabilities(logits))
     if weights[0] >= p:
         return TokenRanking(ids=ids, weights=weights, limit=1, mass_limit=0.0, is_ordered=True)
@@ -122,6 +122,7 @@ STATE_NAMES = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "o
 """The names of the arguments that sampling updates, in the order of `SamplingState`."""
 
 SamplingState = tuple[Array, Array | None, Array | None, Array | None, Array | None]
+"""The tensors that sampling updates: output_ids, finished, sequence_lengths, cum_log_probs and output_log_probs."""
 
 
 def _apply_draw(
@@ -161,7 +162,7 @@ def _apply_draw(
 def rank_sequences_top_k(
     logits: Array, finished: Array | None, end_ids: Array, ks: Array, ps: Array, skip: Array | None, are_logged: bool
 ) -> list[TokenRanking | None]:
-    """Rank the tokens of each sequence for top-k sampling; None for skipped sequences."""
+    """Return the ranking of each sequence for top-k sampling; None for skipped sequences."""
     batch = len(logits)
     rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ks, ps, strict=True)
     return [
@@ -173,7 +174,7 @@ def rank_sequences_top_k(
 def rank_sequences_top_p(
     logits: Array, finished: Array | None, end_ids: Array, ps: Array, skip: Array | None
 ) -> list[TokenRanking | None]:
-    """Rank the tokens of each sequence for top-p sampling; None for skipped sequences."""
+    """Return the ranking of each sequence for top-p sampling; None for skipped sequences."""
     batch = len(logits)
     rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ps, strict=True)
     return [
@@ -183,7 +184,7 @@ def rank_sequences_top_p(
 
 
 Draw = Callable[[Array], SamplingState]
-"""A function from the random number of each sequence to the updated arguments."""
+"""Returns the updated arguments, from an array with the random number of each sequence."""
 
 
 def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:

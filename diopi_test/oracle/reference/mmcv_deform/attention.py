@@ -1,7 +1,7 @@
 """Multi-scale deformable attention and its gradient.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class _FeatureLevel:
     """A level of the feature maps.
 
     Attributes:
-        start: The index of its first cell in the flattened maps.
+        start: The index of the first cell of the level in the flattened maps.
         size: The size of the maps.
         samples: The samples of each image, (4, Q, M, P).
-        stays_in_cell: Whether rounding leaves samples between the same elements, along H and W, (B, Q, M, P).
+        stays_in_cell: Masks of the samples whose derivatives rounding does not change (`Coordinate.stays_in_cell`),
+            along H and W, (B, Q, M, P) each.
     """
 
     start: int
@@ -94,7 +95,7 @@ def _select_head(result: WithTerms, head: int) -> WithTerms:
 
 
 def _sample_level(level: _FeatureLevel, value: Array, select: Callable[[BilinearSamples], WithTerms]) -> WithTerms:
-    """Return the samples of a level, or their derivatives: (B, M, D, Q, P)."""
+    """Return the samples of a level, or their derivatives, (B, M, D, Q, P); `select` returns weights or slopes."""
     b, _, heads, d = value.shape
     parts = [
         sum_rounded_products(

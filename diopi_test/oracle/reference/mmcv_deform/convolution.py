@@ -1,10 +1,10 @@
 """Deformable convolutions, plain and modulated, and their gradients.
 
-Images are split into deformable groups, (B, G, C/G, H·W). Columns are the samples at each kernel position,
-(B, C, K, P) with K positions in the kernel and P in the result.
+The channels of an image are split into G deformable groups, (B, G, C/G, H·W). *Columns* are the samples at each kernel
+position, (B, C, K, P), for K positions in the kernel and P positions in the result.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Convolution:
         ]
 
     def columns(self, select: Callable[[BilinearSamples], WithTerms]) -> WithTerms:
-        """Return the samples of the image, or their derivatives: (B, C, K, P)."""
+        """Return the samples of the images, or their derivatives, (B, C, K, P); `select` returns weights or slopes."""
         b, c, h, w = self.input.shape
         planes = self.input.reshape(b, self.deform_groups, c // self.deform_groups, h * w)
         parts = [

@@ -8,7 +8,7 @@ def check_step_divides_batch(samples: int, step: int) -> None:
 
     Args:
         samples: The size of the batch.
-        step: The number of samples per step.
+        step: The number of samples per step. If it is larger than the batch, the batch is a single step.
 
     Raises:
         ValueError: The last step has fewer samples than the others.

@@ -1,7 +1,9 @@
-"""Samples of regions of interest on feature maps: positions, means and the adjoint of the means.
+"""Samples of regions of interest on feature maps: their positions, their means, and the gradient of the means.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+A region is divided into *bins*; the samples of a bin are at a grid of points.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -62,7 +64,10 @@ class SampleGrid:
 
 
 def sample_offsets(extent: float, bins: int, ratio: int) -> Array:
-    """Return the distances of samples from the start of a region along an axis: (bins, points)."""
+    """Return the distances of samples from the start of a region along an axis, (bins, points).
+
+    A bin has `ratio` points along the axis; if `ratio` is 0 or less, it has the bin's size, rounded up.
+    """
     count = max(ratio if ratio > 0 else ceil(extent / bins), 0)
     return (np.arange(bins * count).reshape(bins, count) + 0.5) * extent / bins / max(count, 1)
 

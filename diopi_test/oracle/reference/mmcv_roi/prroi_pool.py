@@ -100,7 +100,7 @@ def prroi_pool_coor_backward(grad_rois, output, grad_output, input, rois, pooled
 def _edge_gradient(
     edges: list[Array], widths: Array, axis: int, maps: Array, output: Array, grad: Array
 ) -> tuple[Array, Array]:
-    """Return the gradient by both ends of a region along an axis, in cells, and the size of its terms."""
+    """Return the gradient by both ends of a region along an axis, in cells, with its terms."""
     means = _mean_weights(edges[1 - axis], float(widths[1 - axis]), maps.shape[2 - axis])
     hats = _hat(edges[axis][:, np.newaxis] - np.arange(maps.shape[1 + axis]))
     on_edges = AxisWeights(hats, (hats > 0) * (1 + np.abs(edges[axis]))[:, np.newaxis])

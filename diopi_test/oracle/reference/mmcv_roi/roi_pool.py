@@ -32,7 +32,7 @@ def _bin_cells(start: float, extent: float, bins: int, length: int) -> tuple[lis
     edges = [start + i * extent / bins for i in range(bins + 1)]
     is_sure = [_is_sure_edge(start, extent / bins, i) for i in range(bins + 1)]
     cells = [range(clip(floor(low)), clip(ceil(high))) for low, high in pairwise(edges)]
-    return cells, [all(neighbours) for neighbours in pairwise(is_sure)]
+    return cells, [all(neighbors) for neighbors in pairwise(is_sure)]
 
 
 def _is_sure_edge(start: float, width: float, number: int) -> bool:

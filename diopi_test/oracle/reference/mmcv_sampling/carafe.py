@@ -14,12 +14,13 @@ from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Reassembly:
-    """The weighted sums of CARAFE for maps of a shape: k × k kernels, g channel groups, upsampling by a factor s."""
+    """The weighted sums of CARAFE for maps of this `shape`: k × k kernels, g channel groups, upsampling factor s."""
 
     shape: Shape
     k: int
@@ -40,35 +41,35 @@ class _Reassembly:
         """Return the masks as (N, g, k, k, s·H, s·W)."""
         return masks.reshape(len(masks), self.g, self.k, self.k, *masks.shape[2:])
 
-    def _neighbourhoods(self, features: Array) -> Array:
+    def _neighborhoods(self, features: Array) -> Array:
         """Return the k × k cells around the cell of each result, zeros outside: (N, g, C/g, k, k, s·H, s·W)."""
         windows = sliding_window_view(np.pad(features, self._margins), (self.k, self.k), (2, 3))
         cells = np.moveaxis(windows, (4, 5), (2, 3)).repeat(self.s, 4).repeat(self.s, 5)
         return self._split_groups(cells)
 
-    def _scatter_neighbourhoods(self, neighbourhoods: Array) -> Array:
-        """Return the adjoint of `_neighbourhoods`."""
+    def _scatter_neighborhoods(self, neighborhoods: Array) -> Array:
+        """Return the adjoint of `_neighborhoods`."""
         n, c, h, w = self.shape
-        cell_sums = neighbourhoods.reshape(n, c, self.k, self.k, h, self.s, w, self.s).sum((5, 7))
-        sums, margin = np.pad(np.zeros(self.shape), self._margins), self.k // 2
+        cell_sums = neighborhoods.reshape(n, c, self.k, self.k, h, self.s, w, self.s).sum((5, 7))
+        sums, margin = np.pad(np.zeros_like(neighborhoods, shape=self.shape), self._margins), self.k // 2
         for i, j in np.ndindex(self.k, self.k):
             sums[:, :, i : i + h, j : j + w] += cell_sums[:, :, i, j]
         return sums[:, :, margin : margin + h, margin : margin + w]
 
     def forward(self, features: Array, masks: Array) -> Array:
         """Return the upsampled features (N, C, s·H, s·W)."""
-        sums = np.einsum("ngcijyx,ngijyx->ngcyx", self._neighbourhoods(features), self._kernels(masks))
+        sums = np.einsum("ngcijyx,ngijyx->ngcyx", self._neighborhoods(features), self._kernels(masks))
         return sums.reshape(*features.shape[:2], *masks.shape[2:])
 
     def features_gradient(self, grad: Array, masks: Array) -> Array:
         """Return the gradient of the features."""
-        return self._scatter_neighbourhoods(
+        return self._scatter_neighborhoods(
             np.einsum("ngcyx,ngijyx->ngcijyx", self._split_groups(grad), self._kernels(masks))
         )
 
     def masks_gradient(self, grad: Array, features: Array) -> Array:
         """Return the gradient of the masks."""
-        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._split_groups(grad), self._neighbourhoods(features))
+        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._split_groups(grad), self._neighborhoods(features))
         return sums.reshape(len(grad), self.g * self.k**2, *grad.shape[2:])
 
 

@@ -11,6 +11,7 @@ from diopi_test.oracle.reference import reference
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
+"""The sizes of a tensor."""
 
 
 def _copied_positions(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""Batch norm on one device or several: one mean and variance per channel, axis 1."""
+"""Batch norm on one device or on several devices: one mean and one variance per channel, which is axis 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diopi_test.oracle.reference.norm.moments import (
     count_along,
     input_gradient,
     non_channel_axes,
-    normalise,
+    normalize,
     sum_along,
 )
 from diopi_test.oracle.reference.sums import sum_terms
@@ -27,7 +27,10 @@ Array = NDArray[Any]
 
 @reference("diopiBatchNorm")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
-    """Return the normalized input, mean and 1 / std for the gradient, and updated running statistics."""
+    """Return the normalized input, the mean and 1 / std for the gradient, and the new running mean and variance.
+
+    Without `training`, the mean and 1 / std are unspecified, and the running statistics are unchanged.
+    """
     w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
     if not training:
         assert running_mean is not None and running_var is not None
@@ -40,7 +43,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     axes = non_channel_axes(input)
     moments = compute_moments(input, axes)
     return (
-        normalise(input, moments, eps, w, b),
+        normalize(input, moments, eps, w, b),
         moments.saved_mean((-1,)),
         moments.saved_invstd(eps, (-1,)),
         _update_running(running_mean, moments.saved_mean((-1,)), momentum),
@@ -55,7 +58,7 @@ def _unspecified_result(override: ResultOverride | None, shape: tuple[int, ...])
 
 
 def _update_running(running: Array | None, new: WithTerms, momentum: float) -> WithTerms | None:
-    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
+    """Return the running statistic moved toward `new` by `momentum`; None if there is none."""
     if running is None:
         return None
     return WithTerms((1 - momentum) * running + momentum * new.value, momentum * new.terms)
@@ -83,7 +86,7 @@ def batch_norm_stats(input, eps):
 
 @reference("diopiBatchNormGatherStatsWithCounts")
 def batch_norm_gather_stats_with_counts(mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
-    """Combine the statistics of several devices, and update the running statistics."""
+    """Return the mean and 1 / std over several devices, and the new running mean and variance."""
     share = counts[:, None] / counts.sum()
     means = share * mean_all
     variances = share * (1 / invstd_all**2 - eps + (mean_all - means.sum(0)) ** 2)
@@ -115,11 +118,11 @@ def batch_norm_backward_reduce(grad_out, input, mean, invstd, input_g, weight_g,
 
 @reference("diopiBatchNormBackwardElemt")
 def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
-    """Return the gradient of the input from statistics of all devices."""
+    """Return the gradient of the input, from the sums over all devices."""
     mean, invstd, sum_dy, sum_dy_xmu = (broadcast_channels(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
     n = count.sum()
-    centred = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
-    return np.asanyarray(centred * invstd * broadcast_channels(weight, input, 1))
+    centered = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
+    return np.asanyarray(centered * invstd * broadcast_channels(weight, input, 1))
 
 
 @reference("diopiBatchNormElemt")

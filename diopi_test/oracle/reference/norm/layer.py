@@ -16,7 +16,7 @@ from diopi_test.oracle.reference.norm.moments import (
     input_gradient,
     mean_along,
     non_channel_axes,
-    normalise,
+    normalize,
     sum_along,
 )
 from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS
@@ -43,7 +43,7 @@ def _layer_norm(
     """Return the input normalized over the axes from `begin`, the mean, and 1 / std."""
     moments = compute_moments(input, tuple(range(begin, input.ndim)))
     mean_shape, invstd_shape = (_saved_shape(input, begin, override) for override in out[1:])
-    result = normalise(input, moments, eps, _or_default(weight, 1), _or_default(bias, 0))
+    result = normalize(input, moments, eps, _or_default(weight, 1), _or_default(bias, 0))
     return result, moments.streamed_mean(mean_shape), moments.saved_invstd(eps, invstd_shape)
 
 
@@ -113,7 +113,7 @@ def group_norm(input, weight, bias, num_groups, eps):
     """Return the input normalized over each group of channels, the mean, and 1 / std."""
     moments = compute_moments(_group_channels(input, num_groups), (2,))
     w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
-    result = normalise(input, moments, eps, w, b, lambda statistic: _broadcast_groups(statistic, input))
+    result = normalize(input, moments, eps, w, b, lambda statistic: _broadcast_groups(statistic, input))
     shape = moments.mean.shape[:2]
     return result, moments.streamed_mean(shape), moments.saved_invstd(eps, shape)
 
@@ -146,7 +146,7 @@ def instance_norm(input, axis, scale, bias, eps):
     """Return the input normalized over the axes from `axis`, times scale, plus bias."""
     moments = compute_moments(input, tuple(range(axis, input.ndim)))
     w, b = _broadcast_instances(scale, input, axis, 1), _broadcast_instances(bias, input, axis, 0)
-    return normalise(input, moments, eps, w, b)
+    return normalize(input, moments, eps, w, b)
 
 
 @reference("diopiInstanceNormBackward")

@@ -1,7 +1,7 @@
-"""Mean and variance for normalisation layers: normalised values and the gradient through them.
+"""Mean and variance for normalization layers, the normalized values, and their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, sum_terms
 
 Array = NDArray[Any]
 Axes = tuple[int, ...]
+"""The axes over which a layer normalizes."""
 
 
 def mean_along(x: Array, axes: Axes) -> Array:
     """Return the mean with reduced axes of size 1.
 
-    The sum uses extended precision because every result depends on its rounding error.
+    The sum uses extended precision because its rounding error affects every result element.
     """
     total = x.sum(axes, dtype=np.longdouble, keepdims=True)
     return np.asanyarray(total / count_along(x, axes), np.float64)
@@ -32,7 +33,14 @@ def mean_along(x: Array, axes: Axes) -> Array:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Moments:
-    """Mean and biased variance of values along some axes, which have size 1, and the terms of their sums."""
+    """The mean and the biased variance of values along some axes, which have size 1, and their terms.
+
+    Attributes:
+        mean: The mean.
+        var: The biased variance.
+        mean_terms: The terms of the mean.
+        var_terms: The terms of the variance.
+    """
 
     mean: Array
     var: Array
@@ -40,7 +48,7 @@ class Moments:
     var_terms: Array
 
     def saved_mean(self, shape: Sequence[int]) -> WithTerms:
-        """Return the mean as a result of this shape."""
+        """Return the mean with its terms, in the shape `shape`."""
         return WithTerms(self.mean.reshape(shape), self.mean_terms.reshape(shape))
 
     def streamed_mean(self, shape: Sequence[int]) -> Any:
@@ -48,7 +56,7 @@ class Moments:
         return mark_unspecified(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
 
     def saved_invstd(self, eps: float, shape: Sequence[int]) -> WithTerms:
-        """Return 1 / √(variance + eps) as a result of this shape; its terms come from the variance."""
+        """Return 1 / √(variance + eps) with its terms, in the shape `shape`."""
         invstd, terms = self.invstd(eps)
         return WithTerms(invstd.reshape(shape), terms.reshape(shape), signed=True)
 
@@ -58,7 +66,7 @@ class Moments:
         return WithTerms((factor * self.var).reshape(-1), (factor * self.var_terms).reshape(-1))
 
     def invstd(self, eps: float) -> tuple[Array, Array]:
-        """Return 1 / √(variance + eps), and its error per unit of the terms of the variance."""
+        """Return 1 / √(variance + eps) and its terms, which follow from the terms of the variance."""
         invstd = 1 / np.sqrt(self.var + eps)
         return invstd, invstd**3 * self.var_terms / 2
 
@@ -86,7 +94,7 @@ def sum_along(values: Array, axes: Axes, shape: Sequence[int] | None = None) -> 
 def apply_affine(x: Array, mean: Array, invstd: Array, weight: Any, bias: Any) -> WithTerms:
     """Return (x − mean)·invstd·weight + bias for exact statistics.
 
-    An implementation may compute x·a + (bias − mean·a) with a = invstd·weight instead, where terms mean·a cancel.
+    An implementation may compute x·a + (bias − mean·a) with a = invstd·weight instead, where x·a and mean·a cancel.
 
     Args:
         x: The values.
@@ -96,7 +104,7 @@ def apply_affine(x: Array, mean: Array, invstd: Array, weight: Any, bias: Any) -
         bias: The offset; broadcasts with `x`.
 
     Returns:
-        The result with the terms mean·a.
+        The result with the terms |mean·a|.
     """
     scale = invstd * weight
     return WithTerms((x - mean) * scale + bias, np.abs(mean * scale))
@@ -107,7 +115,7 @@ def _identity(statistic: Array) -> Array:
     return statistic
 
 
-def normalise(
+def normalize(
     x: Array,
     moments: Moments,
     eps: float,
@@ -115,12 +123,12 @@ def normalise(
     bias: Any,
     broadcast: Callable[[Array], Array] = _identity,
 ) -> WithTerms:
-    """Normalise x by its own statistics, whose sums are rounded too.
+    """Return (x − mean) / √(variance + eps) · weight + bias for the statistics of x itself, which are rounded too.
 
     Args:
         x: The values.
         moments: Mean and variance of `x`.
-        eps: Is added to the variance.
+        eps: The number that is added to the variance.
         weight: The scale; broadcasts with `x`.
         bias: The offset; broadcasts with `x`.
         broadcast: Reshapes a statistic so that it broadcasts with `x`.
@@ -129,23 +137,24 @@ def normalise(
         The result; its terms include the errors of the statistics.
     """
     invstd, invstd_terms = moments.invstd(eps)
-    normalised = apply_affine(x, broadcast(moments.mean), broadcast(invstd), weight, bias)
+    normalized = apply_affine(x, broadcast(moments.mean), broadcast(invstd), weight, bias)
     mean_error = np.abs(broadcast(invstd) * weight) * broadcast(moments.mean_terms)
     invstd_error = np.abs((x - broadcast(moments.mean)) * weight) * broadcast(invstd_terms)
-    return WithTerms(normalised.value, normalised.terms + SHARED_ERROR_SIGMAS * (mean_error + invstd_error))
+    return WithTerms(normalized.value, normalized.terms + SHARED_ERROR_SIGMAS * (mean_error + invstd_error))
 
 
 def input_gradient(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> WithTerms:
-    """Return the gradient of the input of a normalisation.
+    """Return the gradient of the input of a normalization.
 
     Args:
-        g: The gradient of the normalised input x̂.
-        x_hat: The normalised input.
+        g: The gradient of the normalized input x̂.
+        x_hat: The normalized input.
         invstd: 1 / standard deviation; broadcasts with `g`.
-        axes: The axes along which the input is normalised.
+        axes: The axes along which the input is normalized.
 
     Returns:
-        The gradient; its terms are the terms of the two means, which may cancel g.
+        The gradient invstd · (g − mean(g) − x̂ · mean(g · x̂)). Its terms are the magnitudes of the two subtrahends,
+        which may cancel g, and the terms of the two means.
     """
     level, slope = mean_along(g, axes), x_hat * mean_along(g * x_hat, axes)
     level_error, slope_error = (

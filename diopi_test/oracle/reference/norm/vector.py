@@ -1,7 +1,7 @@
-"""Vector norms, normalisation of vectors to norm 1, and their gradients.
+"""Vector norms, normalization of vectors to norm 1, and their gradients.
 
-The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
-of eps times its terms.
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, norm_terms, sl
 
 Array = NDArray[Any]
 Axes = tuple[int, ...]
+"""The axes of a norm."""
 
 
 def _norm_axes(dim: Sequence[int], ndim: int) -> Axes:
@@ -32,11 +33,12 @@ def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
         return (x != 0).sum(axes, keepdims=True).astype(np.float64)
     if np.isinf(p):
         return np.asanyarray((np.max if p > 0 else np.min)(np.abs(x), axes, keepdims=True))
-    return np.asanyarray((np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p))
+    powers = (np.abs(x) ** p).sum(axes, keepdims=True)
+    return np.asanyarray(np.sqrt(powers) if p == 2 else powers ** (1 / p))
 
 
 def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
-    """Return ∂norm/∂x of the norm of order p along axes, which have size 1 in `norm`."""
+    """Return the derivatives of the norm of order p with respect to x; the axes `axes` have size 1 in `norm`."""
     if p == 0:
         return np.zeros(x.shape)
     if np.isinf(p):
@@ -47,7 +49,7 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
 
 
 def _norm_result(x: Array, p: float, axes: Axes, keepdims: bool) -> Any:
-    """Return the norm with terms; exact for orders 0 and ±∞."""
+    """Return the norm with its terms; for the orders 0 and ±∞, return it as `Exact`."""
     norm = _vector_norm(x, p, axes)
     terms = norm * norm_terms(np.abs(x), p, axes)
     norm, terms = (array if keepdims else array.squeeze(axes) for array in (norm, terms))
@@ -88,8 +90,8 @@ def normalize(input, p, axis, eps):
     """Return x / max(‖x‖_p, eps) along an axis."""
     axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
-    normalised, terms = input / np.maximum(r, eps), np.where(r < eps, 0, norm_terms(np.abs(input), p, axes))
-    return WithTerms(normalised, np.abs(normalised) * terms, signed=True)
+    normalized, terms = input / np.maximum(r, eps), np.where(r < eps, 0, norm_terms(np.abs(input), p, axes))
+    return WithTerms(normalized, np.abs(normalized) * terms, signed=True)
 
 
 @reference("diopiNormalizeBackward")
@@ -102,7 +104,7 @@ def normalize_backward(grad_output, input, p, axis, eps):
     through_norm = slope * projection / r**2  # nearly cancels dy/r where dy is parallel to x
     through_norm = np.where(r < eps, 0, through_norm)
     direct = grad_output / np.maximum(r, eps)
-    power = 0 if np.isinf(p) else p + 1  # dy/r falls like 1/r, the other term like r^-(p + 1)
+    power = 0 if np.isinf(p) else p + 1  # dy/r falls like 1/r, the other addend like r^-(p + 1)
     norm_error = norm_terms(np.abs(input), p, axes) * np.abs(direct - power * through_norm)
     sum_error = SHARED_ERROR_SIGMAS * np.abs(slope) * sum_terms(grad_output * input, axes, keepdims=True) / r**2
     terms = np.abs(through_norm) + np.where(r < eps, 0, norm_error + sum_error)

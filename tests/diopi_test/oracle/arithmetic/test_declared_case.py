@@ -12,6 +12,7 @@ from diopi_impl import ErrorBound, Numerics
 from diopi_impl.numerics.declaration import Products
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
 from diopi_test.oracle.arithmetic.declared_case import derive_declared_case, find_deviations
@@ -43,14 +44,17 @@ def accumulate_in_float16(case: BaselineCase) -> Array:
     """Return the matrix product, accumulated in float16."""
     a, b = (case.plain_arguments()[name].astype(np.float16) for name in ("input", "mat2"))
     total = np.zeros((a.shape[0], b.shape[1]), np.float16)
-    for k in range(a.shape[1]):
-        total = total + (a[:, k, np.newaxis] * b[np.newaxis, k])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(a.shape[1]):
+            total = total + (a[:, k, np.newaxis] * b[np.newaxis, k])
     return total
 
 
 def test_sums_in_float16_pass_only_if_they_are_declared() -> None:
     numerics = Numerics(name="half", half_accumulation="half")
-    cases = [case for case in cases_of("diopiMm", "float16") if case.label[8:] not in ("exact", "special")]
+    halves = cases_of("diopiMm", "float16")
+    ordinary = [case for case in halves if case.case_class is not CaseClass.special]
+    cases = [case for case in ordinary if case.label != "float16-exact"]
     results = [accumulate_in_float16(case) for case in cases]
     declared = declare(cases, numerics)
     assert any(find_failures(case, [out]) for case, out in zip(cases, results, strict=True))
@@ -103,6 +107,32 @@ def test_a_declared_error_of_a_function_is_within_its_budget(function: str) -> N
         assert np.mean(units(declared)[finite] > units(case)[finite]) > 0.5  # a logistic function of 1 has no error
         extra = (units(declared) - units(case)) / ulp(expected_out(case).values, Dtype.float32)
         assert (extra[finite] <= 201).all()
+
+
+def test_dropout_that_drops_nothing_has_the_declared_error_of_a_division() -> None:
+    (described,) = (case for case in select_cases("diopiDropoutInp", "full") if case.label == "float32-p-0")
+    case = compute_baseline_case(lookup("diopiDropoutInp"), described)
+    numerics = Numerics(name="mine", elementary={"divide": (ErrorBound(ulp=2),)})
+    exact, declared = (tested.expected["input"] for tested in (case, derive_declared_case(case, numerics)))
+    assert isinstance(exact, Expected) and isinstance(declared, Expected)
+    inexact = np.nextafter(exact.values.astype(np.float32), np.float32(np.inf))
+    assert compare(inexact, exact).is_wrong.all()
+    assert not compare(inexact, declared).is_wrong.any()
+
+
+@pytest.mark.parametrize(
+    ("function", "label", "is_power"),
+    [("diopiNormBackward", "float32-order-1.5", True), ("diopiNorm", "float32-rows", False)],
+)
+def test_a_power_of_one_half_has_the_declared_error_of_powers(function: str, label: str, is_power: bool) -> None:
+    """The gradient of a norm of order 1.5 contains powers of 0.5; a norm of order 2 is a square root."""
+    (described,) = (case for case in select_cases(function, "full") if case.label == label)
+    case = compute_baseline_case(lookup(function), described)
+    declared = derive_declared_case(case, Numerics(name="mine", elementary={"pow": (ErrorBound(relative=1e-4),)}))
+    (exact,), (wider,) = (tested.expected.values() for tested in (case, declared))
+    assert isinstance(exact, Expected) and isinstance(wider, Expected) and exact.budget and wider.budget
+    added = wider.budget.unit - exact.budget.unit
+    assert (added >= 0.99e-4 * np.abs(exact.values)).all() if is_power else not added.any()
 
 
 def test_a_bound_applies_only_in_its_range() -> None:

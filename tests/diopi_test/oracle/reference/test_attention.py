@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call_reference, numerical_gradient
 
 from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.budget import K
@@ -18,6 +18,7 @@ THREE = (ResultOverride(),) * 3
 
 @pytest.fixture
 def rng() -> np.random.Generator:
+    """Return a generator of random numbers with a fixed seed."""
     return np.random.default_rng(5)
 
 
@@ -30,10 +31,11 @@ def flash(q: Array, k: Array, v: Array, **changes: Any) -> Any:
     """Return the results of the reference of `diopiFlashAttention` with default options."""
     options = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, "gen": None, **changes}
     gen = options.pop("gen")
-    return call("diopiFlashAttention", gen, q, k, v, *options.values())
+    return call_reference("diopiFlashAttention", gen, q, k, v, *options.values())
 
 
 def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Array]:
+    """Return arrays of these shapes with normally distributed numbers."""
     return [rng.normal(size=shape) for shape in shapes]
 
 
@@ -105,7 +107,7 @@ def test_scores_do_not_change_when_all_positions_are_shifted(rng: np.random.Gene
 
     def turned(first: int) -> Array:
         angles = (first + np.arange(6))[:, None, None] * frequencies
-        return call("diopiRotaryEmbedding", x, np.cos(angles), np.sin(angles), False, False)
+        return call_reference("diopiRotaryEmbedding", x, np.cos(angles), np.sin(angles), False, False)
 
     here, there = (np.einsum("bihd,bjhd->bhij", turned(first), turned(first)) for first in (0, 100))
     np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-10)
@@ -116,33 +118,36 @@ def test_rotary_embedding_rotates_pairs_as_complex_numbers(rng: np.random.Genera
     x, angle = rng.normal(size=(3, 8)), rng.normal(size=(3, 4))
     a, b = (x[:, ::2], x[:, 1::2]) if interleaved else (x[:, :4], x[:, 4:])
     expected = (a + 1j * b) * np.exp(1j * angle)
-    y = call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, interleaved)
+    y = call_reference("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, interleaved)
     actual = y[:, ::2] + 1j * y[:, 1::2] if interleaved else y[:, :4] + 1j * y[:, 4:]
     close(actual, expected)
-    close(call("diopiRotaryEmbedding", y, np.cos(angle), np.sin(angle), True, interleaved), x)
+    close(call_reference("diopiRotaryEmbedding", y, np.cos(angle), np.sin(angle), True, interleaved), x)
 
 
 def test_rotary_embedding_v2_rotates_each_head(rng: np.random.Generator) -> None:
     q, k, angle = rng.normal(size=(5, 3, 8)), rng.normal(size=(5, 1, 8)), rng.normal(size=(5, 1, 4))
     cos, sin = (np.concatenate([f(angle)] * 2, -1) for f in (np.cos, np.sin))
-    flat = call("diopiRotaryEmbeddingV2", q.reshape(5, 24), k.reshape(5, 8), cos, sin, 8)
+    flat = call_reference("diopiRotaryEmbeddingV2", q.reshape(5, 24), k.reshape(5, 8), cos, sin, 8)
     for actual, x in zip(flat, (q, k), strict=True):
-        close(actual.reshape(x.shape), call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, False))
-    for actual, x in zip(call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8), flat, strict=True):
+        close(
+            actual.reshape(x.shape),
+            call_reference("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, False),
+        )
+    for actual, x in zip(call_reference("diopiRotaryEmbeddingV2", q, k, cos, sin, 8), flat, strict=True):
         close(actual.ravel(), x.ravel())
 
 
 def test_rotary_embedding_v2_accepts_angles_with_more_axes(rng: np.random.Generator) -> None:
     """LMDeploy passes cosines and sines as [1, T, 1, D], or [B, S, 1, D] for several sequences."""
     q, k, cos, sin = tensors(rng, (2, 5, 3, 8), (2, 5, 1, 8), (2, 5, 1, 8), (2, 5, 1, 8))
-    batch_results = call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8)
+    batch_results = call_reference("diopiRotaryEmbeddingV2", q, k, cos, sin, 8)
     for b in range(2):
-        alone = call("diopiRotaryEmbeddingV2", q[b], k[b], cos[b], sin[b], 8)
-        in_batch = call("diopiRotaryEmbeddingV2", q[b], k[b], cos[b : b + 1], sin[b : b + 1], 8)
+        alone = call_reference("diopiRotaryEmbeddingV2", q[b], k[b], cos[b], sin[b], 8)
+        in_batch = call_reference("diopiRotaryEmbeddingV2", q[b], k[b], cos[b : b + 1], sin[b : b + 1], 8)
         for part, single, same in zip(batch_results, alone, in_batch, strict=True):
             close(part[b], single)
             close(same, single)
-    packed = call("diopiRotaryEmbeddingV2", q.reshape(10, 24), k.reshape(10, 8), cos, sin, 8)
+    packed = call_reference("diopiRotaryEmbeddingV2", q.reshape(10, 24), k.reshape(10, 8), cos, sin, 8)
     for part, same in zip(batch_results, packed, strict=True):
         close(same.ravel(), part.ravel())
 
@@ -157,10 +162,12 @@ def test_packed_sequences_are_independent(rng: np.random.Generator) -> None:
     q, k, v = tensors(rng, (8, 4, 3), (11, 2, 3), (11, 2, 3))
     slopes = rng.uniform(0.1, 1, size=(3, 4))
     begins = np.array(ENDS_Q), np.array(ENDS_K)
-    out, lse = call("diopiFlashAttentionVarLen", None, q, k, v, *begins, slopes, 6, 9, *NUMBERS)
+    out, lse = call_reference("diopiFlashAttentionVarLen", None, q, k, v, *begins, slopes, 6, 9, *NUMBERS)
     assert lse.shape == (3, 4, 6)
     for number, ((a, b), (c, d)) in enumerate(zip(pairwise(ENDS_Q), pairwise(ENDS_K), strict=True)):
-        single = call("diopiFlashAttention", None, q[None, a:b], k[None, c:d], v[None, c:d], slopes[number], *NUMBERS)
+        single = call_reference(
+            "diopiFlashAttention", None, q[None, a:b], k[None, c:d], v[None, c:d], slopes[number], *NUMBERS
+        )
         close(out[a:b], single[0][0])
         close(lse[number, :, : b - a], single[1][0])
 
@@ -176,11 +183,11 @@ def test_layouts_give_equal_results(rng: np.random.Generator, layout: str) -> No
 
     def forward(name: str, laid: Callable[[Array], Array]) -> Any:
         numbers = None, mask, 0.0, 0.5, False, -1, -1, 4, name
-        return call("diopiCustomizedFlashAttention", None, laid(q), laid(k), laid(v), *numbers)
+        return call_reference("diopiCustomizedFlashAttention", None, laid(q), laid(k), laid(v), *numbers)
 
     def backward(name: str, laid: Callable[[Array], Array], found: Any) -> Any:
         arguments = laid(g), laid(q), laid(k), laid(v), None, found[0], mask, None, *found[2:]
-        return call("diopiCustomizedFlashAttentionBackward", *arguments, 0.0, 0.5, False, -1, -1, 4, name)
+        return call_reference("diopiCustomizedFlashAttentionBackward", *arguments, 0.0, 0.5, False, -1, -1, 4, name)
 
     plain, actual = forward("BSND", lambda x: x), forward(layout, laid)
     close(actual[0], laid(plain[0]))
@@ -198,7 +205,9 @@ def test_each_sequence_may_have_its_own_mask(rng: np.random.Generator, batch: in
     """LMDeploy passes masks as [1, 1, S, S] and [B, 1, S, S]."""
     q, k, v = tensors(rng, (2, 5, 4, 3), (2, 5, 2, 3), (2, 5, 2, 3))
     mask = rng.random((batch, 1, 5, 5)) < 0.3
-    out = call("diopiCustomizedFlashAttention", None, q, k, v, None, mask, 0.0, 0.5, False, -1, -1, 4, "BSND")[0]
+    out = call_reference(
+        "diopiCustomizedFlashAttention", None, q, k, v, None, mask, 0.0, 0.5, False, -1, -1, 4, "BSND"
+    )[0]
     for b in range(2):
         sequence_mask = mask[b % batch, 0]
         close(
@@ -213,9 +222,9 @@ def test_packed_sequences_use_the_corner_of_the_mask(rng: np.random.Generator) -
     q, k, v = tensors(rng, (8, 2, 3), (11, 2, 3), (11, 2, 3))
     mask = rng.random((6, 7)) < 0.3
     ends = ENDS_Q[1:], ENDS_K[1:]
-    out = call("diopiCustomizedFlashAttentionVarLen", None, q, k, v, *ends, None, mask, 6, 7, 0.0, 0.5, False, -1, -1)[
-        0
-    ]
+    out = call_reference(
+        "diopiCustomizedFlashAttentionVarLen", None, q, k, v, *ends, None, mask, 6, 7, 0.0, 0.5, False, -1, -1
+    )[0]
     for (a, b), (c, d) in zip(pairwise(ENDS_Q), pairwise(ENDS_K), strict=True):
         close(out[a:b], by_loops(q[a:b], k[c:d], v[c:d], 0.5, lambda i, j: not mask[i, j], [0, 0])[0])
 
@@ -226,7 +235,7 @@ def test_small_causal_triangle_represents_a_large_one(rng: np.random.Generator) 
     numbers = 0.0, 0.5, True, -1, -1, 1, "BSND"
     small, large = (np.triu(np.ones((n, n), bool), 1) for n in (2048, rows))
     with_triangle, with_full_mask = (
-        call("diopiCustomizedFlashAttention", None, q, k, v, None, m, *numbers)[0] for m in (small, large)
+        call_reference("diopiCustomizedFlashAttention", None, q, k, v, None, m, *numbers)[0] for m in (small, large)
     )
     close(with_triangle, with_full_mask)
 
@@ -249,7 +258,7 @@ def test_attention_gradients_match_differences(rng: np.random.Generator, feature
     options = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, **features}
     gen, slopes = options.pop("gen", None), options.pop("slopes")
     out, lse = flash(q, k, v, **features)
-    grads = call("diopiFlashAttentionBackward", g, gen, q, k, v, slopes, out, lse, *options.values())
+    grads = call_reference("diopiFlashAttentionBackward", g, gen, q, k, v, slopes, out, lse, *options.values())
     for place, grad in enumerate(grads):
 
         def moved(x: Array, place: int = place) -> Array:
@@ -257,7 +266,7 @@ def test_attention_gradients_match_differences(rng: np.random.Generator, feature
             changed[place] = x
             return flash(*changed, **features)[0]
 
-        np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(grad, numerical_gradient(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
 
 
 def test_gradients_of_packed_sequences_match_differences(rng: np.random.Generator) -> None:
@@ -265,11 +274,15 @@ def test_gradients_of_packed_sequences_match_differences(rng: np.random.Generato
     begins = np.array(ENDS_Q), np.array(ENDS_K)
 
     def forward(*arguments: Array) -> Any:
-        return call("diopiMultiHeadAttentionVarLen", *arguments, *begins, 5, 5, 0.0, True, False, 0.5, None, out=THREE)
+        return call_reference(
+            "diopiMultiHeadAttentionVarLen", *arguments, *begins, 5, 5, 0.0, True, False, 0.5, None, out=THREE
+        )
 
     out, lse, _ = forward(q, k, v)
-    grads = call("diopiMultiHeadAttentionVarLenBackward", g, q, k, v, out, lse, *begins, 5, 5, 0.0, True, None, 0.5)
-    flash_grads = call(
+    grads = call_reference(
+        "diopiMultiHeadAttentionVarLenBackward", g, q, k, v, out, lse, *begins, 5, 5, 0.0, True, None, 0.5
+    )
+    flash_grads = call_reference(
         "diopiFlashAttentionVarLenBackward", g, None, q, k, v, *begins, None, out, lse, 5, 5, 0.0, 0.5, True, -1, -1
     )
     for place, grad in enumerate(grads):
@@ -279,19 +292,21 @@ def test_gradients_of_packed_sequences_match_differences(rng: np.random.Generato
             changed[place] = x
             return forward(*changed)[0]
 
-        np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(grad, numerical_gradient(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
         close(grad, flash_grads[place])
 
 
 def test_multi_head_attention_is_flash_attention(rng: np.random.Generator) -> None:
     q, k, v, g = tensors(rng, (2, 4, 2, 3), (2, 4, 2, 3), (2, 4, 2, 3), (2, 4, 2, 3))
-    out, lse, mask = call("diopiMultiHeadAttention", q, k, v, 0.0, True, True, 0.5, None, out=THREE)
+    out, lse, mask = call_reference("diopiMultiHeadAttention", q, k, v, 0.0, True, True, 0.5, None, out=THREE)
     expected = flash(q, k, v, causal=True)
     close(out, expected[0])
     close(lse, expected[1])
     assert mask.shape == (2, 2, 4, 4)
-    grads = call("diopiMultiHeadAttentionBackward", g, q, k, v, out, lse, 0.0, True, None, 0.5)
-    flash_grads = call("diopiFlashAttentionBackward", g, None, q, k, v, None, out, lse, 0.0, 0.5, True, -1, -1)
+    grads = call_reference("diopiMultiHeadAttentionBackward", g, q, k, v, out, lse, 0.0, True, None, 0.5)
+    flash_grads = call_reference(
+        "diopiFlashAttentionBackward", g, None, q, k, v, None, out, lse, 0.0, 0.5, True, -1, -1
+    )
     for grad, flash_grad in zip(grads, flash_grads, strict=True):
         close(grad, flash_grad)
 
@@ -331,13 +346,13 @@ def test_gradients_with_a_mask_match_differences(rng: np.random.Generator) -> No
     ends = ENDS_Q[1:], ENDS_K[1:]
 
     def forward(*arguments: Array) -> Any:
-        return call("diopiCustomizedFlashAttentionVarLen", None, *arguments, *ends, *numbers)
+        return call_reference("diopiCustomizedFlashAttentionVarLen", None, *arguments, *ends, *numbers)
 
     out, bits, *records = forward(q, k, v)
     assert bits.size == 0
     slopes, mask, *options = numbers
     saved = slopes, out, mask, None, *records
-    grads = call("diopiCustomizedFlashAttentionVarLenBackward", g, q, k, v, *ends, *saved, *options)
+    grads = call_reference("diopiCustomizedFlashAttentionVarLenBackward", g, q, k, v, *ends, *saved, *options)
     for place, grad in enumerate(grads):
 
         def moved(x: Array, place: int = place) -> Array:
@@ -345,7 +360,7 @@ def test_gradients_with_a_mask_match_differences(rng: np.random.Generator) -> No
             changed[place] = x
             return forward(*changed)[0]
 
-        np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(grad, numerical_gradient(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
 
 
 def test_dropout_preserves_the_mean(rng: np.random.Generator) -> None:
@@ -367,18 +382,18 @@ def test_rms_norm_matches_pytorch(rng: np.random.Generator, axes: int) -> None:
     x, g = tensors(rng, (3, 4, 5), (3, 4, 5))
     shape = x.shape[3 - axes :]
     w, b = tensors(rng, shape, shape)
-    out, inv_rms = call("diopiRMSNorm", x, shape, w, b, 0.1)
+    out, inv_rms = call_reference("diopiRMSNorm", x, shape, w, b, 0.1)
     expected = torch.nn.functional.rms_norm(torch.from_numpy(x), list(shape), torch.from_numpy(w), 0.1).numpy() + b
     close(out, expected)
     assert inv_rms.shape == x.shape[: 3 - axes]
-    grads = call("diopiRMSNormBackward", g, x, w, b, inv_rms, shape, 7.0)
+    grads = call_reference("diopiRMSNormBackward", g, x, w, b, inv_rms, shape, 7.0)
     forms = [
-        lambda x: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
-        lambda w: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
-        lambda b: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
+        lambda x: call_reference("diopiRMSNorm", x, shape, w, b, 0.1)[0],
+        lambda w: call_reference("diopiRMSNorm", x, shape, w, b, 0.1)[0],
+        lambda b: call_reference("diopiRMSNorm", x, shape, w, b, 0.1)[0],
     ]
     for grad, form, argument in zip(grads, forms, (x, w, b), strict=True):
-        np.testing.assert_allclose(grad, difference(form, argument, g), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(grad, numerical_gradient(form, argument, g), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("triangle", [False, True])
@@ -387,12 +402,12 @@ def test_scaled_masked_softmax_matches_pytorch(rng: np.random.Generator, triangl
     x, g = tensors(rng, (2, 3, 4, 4), (2, 3, 4, 4))
     mask = rng.random((2, 1, 4, 4)) < 0.4
     hidden = np.broadcast_to(np.triu(np.ones((4, 4), bool), 1) if triangle else mask, x.shape)
-    y = call("diopiScaledMaskedSoftmax", x, mask, 1.3, triangle)
+    y = call_reference("diopiScaledMaskedSoftmax", x, mask, 1.3, triangle)
     scores = torch.from_numpy(1.3 * x).masked_fill(torch.from_numpy(hidden.copy()), -10000.0)
     close(y, torch.softmax(scores, -1).numpy())
-    grad = call("diopiScaledMaskedSoftmaxBackward", g, y, mask, 1.3, triangle)
+    grad = call_reference("diopiScaledMaskedSoftmaxBackward", g, y, mask, 1.3, triangle)
 
     def forward(x: Array) -> Any:
-        return call("diopiScaledMaskedSoftmax", x, mask, 1.3, triangle)
+        return call_reference("diopiScaledMaskedSoftmax", x, mask, 1.3, triangle)
 
-    np.testing.assert_allclose(grad, difference(forward, x, g), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(grad, numerical_gradient(forward, x, g), rtol=1e-7, atol=1e-9)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bilinear import bordered
-from references import call, difference
+from references import call_reference, numerical_gradient
 
 from diopi_proto.interface import lookup
 from diopi_test.cases.selection import select_cases
@@ -43,6 +43,7 @@ def _point_by_point(
 
 @pytest.fixture
 def rois() -> Array:
+    """Return four regions (image, x1, y1, x2, y2): inside, partly outside, small, and without width."""
     return np.array([[1, 0.3, 1.1, 3.8, 4.4], [0, -1.7, -2.3, 2.2, 7.9], [1, 2, 2, 2.1, 2.1], [0, 3, 1, 3, 1]])
 
 
@@ -51,20 +52,22 @@ def rois() -> Array:
 @pytest.mark.parametrize("scale", [1.0, 0.7])
 def test_roi_align_is_the_mean_of_samples(rois: Array, aligned: bool, ratio: int, scale: float) -> None:
     features = np.random.default_rng(0).normal(size=(2, 2, 4, 5))
-    actual = call("diopiRoiAlign", features, rois, scale, 2, 3, ratio, aligned)
+    actual = call_reference("diopiRoiAlign", features, rois, scale, 2, 3, ratio, aligned)
     np.testing.assert_allclose(actual, _point_by_point(features, rois, scale, (2, 3), ratio, aligned), atol=1e-13)
 
 
-def test_roi_align_gradient_matches_differences(rois: Array) -> None:
+def test_roi_align_gradient_matches_finite_differences(rois: Array) -> None:
     rng = np.random.default_rng(1)
     features, grad = rng.normal(size=(2, 1, 4, 5)), rng.normal(size=(4, 1, 2, 3))
-    expected = difference(lambda x: call("diopiRoiAlign", x, rois, 0.9, 2, 3, 0, False), features, grad)
-    actual = call("diopiRoiAlignBackward", grad, rois, 0.9, 2, 3, 2, 1, 4, 5, 0, False)
+    expected = numerical_gradient(
+        lambda x: call_reference("diopiRoiAlign", x, rois, 0.9, 2, 3, 0, False), features, grad
+    )
+    actual = call_reference("diopiRoiAlignBackward", grad, rois, 0.9, 2, 3, 2, 1, 4, 5, 0, False)
     np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
 def test_roi_align_accepts_no_regions() -> None:
-    assert call("diopiRoiAlign", np.ones((1, 2, 3, 3)), np.zeros((0, 5)), 1.0, 2, 2, 2, True).shape == (
+    assert call_reference("diopiRoiAlign", np.ones((1, 2, 3, 3)), np.zeros((0, 5)), 1.0, 2, 2, 2, True).shape == (
         0,
         2,
         2,
@@ -79,12 +82,12 @@ BOXES = np.array([[0.0, 0, 2, 1], [0, 0, 1, 1], [5, 5, 6, 6], [0, 0, 2, 1.5]])
     ("threshold", "expected"), [(0.5, [1, 2, 0]), (0.49, [1, 2, 3]), (0.7, [1, 2, 0, 3]), (0.3, [1, 2])]
 )
 def test_nms_keeps_boxes_below_the_threshold(threshold: float, expected: list[int]) -> None:
-    assert call("diopiNms", BOXES, np.array([0.5, 0.9, 0.6, 0.4]), threshold).tolist() == expected
+    assert call_reference("diopiNms", BOXES, np.array([0.5, 0.9, 0.6, 0.4]), threshold).tolist() == expected
 
 
 def test_nms_ignores_boxes_without_area_and_keeps_the_first_of_equals() -> None:
     points = np.array([[1.0, 1, 1, 1]] * 3)
-    assert call("diopiNms", points, np.array([0.5, 0.5, 0.75]), 0.0).tolist() == [2, 0, 1]
+    assert call_reference("diopiNms", points, np.array([0.5, 0.5, 0.75]), 0.0).tolist() == [2, 0, 1]
 
 
 def test_no_nms_case_is_within_rounding_of_its_threshold() -> None:

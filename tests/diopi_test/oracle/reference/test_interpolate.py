@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from references import call, raw
+from references import call_reference, call_with_remarks
 
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import find_reference, strip_remarks
@@ -52,7 +52,7 @@ def test_outside_is_zero_and_halfway_positions_select_the_even_element() -> None
     line = np.array([[[[1.0, 2.0, 4.0, 8.0]]]])
 
     def sample(x: float, mode: str) -> float:
-        return float(call("diopiGridSample", line, np.array([[[[x, 0.0]]]]), mode).item())
+        return float(call_reference("diopiGridSample", line, np.array([[[[x, 0.0]]]]), mode).item())
 
     assert sample(-1.0, "bilinear") == 0.5  # half of element 0, half outside
     assert [sample(x, "nearest") for x in (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)] == [0, 1, 1, 4, 4, 0]
@@ -60,6 +60,6 @@ def test_outside_is_zero_and_halfway_positions_select_the_even_element() -> None
 
 def test_nonfinite_elements_affect_only_results_with_weight() -> None:
     column = np.array([np.nan, 1.0, 2.0, np.inf]).reshape(1, 1, 4, 1)
-    result = raw("diopiUpsampleLinear", column, (8, 1), False, "bilinear")
+    result = call_with_remarks("diopiUpsampleLinear", column, (8, 1), False, "bilinear")
     assert result.specified.reshape(-1).tolist() == [True, True, True, True, True, False, False, False]
     np.testing.assert_array_equal(strip_remarks(result).reshape(-1)[:5], [np.nan, np.nan, np.nan, 1.25, 1.75])

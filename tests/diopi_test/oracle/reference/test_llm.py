@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call
+from references import call_reference
 
 from diopi_test.oracle.reference import PartlySpecified, find_reference
 
@@ -14,6 +14,7 @@ LENGTHS = (3, 7, 1)
 
 @pytest.fixture
 def rng() -> np.random.Generator:
+    """Return a generator of random numbers with a fixed seed."""
     return np.random.default_rng(7)
 
 
@@ -35,7 +36,7 @@ def attention(q: Array, k: Array, v: Array, hidden: Array | None = None) -> Arra
 
 def test_tokens_are_copied_into_their_slots(rng: np.random.Generator) -> None:
     out, k, places = rng.normal(size=(9, 2, 3)), rng.normal(size=(4, 2, 3)), np.array([7, 0, 3, 8])
-    found = call("diopiDestIndexCopyKV", out, k, places)
+    found = call_reference("diopiDestIndexCopyKV", out, k, places)
     for slot in range(9):
         expected = k[list(places).index(slot)] if slot in places else out[slot]
         assert np.array_equal(found[slot], expected)
@@ -54,8 +55,8 @@ def test_token_kernels_combine_to_attention(rng: np.random.Generator) -> None:
     q, k, v = rng.normal(size=(3, 2, 4)), rng.normal(size=(20, 2, 4)), rng.normal(size=(20, 2, 4))
     table, starts, lengths = tables(rng)
     before = rng.normal(size=(2, 14))
-    scores = call("diopiTokenAttentionInference", before, q, k, table, starts, lengths, 7)
-    out = call("diopiTokenSoftmaxReduceVInference", scores, v, table, starts, lengths, 7, 3)
+    scores = call_reference("diopiTokenAttentionInference", before, q, k, table, starts, lengths, 7)
+    out = call_reference("diopiTokenSoftmaxReduceVInference", scores, v, table, starts, lengths, 7, 3)
     covered = np.zeros(14, bool)
     for b, length in enumerate(LENGTHS):
         slots = [table[b, 7 - length + t] for t in range(length)]
@@ -69,7 +70,7 @@ def test_token_kernels_combine_to_attention(rng: np.random.Generator) -> None:
 def test_prefill_attends_within_packed_sequences(rng: np.random.Generator) -> None:
     q, k, v, before = rng.normal(size=(4, 14, 2, 3))
     starts, lengths = np.array([1, 4, 12]), np.array(LENGTHS)
-    out = call("diopiContextAttentionInference", before, q, k, v, starts, lengths, 7)
+    out = call_reference("diopiContextAttentionInference", before, q, k, v, starts, lengths, 7)
     left = np.ones(14, bool)
     for start, length in zip(starts, lengths, strict=True):
         rows = slice(start, start + length)
@@ -78,7 +79,7 @@ def test_prefill_attends_within_packed_sequences(rng: np.random.Generator) -> No
     assert np.array_equal(out[left], before[left])
 
 
-def cut(tokens: list[Array], block: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def cut_into_blocks(tokens: list[Array], block: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Store sequences in a cache of blocks in any order; return the cache and the table of blocks."""
     used = [-(-len(token_ids) // block) for token_ids in tokens]
     blocks = rng.permutation(sum(used) + 1)
@@ -102,11 +103,11 @@ def test_paged_attention_does_not_depend_on_the_block_size(rng: np.random.Genera
     if mask is not None:
         mask[:, 0] = False
     state = rng.bit_generator.state
-    k, table = cut(keys, block, rng)
+    k, table = cut_into_blocks(keys, block, rng)
     rng.bit_generator.state = state
-    v, _ = cut(values, block, rng)
-    out = call("diopiPagedAttention", q, k, v, mask, LENGTHS, 4, 2, 3, table, block)
-    blocks = call(
+    v, _ = cut_into_blocks(values, block, rng)
+    out = call_reference("diopiPagedAttention", q, k, v, mask, LENGTHS, 4, 2, 3, table, block)
+    blocks = call_reference(
         "diopiPagedAttention", q, *(x.reshape(-1, block, 6) for x in (k, v)), mask, LENGTHS, 4, 2, 3, table, block
     )
     assert np.array_equal(out, blocks)
@@ -139,12 +140,12 @@ def test_prefill_attends_within_padded_sequences(rng: np.random.Generator, shape
 def test_paged_attention_without_block_table_reads_tokens_in_order(rng: np.random.Generator) -> None:
     """LMDeploy passes rank 3, one query, one cache of all slots, and no table."""
     q, k, v = rng.normal(size=(1, 1, 12)), rng.normal(size=(1, 9, 6)), rng.normal(size=(1, 9, 6))
-    out = call("diopiPagedAttention", q, k, v, None, (7,), 4, 2, 3, None, 128)
+    out = call_reference("diopiPagedAttention", q, k, v, None, (7,), 4, 2, 3, None, 128)
     assert out.shape == q.shape
     heads = q.reshape(1, 4, 3), k[0, :7].reshape(7, 2, 3), v[0, :7].reshape(7, 2, 3)
     close(out.reshape(1, 4, 3), attention(*heads))
     table = np.arange(3).reshape(1, 3)
-    close(call("diopiPagedAttention", q[0], k[0], v[0], None, (7,), 4, 2, 3, table, 3), out[0])
+    close(call_reference("diopiPagedAttention", q[0], k[0], v[0], None, (7,), 4, 2, 3, table, 3), out[0])
 
 
 def test_missing_lengths_mean_full_sequences(rng: np.random.Generator) -> None:
@@ -166,7 +167,7 @@ def test_apply_penalty_matches_loops(rng: np.random.Generator) -> None:
     for b, (first, last) in enumerate([(0, 3), (3, 4)]):
         for e in range(first, last):
             expected[b, ids[e]] -= counts[e] * frequency[b] + presence[b]
-    close(call("diopiApplyPenalty", logits, presence, frequency, ids, counts, ends, 3), expected)
+    close(call_reference("diopiApplyPenalty", logits, presence, frequency, ids, counts, ends, 3), expected)
 
 
 def test_apply_penalty_v2_matches_loops(rng: np.random.Generator) -> None:
@@ -178,11 +179,11 @@ def test_apply_penalty_v2_matches_loops(rng: np.random.Generator) -> None:
         x = logits[place // 9, place % 9]
         x = x / repetition[e] if x > 0 else x * repetition[e]
         expected[place // 9, place % 9] = x - counts[e] * frequency[e] - presence[e]
-    close(call("diopiApplyPenaltyV2", logits, presence, frequency, repetition, ids, counts), expected)
+    close(call_reference("diopiApplyPenaltyV2", logits, presence, frequency, repetition, ids, counts), expected)
 
 
 def test_matmul_all_reduce_matches_loops(rng: np.random.Generator) -> None:
     x1, x2, bias = rng.normal(size=(2, 3, 4)), rng.normal(size=(4, 5)), rng.normal(size=5)
     expected = [[[sum(row * column) for column in x2.T] for row in part] for part in x1]
-    close(call("diopiMatmulAllReduce", x1, x2, None, "any", "sum", 0, 1), expected)
-    close(call("diopiMatmulAllReduce", x1, x2, bias, "any", "sum", 0, 1), np.array(expected) + bias)
+    close(call_reference("diopiMatmulAllReduce", x1, x2, None, "any", "sum", 0, 1), expected)
+    close(call_reference("diopiMatmulAllReduce", x1, x2, bias, "any", "sum", 0, 1), np.array(expected) + bias)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from references import call_reference
 
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.oracle.reference import PartlySpecified, find_reference
 from diopi_test.oracle.reference.lmdeploy.sampling import top_k_draw, top_p_draw
-from tests.helpers.references import call
 
 Array = np.ndarray[Any, Any]
 
@@ -29,10 +29,10 @@ def test_rms_norms_match_rows() -> None:
         size = math.sqrt(math.fsum(v * v for v in row) / len(row) + 0.125)
         return [v / size * s for v, s in zip(row, scale, strict=True)]
 
-    actual = call("diopiRootMeanSquareNormInp", x, scale, 0.125)
+    actual = call_reference("diopiRootMeanSquareNormInp", x, scale, 0.125)
     np.testing.assert_allclose(actual, [normed(row) for row in x], rtol=1e-13)
     for added in (bias, None):
-        result, total = call("diopiFusedAddRootMeanSquareNormInp", x, residual, added, scale, 0.125)
+        result, total = call_reference("diopiFusedAddRootMeanSquareNormInp", x, residual, added, scale, 0.125)
         np.testing.assert_allclose(total, x + residual + (0 if added is None else added), rtol=1e-13)
         np.testing.assert_allclose(result, [normed(row) for row in total], rtol=1e-12)
 
@@ -44,7 +44,7 @@ def test_silu_ffn_matches_loops() -> None:
         for j in range(5):
             a, b = math.fsum(x[i] * gate[:, j]), math.fsum(x[i] * up[:, j])
             wanted[i] += a / (1 + math.exp(-a)) * b * down[j]
-    result, size = call("diopiFusedSiluFfnInp", x, gate, down, up, None, 7, 0)
+    result, size = call_reference("diopiFusedSiluFfnInp", x, gate, down, up, None, 7, 0)
     np.testing.assert_allclose(result, wanted, rtol=1e-12)
     assert size == 7
 
@@ -53,6 +53,7 @@ def test_silu_ffn_matches_loops() -> None:
 
 
 def attention_arguments(rows: int, batch: int, slots: int) -> dict[str, Any]:
+    """Return the arguments that both kinds of fused attention share."""
     wide, cache = (HEADS + 2 * KEYS) * SIZE, (2, batch, KEYS, slots, SIZE)
     return {
         "inoutput": rng.normal(size=(rows, HEADS * SIZE)),
@@ -69,7 +70,7 @@ def attention_arguments(rows: int, batch: int, slots: int) -> dict[str, Any]:
 def prefill(arguments: dict[str, Any], new: int, history: int) -> list[Array]:
     """Return the result and the caches of a prefill."""
     lengths = {"max_q_len": new, "max_kv_len": history + new}
-    results = call(
+    results = call_reference(
         "diopiFusedContextAttentionInp", **arguments, pre_work=None, pre_work_size=0, is_prepared=False, **lengths
     )
     return [results[0], *results[3:]]
@@ -80,7 +81,7 @@ def decode(
 ) -> list[Array]:
     """Return the result and the caches of a decoding step."""
     state = {"finished": finished, "total_padding_tokens": padding, "sequence_lengths": np.array(lengths)}
-    results = call("diopiFusedDecoderAttentionInp", **arguments, **state, step=step)
+    results = call_reference("diopiFusedDecoderAttentionInp", **arguments, **state, step=step)
     return [results[0], *results[2:]]
 
 
@@ -97,14 +98,14 @@ def angles(position: int) -> list[float]:
     return [position / THETA ** (column / WIDTH) for column in range(0, WIDTH, 2)]
 
 
-def vectors(arguments: dict[str, Any], row: int, position: int) -> tuple[Array, Array, Array]:
+def project_row(arguments: dict[str, Any], row: int, position: int) -> tuple[Array, Array, Array]:
     """Return the rotated queries, the rotated keys and the values of one row."""
     projected = (arguments["inoutput"][row] @ arguments["qkv_weight"] + arguments["qkv_bias"][0]).reshape(-1, SIZE)
     q, k, v = projected[:HEADS], projected[HEADS : HEADS + KEYS], projected[HEADS + KEYS :]
     return np.array([rotate_head(x, position) for x in q]), np.array([rotate_head(x, position) for x in k]), v
 
 
-def mean(q: Array, keys: list[Array], values: list[Array]) -> Array:
+def attend(q: Array, keys: list[Array], values: list[Array]) -> Array:
     """Return the attention of one token, head by head, to the keys and values of tokens."""
     result = []
     for h, query in enumerate(q):
@@ -123,11 +124,11 @@ def test_prefill_matches_loops_over_tokens() -> None:
     keys, values = arguments["key_cache"].copy(), arguments["value_cache"].copy()
     for b in range(batch):
         for i in range(new):
-            q, k, v = vectors(arguments, b * new + i, history + i)
+            q, k, v = project_row(arguments, b * new + i, history + i)
             keys[1, b, :, history + i], values[1, b, :, history + i] = k, v
             seen = range(history + i + 1)
             cached = [[cache[1, b, :, slot] for slot in seen] for cache in (keys, values)]
-            np.testing.assert_allclose(result[b * new + i], mean(q, *cached), rtol=1e-10)
+            np.testing.assert_allclose(result[b * new + i], attend(q, *cached), rtol=1e-10)
     np.testing.assert_allclose(key_cache, keys, rtol=1e-12)
     np.testing.assert_allclose(value_cache, values, rtol=1e-12)
 
@@ -138,16 +139,16 @@ def test_decoding_matches_loops_over_sequences() -> None:
     result, key_cache, value_cache = decode(arguments, lengths, 11, padding, finished)
     keys, values = arguments["key_cache"].copy(), arguments["value_cache"].copy()
     for b in range(2):
-        q, k, v = vectors(arguments, b, 10 - padding[b])
+        q, k, v = project_row(arguments, b, 10 - padding[b])
         keys[1, b, :, lengths[b] % slots], values[1, b, :, lengths[b] % slots] = k, v
         times = range(max(0, lengths[b] + 1 - slots), lengths[b] + 1)
         cached = [[cache[1, b, :, time % slots] for time in times] for cache in (keys, values)]
-        np.testing.assert_allclose(result[b], mean(q, *cached), rtol=1e-10)
+        np.testing.assert_allclose(result[b], attend(q, *cached), rtol=1e-10)
     np.testing.assert_allclose(key_cache, keys, rtol=1e-12)
     np.testing.assert_allclose(value_cache, values, rtol=1e-12)
 
 
-def test_results_of_finished_sequences_are_open() -> None:
+def test_results_of_finished_sequences_are_unspecified() -> None:
     arguments = attention_arguments(2, 2, 5)
     state = {"finished": np.array([True, False]), "total_padding_tokens": None, "sequence_lengths": np.array([1, 2])}
     function = find_reference("diopiFusedDecoderAttentionInp")
@@ -220,6 +221,7 @@ def test_workspace_query_changes_nothing(name: str) -> None:
 
 
 def sampling_arguments(batch: int, width: int) -> dict[str, Any]:
+    """Return the arguments that both kinds of sampling share."""
     return {
         "output_ids": np.full((3, batch), -1),
         "logits": rng.normal(size=(batch, width)),
@@ -236,7 +238,12 @@ def sampling_arguments(batch: int, width: int) -> dict[str, Any]:
 
 
 def draw_by_loop(row: Array, k: int, p: float, number: float) -> tuple[int, float, float]:
-    """Return the token, the logarithm of its probability, and that of its share among the k largest."""
+    """Draw a token with a loop.
+
+    Returns:
+        The token, the logarithm of its probability, and the logarithm of its share of the sum of the k largest
+        probabilities.
+    """
     total = math.fsum(math.exp(x - max(row)) for x in row) + 1e-6
     shares = sorted(((math.exp(x - max(row)) / total, -i) for i, x in enumerate(row)), reverse=True)[:k]
     left = number * p * (math.fsum(share for share, _ in shares) if k < len(row) else 1.0)
@@ -294,19 +301,21 @@ def test_repetition_penalty_matches_loops() -> None:
             for token in {ids[t, b] for t in range(5) if t < lengths[b] or t >= 3}:
                 old, penalty = logits[b, token], penalties[b]
                 wanted[b, token] = [old, old - penalty, old * penalty if old < 0 else old / penalty][kind]
-        actual = call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, ids, 2, 9, lengths, 3, 5, kind)
+        actual = call_reference(
+            "diopiBatchApplyRepetitionPenaltyInp", logits, penalties, ids, 2, 9, lengths, 3, 5, kind
+        )
         np.testing.assert_array_equal(actual, wanted)
 
 
 def test_word_criteria_match_a_text_search() -> None:
-    """Tokens are letters: a word is banned, or ends a sequence, if the text continues or ends with it."""
+    """Tokens are letters. The last letter of a word is banned after its other letters. A stop word ends the text."""
     ids = rng.integers(1, 4, (7, 2))
     words = [[1, 2], [3], [2, 2, 1], [1, 1, 1, 1], [2, 3, 3]]
     table = np.array(joined(20, *words))
     for step in range(7):
-        logits = call("diopiBanBadWordsInp", np.zeros((2, 5)), ids, table, 0, 20, True, 2, 5, step)
+        logits = call_reference("diopiBanBadWordsInp", np.zeros((2, 5)), ids, table, 0, 20, True, 2, 5, step)
         tables = np.array([table, table])
-        stopped = call("diopiStopWordsCriterion", ids, tables, np.zeros(2, bool), 0, 20, 2, step)
+        stopped = call_reference("diopiStopWordsCriterion", ids, tables, np.zeros(2, bool), 0, 20, 2, step)
         for b in range(2):
             before, spelt = ("".join(map(str, ids[:end, b])) for end in (step, step + 1))
             texts = ["".join(map(str, word)) for word in words]
@@ -323,18 +332,20 @@ def test_gather_output_matches_loops() -> None:
         for t in range(times):
             if not lengths[b] <= t < longest:
                 wanted[b, t if t < lengths[b] else t - (longest - lengths[b])] = ids[t, b]
-    np.testing.assert_array_equal(call("diopiGatherOutput", before, ids, lengths, longest, times, 8, 3), wanted)
+    np.testing.assert_array_equal(
+        call_reference("diopiGatherOutput", before, ids, lengths, longest, times, 8, 3), wanted
+    )
 
 
 def test_sampling_setup_replaces_invalid_arguments() -> None:
     ks, ps = np.array([0, 0, 3, 2000, 7]), np.array([0.0, 0.5, 0.0, 1.5, -1.0])
-    k, p, skip = call("diopiSetupTopkRuntimeArgsInp", ks, ps, 5, 9, 5, 0.5, 5)
+    k, p, skip = call_reference("diopiSetupTopkRuntimeArgsInp", ks, ps, 5, 9, 5, 0.5, 5)
     assert (k.tolist(), p.tolist(), skip.tolist()) == (
         [1, 0, 3, 1024, 7],
         [1, 0.5, 1, 1, 0],
         [False, True] + [False] * 3,
     )
-    k, p, skip, first, decay, least, reset = call(
+    k, p, skip, first, decay, least, reset = call_reference(
         "diopiSetupToppRuntimeArgsInp", ks, ps, 5, 9, 5, 0.5, 5, 1.5, 0.25, -1
     )
     assert (k.tolist(), p.tolist(), first.tolist()) == ([1, 0, 3, 2000, 7], [0, 0.5, 0, 1, 0], [0, 0.5, 0, 1, 0])
@@ -345,5 +356,5 @@ def test_sampling_arguments_of_size_1_are_not_read() -> None:
     """TurboMind's kernels read the tensors only if there are several values."""
     ks, ps = np.array([40, 7]), np.array([0.75, 0.25])
     for function, options in (("diopiSetupTopkRuntimeArgsInp", ()), ("diopiSetupToppRuntimeArgsInp", (0.5, 0.25, -1))):
-        k, p, *_ = call(function, ks, ps, 2, 9, 1, 0.5, 1, *options)
+        k, p, *_ = call_reference(function, ks, ps, 2, 9, 1, 0.5, 1, *options)
         assert (k.tolist(), p.tolist()) == ([9, 9], [0.5, 0.5])

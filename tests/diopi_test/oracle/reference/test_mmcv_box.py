@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import STEP, call
+from references import STEP, call_reference
 from shapely import MultiPoint, Point, Polygon, affinity, box
 
 from diopi_proto.interface import lookup
@@ -18,6 +18,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 @pytest.fixture
 def rng() -> np.random.Generator:
+    """Return a generator of random numbers with a fixed seed."""
     return np.random.default_rng(0)
 
 
@@ -70,33 +71,33 @@ def test_overlaps_of_upright_boxes_match_shapely(rng: np.random.Generator, mode:
     low = rng.uniform(0, 4, (12, 2))
     boxes = np.concatenate([low, low + rng.uniform(1, 5, (12, 2))], 1)
     longer = [box(x1, y1, x2 + offset, y2 + offset) for x1, y1, x2, y2 in boxes]
-    actual = call("diopiBboxOverlapsMmcv", boxes[:7], boxes[5:], mode, offset, False)
+    actual = call_reference("diopiBboxOverlapsMmcv", boxes[:7], boxes[5:], mode, offset, False)
     np.testing.assert_allclose(actual, _ratios(longer[:7], longer[5:], mode), atol=1e-14)
-    aligned = call("diopiBboxOverlapsMmcv", boxes[:5], boxes[5:10], mode, offset, True)
+    aligned = call_reference("diopiBboxOverlapsMmcv", boxes[:5], boxes[5:10], mode, offset, True)
     np.testing.assert_allclose(aligned, np.diag(_ratios(longer[:5], longer[5:10], mode)), atol=1e-14)
 
 
 @pytest.mark.parametrize("mode", [0, 1])
 def test_overlaps_of_rotated_boxes_match_shapely(rng: np.random.Generator, mode: int) -> None:
     ones, boxes_b = _rotated_boxes(rng, 15), _rotated_boxes(rng, 12)
-    actual = call("diopiBoxIouRotatedMmcv", ones, boxes_b, mode, False)
+    actual = call_reference("diopiBoxIouRotatedMmcv", ones, boxes_b, mode, False)
     np.testing.assert_allclose(
         actual, _ratios(map(_rotated_polygon, ones), [*map(_rotated_polygon, boxes_b)], mode), atol=1e-13
     )
-    aligned = call("diopiBoxIouRotatedMmcv", ones[:12], boxes_b, mode, True)
+    aligned = call_reference("diopiBoxIouRotatedMmcv", ones[:12], boxes_b, mode, True)
     np.testing.assert_array_equal(aligned, np.diag(actual[:12]))
 
 
 @pytest.mark.parametrize("mode", [0, 1])
 def test_overlaps_of_quadrilaterals_match_shapely(rng: np.random.Generator, mode: int) -> None:
     ones, boxes_b = _quadrilaterals(rng, 15), _quadrilaterals(rng, 12)
-    actual = call("diopiBoxIouQuadriMmcv", ones, boxes_b, mode, False)
+    actual = call_reference("diopiBoxIouQuadriMmcv", ones, boxes_b, mode, False)
     np.testing.assert_allclose(actual, _ratios(map(_polygon, ones), [*map(_polygon, boxes_b)], mode), atol=1e-13)
 
 
 def test_overlaps_of_rotated_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) -> None:
     ones, boxes_b = _rotated_boxes(rng, 9), _rotated_boxes(rng, 7)
-    actual = call("diopiBoxIouRotatedMmcv", ones, boxes_b, 0, False)
+    actual = call_reference("diopiBoxIouRotatedMmcv", ones, boxes_b, 0, False)
 
     def quarter_turned(boxes: Array) -> Array:
         x, y, w, h, angle = boxes.T
@@ -106,21 +107,25 @@ def test_overlaps_of_rotated_boxes_do_not_depend_on_the_frame(rng: np.random.Gen
         return boxes + np.array([3, -7, 0, 0, 0])
 
     for change in (quarter_turned, moved):
-        rotated = call("diopiBoxIouRotatedMmcv", change(ones), change(boxes_b), 0, False)
+        rotated = call_reference("diopiBoxIouRotatedMmcv", change(ones), change(boxes_b), 0, False)
         np.testing.assert_allclose(rotated, actual, atol=1e-12)
     x, y, w, h, angle = ones.T
     sides_exchanged = np.stack([x, y, h, w, angle + pi / 2], -1)
-    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", sides_exchanged, boxes_b, 0, False), actual, atol=1e-12)
+    np.testing.assert_allclose(
+        call_reference("diopiBoxIouRotatedMmcv", sides_exchanged, boxes_b, 0, False), actual, atol=1e-12
+    )
     order = rng.permutation(7)
-    np.testing.assert_array_equal(call("diopiBoxIouRotatedMmcv", ones, boxes_b[order], 0, False), actual[:, order])
-    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", boxes_b, ones, 0, False), actual.T, atol=1e-13)
+    np.testing.assert_array_equal(
+        call_reference("diopiBoxIouRotatedMmcv", ones, boxes_b[order], 0, False), actual[:, order]
+    )
+    np.testing.assert_allclose(call_reference("diopiBoxIouRotatedMmcv", boxes_b, ones, 0, False), actual.T, atol=1e-13)
 
 
 def test_overlap_of_a_box_with_itself_is_1_and_with_an_empty_box_0(rng: np.random.Generator) -> None:
     boxes = _rotated_boxes(rng, 6)
-    np.testing.assert_allclose(np.diag(call("diopiBoxIouRotatedMmcv", boxes, boxes, 0, False)), 1, atol=1e-12)
+    np.testing.assert_allclose(np.diag(call_reference("diopiBoxIouRotatedMmcv", boxes, boxes, 0, False)), 1, atol=1e-12)
     flat = boxes * [1, 1, 0, 1, 1]
-    np.testing.assert_array_equal(call("diopiBoxIouRotatedMmcv", flat, boxes, 0, False), 0)
+    np.testing.assert_array_equal(call_reference("diopiBoxIouRotatedMmcv", flat, boxes, 0, False), 0)
 
 
 # Suppression
@@ -140,7 +145,7 @@ def test_suppression_keeps_the_upright_boxes_that_shapely_keeps(rng: np.random.G
     low = rng.uniform(0, 8, (40, 2))
     boxes, scores = np.concatenate([low, low + rng.uniform(2, 6, (40, 2))], 1), rng.permutation(40) / 8
     expected = _kept_one_by_one([box(*row) for row in boxes], np.argsort(-scores), threshold)
-    np.testing.assert_array_equal(call("diopiNmsMmcv", boxes, scores, threshold, 0), expected)
+    np.testing.assert_array_equal(call_reference("diopiNmsMmcv", boxes, scores, threshold, 0), expected)
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
@@ -148,7 +153,9 @@ def test_suppression_keeps_the_rotated_boxes_that_shapely_keeps(rng: np.random.G
     boxes, scores = _rotated_boxes(rng, 40), rng.permutation(40) / 8
     order = np.argsort(-scores)
     expected = _kept_one_by_one([*map(_rotated_polygon, boxes)], order, threshold)
-    actual = call("diopiNmsRotatedMmcv", boxes, scores, order, boxes[order], np.zeros(0, int), threshold, False)
+    actual = call_reference(
+        "diopiNmsRotatedMmcv", boxes, scores, order, boxes[order], np.zeros(0, int), threshold, False
+    )
     np.testing.assert_array_equal(actual, expected)
 
 
@@ -181,12 +188,12 @@ def test_validator_accepts_boxes_of_equal_score_in_any_order() -> None:
 def test_points_in_polygons_match_shapely(rng: np.random.Generator) -> None:
     points, polygons = rng.uniform(-3, 6, (60, 2)), _quadrilaterals(rng, 9)
     expected = [[_polygon(row).contains(Point(point)) for row in polygons] for point in points]
-    np.testing.assert_array_equal(call("diopiPointsInPolygonsMmcv", points, polygons), expected)
+    np.testing.assert_array_equal(call_reference("diopiPointsInPolygonsMmcv", points, polygons), expected)
 
 
 def test_rectangles_have_the_smallest_area_around_their_points(rng: np.random.Generator) -> None:
     sets = rng.normal(size=(20, 18)) * rng.uniform(0.2, 4, (20, 1))
-    for row, rectangle in zip(sets, call("diopiMinAreaPolygonsMmcv", sets), strict=True):
+    for row, rectangle in zip(sets, call_reference("diopiMinAreaPolygonsMmcv", sets), strict=True):
         hull, found = _hull(row), _polygon(rectangle)
         corners = hull.exterior.coords
         angles = [atan2(v - y, u - x) for (x, y), (u, v) in pairwise(corners)]
@@ -197,7 +204,7 @@ def test_rectangles_have_the_smallest_area_around_their_points(rng: np.random.Ge
 
 def test_validator_rejects_rectangles_that_are_not_smallest(rng: np.random.Generator) -> None:
     sets = rng.normal(size=(5, 18))
-    valid = call("diopiMinAreaPolygonsMmcv", sets)
+    valid = call_reference("diopiMinAreaPolygonsMmcv", sets)
 
     def problems(result: Array) -> list[str]:
         return find_problems("diopiMinAreaPolygonsMmcv", {"pointsets": sets}, result, "polygons", Dtype.float32)
@@ -215,7 +222,7 @@ def test_validator_rejects_rectangles_that_are_not_smallest(rng: np.random.Gener
 
 def test_overlaps_of_hulls_match_shapely(rng: np.random.Generator) -> None:
     sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 8)
-    actual = call("diopiConvexIouMmcv", sets, polygons)
+    actual = call_reference("diopiConvexIouMmcv", sets, polygons)
     np.testing.assert_allclose(actual, _ratios(map(_hull, sets), [*map(_polygon, polygons)]), atol=1e-13)
 
 
@@ -230,7 +237,7 @@ def _giou(row: Array, polygon: Array) -> float:
 @pytest.mark.parametrize("far", [0.0, 9.0])
 def test_generalised_overlaps_and_their_gradients(rng: np.random.Generator, far: float) -> None:
     sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 12) + far
-    actual = call("diopiConvexGiouMmcv", sets, polygons)
+    actual = call_reference("diopiConvexGiouMmcv", sets, polygons)
     for row, polygon, result in zip(sets, polygons, actual, strict=True):
         assert result[18] == pytest.approx(_giou(row, polygon), abs=1e-12)
         steps = STEP * np.eye(18)
@@ -246,7 +253,7 @@ def test_corners_come_counter_clockwise(rng: np.random.Generator) -> None:
     counts = rng.integers(0, 9, (3, 4))
     for b, n in product(range(3), range(4)):
         mask[b, n, rng.permutation(24)[: counts[b, n]]] = True
-    actual = call("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, counts)
+    actual = call_reference("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, counts)
     for b, n in product(range(3), range(4)):
         padding = next(j for j in range(8, 24) if not mask[b, n, j])
         corners = [j for j in range(24) if mask[b, n, j]] if counts[b, n] >= 3 else []
@@ -260,7 +267,7 @@ def test_corners_in_order_give_the_area_of_a_rectangle() -> None:
     vertices = np.zeros((1, 1, 24, 2))
     vertices[0, 0, [5, 0, 9, 2]] = [(2 * cos(angle), 2 * sin(angle)) for angle in angles]
     mask = np.isin(np.arange(24), [5, 0, 9, 2]).reshape(1, 1, 24)
-    order = call("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, np.array([[4]]))[0, 0]
+    order = call_reference("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, np.array([[4]]))[0, 0]
     np.testing.assert_array_equal(order, [5, 0, 9, 2, 5, 8, 8, 8, 8])
     x, y = vertices[0, 0, order].T
     area = (x[:-1] * y[1:] - y[:-1] * x[1:]).sum() / 2

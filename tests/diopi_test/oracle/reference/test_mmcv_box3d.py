@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call_reference, numerical_gradient
 from shapely import Polygon, affinity, box
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -15,6 +15,7 @@ GRID = (2, 3, 2)
 
 @pytest.fixture
 def rng() -> np.random.Generator:
+    """Return a generator of random numbers with a fixed seed."""
     return np.random.default_rng(0)
 
 
@@ -34,7 +35,7 @@ def _from_above(row: Array, is_rotated: bool = True) -> Polygon:
 def test_overlaps_of_boxes_from_above_match_shapely(rng: np.random.Generator) -> None:
     ones, boxes_b = _boxes(rng, 12), _boxes(rng, 9)
     expected = [[_from_above(a).intersection(_from_above(rotated)).area for rotated in boxes_b] for a in ones]
-    np.testing.assert_allclose(call("diopiIou3dBoxesOverlapBevMmcv", ones, boxes_b), expected, atol=1e-12)
+    np.testing.assert_allclose(call_reference("diopiIou3dBoxesOverlapBevMmcv", ones, boxes_b), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["diopiIou3dNms3dMmcv", "diopiIou3dNms3dNormalMmcv"])
@@ -51,7 +52,7 @@ def test_suppression_from_above_keeps_boxes_without_large_overlap(
             area <= threshold * (shape.area + shapes[j].area - area) for j, area in zip(survivors, common, strict=True)
         ):
             survivors.append(i)
-    indices, number = call(name, boxes, threshold)
+    indices, number = call_reference(name, boxes, threshold)
     assert number.tolist() == [len(survivors)]
     np.testing.assert_array_equal(indices[: len(survivors)], survivors)
 
@@ -74,19 +75,23 @@ def test_points_in_boxes_are_found(rng: np.random.Generator) -> None:
     expected = np.array(
         [[[_place(point, row) is not None for row in boxes[b]] for point in points[b]] for b in range(2)]
     )
-    inside = call("diopiPointsInBoxesAllMmcv", np.zeros((2, 40, 4), int), boxes, points)
+    inside = call_reference("diopiPointsInBoxesAllMmcv", np.zeros((2, 40, 4), int), boxes, points)
     np.testing.assert_array_equal(inside, expected)
     first = np.where(expected.any(-1), expected.argmax(-1), -1)
-    np.testing.assert_array_equal(call("diopiPointsInBoxesPartMmcv", np.full((2, 40), -1), boxes, points), first)
+    np.testing.assert_array_equal(
+        call_reference("diopiPointsInBoxesPartMmcv", np.full((2, 40), -1), boxes, points), first
+    )
 
 
 def test_points_in_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) -> None:
     boxes, points = _boxes(rng, 4)[np.newaxis], _cloud(rng, 1, 40)
-    actual = call("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), boxes, points)
+    actual = call_reference("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), boxes, points)
     x, y, z, *sizes, heading = np.moveaxis(boxes, -1, 0)
     turned = np.stack([-y, x, z, *sizes, heading + np.pi / 2], -1)
     rotated = np.stack([-points[..., 1], points[..., 0], points[..., 2]], -1)
-    np.testing.assert_array_equal(call("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), turned, rotated), actual)
+    np.testing.assert_array_equal(
+        call_reference("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), turned, rotated), actual
+    )
 
 
 def _voxels(rois: Array, points: Array, capacity: int) -> dict[tuple[int, ...], list[int]]:
@@ -99,7 +104,7 @@ def _voxels(rois: Array, points: Array, capacity: int) -> dict[tuple[int, ...], 
     return {voxel: listed[:capacity] for voxel, listed in members.items()}
 
 
-def _pooled(rois: Array, points: Array, features: Array, method: int) -> Any:
+def _pool_points(rois: Array, points: Array, features: Array, method: int) -> Any:
     """Return the result of the reference of `diopiRoiawarePool3dMmcv`."""
     shape = (len(rois), *GRID)
     zeros = (
@@ -107,13 +112,13 @@ def _pooled(rois: Array, points: Array, features: Array, method: int) -> Any:
         np.zeros((*shape, 4), int),
         np.zeros((*shape, features.shape[1])),
     )
-    return call("diopiRoiawarePool3dMmcv", *zeros, rois, points, features, method)
+    return call_reference("diopiRoiawarePool3dMmcv", *zeros, rois, points, features, method)
 
 
 @pytest.mark.parametrize("method", [0, 1])
 def test_pooling_of_voxels_matches_loops(rng: np.random.Generator, method: int) -> None:
     rois, points, features = _boxes(rng, 3), _cloud(rng, 900), rng.normal(size=(900, 2))
-    argmax, lists, pooled = _pooled(rois, points, features, method)
+    argmax, lists, pooled = _pool_points(rois, points, features, method)
     members = _voxels(rois, points, 3)
     assert max(map(len, members.values())) == 3
     for voxel in np.ndindex(*lists.shape[:4]):
@@ -126,12 +131,12 @@ def test_pooling_of_voxels_matches_loops(rng: np.random.Generator, method: int) 
 
 
 @pytest.mark.parametrize("method", [0, 1])
-def test_gradient_of_pooling_of_voxels_matches_differences(rng: np.random.Generator, method: int) -> None:
+def test_gradient_of_pooling_of_voxels_matches_finite_differences(rng: np.random.Generator, method: int) -> None:
     rois, points, features = _boxes(rng, 2), _cloud(rng, 30), rng.normal(size=(30, 2))
-    argmax, lists, pooled = _pooled(rois, points, features, method)
+    argmax, lists, pooled = _pool_points(rois, points, features, method)
     grad = rng.normal(size=pooled.shape)
-    actual = call("diopiRoiawarePool3dBackwardMmcv", np.zeros((30, 2)), lists, argmax, grad, method)
-    expected = difference(lambda x: _pooled(rois, points, x, method)[2], features, grad)
+    actual = call_reference("diopiRoiawarePool3dBackwardMmcv", np.zeros((30, 2)), lists, argmax, grad, method)
+    expected = numerical_gradient(lambda x: _pool_points(rois, points, x, method)[2], features, grad)
     np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
@@ -140,7 +145,7 @@ def test_pooling_of_points_matches_loops(rng: np.random.Generator, samples: int)
     boxes, points, features = _boxes(rng, 3)[np.newaxis], _cloud(rng, 1, 60), rng.normal(size=(1, 60, 2))
     boxes[0, 2, :3] = 40
     before = np.full((1, 3, samples, 5), 7.0)
-    pooled, is_empty = call("diopiRoipointPool3dMmcv", before, np.zeros((1, 3), int), points, boxes, features)
+    pooled, is_empty = call_reference("diopiRoipointPool3dMmcv", before, np.zeros((1, 3), int), points, boxes, features)
     assert is_empty.tolist() == [[0, 0, 1]]
     np.testing.assert_array_equal(pooled[0, 2], 7.0)
     for m in range(2):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bilinear import zero_padded
-from references import call, difference, raw
+from references import call_reference, call_with_remarks, numerical_gradient
 from sampling import sampled
 
 torch = pytest.importorskip("torch")
@@ -24,6 +24,7 @@ SIZES = {
 
 @pytest.fixture(params=SIZES)
 def sizes(request: pytest.FixtureRequest) -> Any:
+    """Return the sizes of each kind of convolution."""
     return SIZES[request.param]
 
 
@@ -66,14 +67,14 @@ WORKSPACE = np.zeros(0)
 def convolve(sizes: Any, operands: dict[str, Array]) -> Array:
     """Return the result of the deformable convolution's reference."""
     three = operands["input"], operands["weight"], operands["offset"]
-    return np.asarray(call("diopiDeformConvMmcv", WORKSPACE, WORKSPACE, *three, *plain_attributes(sizes)))
+    return np.asarray(call_reference("diopiDeformConvMmcv", WORKSPACE, WORKSPACE, *three, *plain_attributes(sizes)))
 
 
 def modulate(sizes: Any, operands: dict[str, Array], with_bias: bool = True) -> Array:
     """Return the result of the modulated deformable convolution's reference."""
     five = (operands[name] for name in ("input", "weight", "bias", "offset", "mask"))
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], with_bias
-    return np.asarray(call("diopiModulatedDeformConvMmcv", WORKSPACE, WORKSPACE, *five, *attributes))
+    return np.asarray(call_reference("diopiModulatedDeformConvMmcv", WORKSPACE, WORKSPACE, *five, *attributes))
 
 
 def compute_element(sizes: Any, operands: dict[str, Array], position: tuple[int, ...]) -> float:
@@ -127,13 +128,14 @@ def test_equal_integral_offsets_shift_the_image() -> None:
     np.testing.assert_allclose(convolve(sizes, operands)[inside][..., 1:], convolve(sizes, moved)[inside][..., 1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sampled(SIZES, 1))
 def test_convolution_gradients_match_differences(name: str) -> None:
     sizes = SIZES[name]
     operands = tensors(sizes)
 
     def expected(name: str, function: Any) -> Array:
-        return difference(lambda x: function(sizes, {**operands, name: x}), operands[name], operands["grad"])
+        return numerical_gradient(lambda x: function(sizes, {**operands, name: x}), operands[name], operands["grad"])
 
     zeros = {name: np.zeros_like(array) for name, array in operands.items()}
     order = ("input", "weight", "bias", "offset", "mask")
@@ -148,16 +150,18 @@ def test_convolution_gradients_match_differences(name: str) -> None:
         operands["grad"],
     )
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], True
-    back = call("diopiModulatedDeformConvBackwardMmcv", *(zeros[name] for name in order), *inputs, *attributes)
+    back = call_reference(
+        "diopiModulatedDeformConvBackwardMmcv", *(zeros[name] for name in order), *inputs, *attributes
+    )
     for name, gradient in zip(order, back, strict=True):
         np.testing.assert_allclose(gradient, expected(name, modulate), atol=1e-8)
-    to_input, to_offset = call(
+    to_input, to_offset = call_reference(
         "diopiDeformConvBackwardInputMmcv", zeros["input"], zeros["offset"], operands["input"], operands["offset"],
         operands["grad"], operands["weight"], WORKSPACE, *plain_attributes(sizes),
     )  # fmt: skip
     np.testing.assert_allclose(to_input, expected("input", convolve), atol=1e-8)
     np.testing.assert_allclose(to_offset, expected("offset", convolve), atol=1e-8)
-    to_weight = call(
+    to_weight = call_reference(
         "diopiDeformConvBackwardParametersMmcv", operands["grad"], zeros["weight"],
         operands["input"], operands["offset"], WORKSPACE, WORKSPACE, *plain_attributes(sizes), 0.5,
     )  # fmt: skip
@@ -180,7 +184,7 @@ def test_gradient_of_an_absent_bias_is_zero() -> None:
     )
     zeros = (np.zeros_like(operands[name]) for name in order)
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], False
-    assert not call("diopiModulatedDeformConvBackwardMmcv", *zeros, *inputs, *attributes)[2].any()
+    assert not call_reference("diopiModulatedDeformConvBackwardMmcv", *zeros, *inputs, *attributes)[2].any()
 
 
 # Multi-scale deformable attention
@@ -204,7 +208,7 @@ def attention(seed: int = 0) -> dict[str, Array]:
 def attend(operands: dict[str, Array], starts: tuple[int, int] = (0, 20)) -> Array:
     """Return the result of the reference of multi-scale deformable attention."""
     arguments = operands["value"], LEVELS, np.array(starts), operands["locations"], operands["weights"], 64
-    return np.asarray(call("diopiMsDeformAttnMmcv", *arguments))
+    return np.asarray(call_reference("diopiMsDeformAttnMmcv", *arguments))
 
 
 @pytest.mark.parametrize("starts", [(0, 20), (6, 0)])
@@ -233,9 +237,11 @@ def test_attention_gradients_match_differences() -> None:
         operands["grad"],
         64,
     )
-    back = call("diopiMsDeformAttnBackwardMmcv", *zeros, *arguments)
+    back = call_reference("diopiMsDeformAttnBackwardMmcv", *zeros, *arguments)
     for name, gradient in zip(("value", "locations", "weights"), back, strict=True):
-        expected = difference(lambda x, name=name: attend({**operands, name: x}), operands[name], operands["grad"])
+        expected = numerical_gradient(
+            lambda x, name=name: attend({**operands, name: x}), operands[name], operands["grad"]
+        )
         np.testing.assert_allclose(gradient, expected, atol=1e-8)
 
 
@@ -251,5 +257,7 @@ def test_a_slope_is_open_within_rounding_of_an_element() -> None:
     image, kernel, offset = np.arange(9.0).reshape(1, 1, 3, 3), np.ones((1, 1, 1, 1)), np.zeros((1, 2, 3, 3))
     offset[0, 0, 1, 1], offset[0, 1, 0, 2], offset[0, 0, 2, 2] = -2e-9, 3e-9, -0.25
     tensors_of_call = image, offset, image, offset, image, kernel, WORKSPACE
-    _, to_offset = raw("diopiDeformConvBackwardInputMmcv", *tensors_of_call, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1)
+    _, to_offset = call_with_remarks(
+        "diopiDeformConvBackwardInputMmcv", *tensors_of_call, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1
+    )
     assert np.argwhere(~to_offset.specified).tolist() == [[0, 0, 1, 1], [0, 1, 0, 2]]

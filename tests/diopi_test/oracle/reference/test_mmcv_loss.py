@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call_reference, numerical_gradient
 from scipy.spatial import KDTree
 
 from diopi_proto.interface import lookup
@@ -19,6 +19,7 @@ ATTRIBUTES = [(2.0, 0.25), (0.0, 0.6), (0.7, 1.0), (5.0, 0.0)]
 
 @pytest.fixture
 def rng() -> np.random.Generator:
+    """Return a generator of random numbers with a fixed seed."""
     return np.random.default_rng(0)
 
 
@@ -42,21 +43,23 @@ def test_sigmoid_focal_loss_and_gradient_are_those_of_pytorch(
     x = torch.tensor(logits, requires_grad=True)
     expected = _torch_sigmoid_focal(x, torch.tensor(target), torch.tensor(weight), gamma, alpha)
     expected.sum().backward()
-    actual = call("diopiSigmoidFocalLossMmcv", logits, target, weight, gamma, alpha)
+    actual = call_reference("diopiSigmoidFocalLossMmcv", logits, target, weight, gamma, alpha)
     np.testing.assert_allclose(actual, expected.detach(), rtol=1e-12)
-    gradient = call("diopiSigmoidFocalLossBackwardMmcv", logits, target, weight, gamma, alpha)
+    gradient = call_reference("diopiSigmoidFocalLossBackwardMmcv", logits, target, weight, gamma, alpha)
     np.testing.assert_allclose(gradient, x.grad, rtol=1e-11, atol=1e-14)
 
 
 def test_background_targets_belong_to_no_class(rng: np.random.Generator) -> None:
     logits, nothing = rng.normal(size=(3, 4)), np.zeros(0)
-    background = call("diopiSigmoidFocalLossMmcv", logits, np.full(3, 4), nothing, 2.0, 0.25)
-    negative = call("diopiSigmoidFocalLossMmcv", logits[:, 1:], np.zeros(3, int), nothing, 2.0, 0.25)
+    background = call_reference("diopiSigmoidFocalLossMmcv", logits, np.full(3, 4), nothing, 2.0, 0.25)
+    negative = call_reference("diopiSigmoidFocalLossMmcv", logits[:, 1:], np.zeros(3, int), nothing, 2.0, 0.25)
     np.testing.assert_array_equal(background[:, 2:], negative[:, 1:])
 
 
 def test_logarithms_are_limited_to_that_of_the_smallest_float32() -> None:
-    actual = call("diopiSigmoidFocalLossMmcv", np.array([[-200.0, 200.0]]), np.array([0]), np.zeros(0), 0.0, 0.5)
+    actual = call_reference(
+        "diopiSigmoidFocalLossMmcv", np.array([[-200.0, 200.0]]), np.array([0]), np.zeros(0), 0.0, 0.5
+    )
     np.testing.assert_allclose(actual, [[-0.5 * np.log(MIN_ARGUMENT)] * 2])
 
 
@@ -71,21 +74,21 @@ def test_softmax_focal_loss_and_gradient_are_those_of_pytorch(
     expected = torch.where(torch.tensor(target) < 0, 0, rows)
     expected.sum().backward()
     softmax = torch.softmax(logits.detach(), 1).numpy()
-    actual = call("diopiSoftmaxFocalLossMmcv", softmax, target, weight, gamma, alpha)
+    actual = call_reference("diopiSoftmaxFocalLossMmcv", softmax, target, weight, gamma, alpha)
     np.testing.assert_allclose(actual, expected.detach(), rtol=1e-12)
-    gradient = call("diopiSoftmaxFocalLossBackwardMmcv", np.zeros(6), softmax, target, weight, gamma, alpha)
+    gradient = call_reference("diopiSoftmaxFocalLossBackwardMmcv", np.zeros(6), softmax, target, weight, gamma, alpha)
     np.testing.assert_allclose(gradient, logits.grad, rtol=1e-10, atol=1e-14)
 
 
 def test_nearest_points_are_those_of_a_search_tree(rng: np.random.Generator) -> None:
     points_a, points_b = rng.normal(size=(2, 30, 2)), rng.normal(size=(2, 20, 2))
-    dist1, dist2, idx1, idx2 = call("diopiChamferDistanceMmcv", points_a, points_b)
+    dist1, dist2, idx1, idx2 = call_reference("diopiChamferDistanceMmcv", points_a, points_b)
     for b in range(2):
-        for points, neighbours, distances, positions in (
+        for points, neighbors, distances, positions in (
             (points_a, points_b, dist1, idx1),
             (points_b, points_a, dist2, idx2),
         ):
-            expected, nearest = KDTree(neighbours[b]).query(points[b])
+            expected, nearest = KDTree(neighbors[b]).query(points[b])
             np.testing.assert_array_equal(positions[b], nearest)
             np.testing.assert_allclose(distances[b], expected**2)
 
@@ -93,8 +96,8 @@ def test_nearest_points_are_those_of_a_search_tree(rng: np.random.Generator) -> 
 def test_distances_do_not_change_when_both_sets_are_shifted(rng: np.random.Generator) -> None:
     points_a, points_b, shift = rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 7, 2)), rng.normal(size=2)
     original, shifted = (
-        call("diopiChamferDistanceMmcv", points_a, points_b),
-        call("diopiChamferDistanceMmcv", points_a + shift, points_b + shift),
+        call_reference("diopiChamferDistanceMmcv", points_a, points_b),
+        call_reference("diopiChamferDistanceMmcv", points_a + shift, points_b + shift),
     )
     for expected, actual in zip(original, shifted, strict=True):
         np.testing.assert_allclose(actual, expected)
@@ -104,16 +107,16 @@ def test_distances_do_not_change_when_both_sets_are_shifted(rng: np.random.Gener
 def test_the_gradient_of_chamfer_distance_equals_finite_differences(rng: np.random.Generator, input_index: int) -> None:
     sets = [rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 4, 2))]
     grads = [rng.normal(size=(2, 5)), rng.normal(size=(2, 4))]
-    _, _, idx1, idx2 = call("diopiChamferDistanceMmcv", *sets)
+    _, _, idx1, idx2 = call_reference("diopiChamferDistanceMmcv", *sets)
     zeros = [np.zeros_like(points) for points in sets]
-    gradients = call("diopiChamferDistanceBackwardMmcv", *zeros, *sets, idx1, idx2, *grads)
+    gradients = call_reference("diopiChamferDistanceBackwardMmcv", *zeros, *sets, idx1, idx2, *grads)
 
     def summed(points: Array) -> Array:
         changed = [points if i == input_index else other_points for i, other_points in enumerate(sets)]
-        distances = call("diopiChamferDistanceMmcv", *changed)[:2]
+        distances = call_reference("diopiChamferDistanceMmcv", *changed)[:2]
         return np.array(sum((grad * dist).sum() for grad, dist in zip(grads, distances, strict=True)))
 
-    np.testing.assert_allclose(gradients[input_index], difference(summed, sets[input_index]), atol=1e-8)
+    np.testing.assert_allclose(gradients[input_index], numerical_gradient(summed, sets[input_index]), atol=1e-8)
 
 
 def test_any_of_equally_near_points_is_accepted() -> None:

@@ -1,4 +1,4 @@
-"""The references of oriented pooling agree with samples of single points, right-angled rotations and differences."""
+"""The references of oriented pooling agree with single samples, rotated inputs and finite differences."""
 
 from math import ceil, cos, pi, sin
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bilinear import bordered
-from references import call, difference
+from references import call_reference, numerical_gradient
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +23,9 @@ def random_maps(*shape: int) -> Array:
 
 def pool_rotated(features: Array, rois: Array, ratio: int, scale: float, aligned: bool, clockwise: bool) -> Array:
     """Return the means of the samples in the bins of rotated regions."""
-    return np.asarray(call("diopiRoiAlignRotatedMmcv", features, rois, *BINS, ratio, scale, aligned, clockwise))
+    return np.asarray(
+        call_reference("diopiRoiAlignRotatedMmcv", features, rois, *BINS, ratio, scale, aligned, clockwise)
+    )
 
 
 def sample_positions(
@@ -56,7 +58,7 @@ def test_rotated_pooling_returns_means_of_samples(ratio: int, aligned: bool, clo
 
 
 def test_rotating_map_and_regions_by_a_right_angle_changes_nothing() -> None:
-    """Turning both leaves the pooled values unchanged: rows become columns, and (y, x) becomes (x, 4 − y)."""
+    """Rotating both leaves the pooled values unchanged: rows become columns, and (y, x) becomes (x, 4 − y)."""
     features = random_maps()
     regions = np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3], [1, 1.8, 2.1, 1.0, 2.0, -0.8]])
     turned = np.rot90(features, 1, (2, 3)).copy()  # element (y, x) goes to (4 − x, y)
@@ -75,23 +77,25 @@ def test_a_rotation_by_a_full_circle_changes_nothing() -> None:
     )
 
 
-def test_gradient_of_rotated_pooling_matches_differences() -> None:
+def test_gradient_of_rotated_pooling_matches_finite_differences() -> None:
     features, grad = random_maps(), np.random.default_rng(2).normal(size=(3, 2, *BINS))
-    back = call("diopiRoiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *BINS, 0, 0.8, True, True)
-    expected = difference(lambda x: pool_rotated(x, ROIS, 0, 0.8, True, True), features, grad)
+    back = call_reference(
+        "diopiRoiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *BINS, 0, 0.8, True, True
+    )
+    expected = numerical_gradient(lambda x: pool_rotated(x, ROIS, 0, 0.8, True, True), features, grad)
     np.testing.assert_allclose(back, expected, atol=1e-9)
 
 
-def pool_invariant(features: Array, rois: Array, orientations: int, clockwise: bool = False) -> Array:
-    """Return the means of rotated regions, whose orientation channels are shifted by the angle of the region."""
+def pool_with_orientations(features: Array, rois: Array, orientations: int, clockwise: bool = False) -> Array:
+    """Return rotation-invariant means: the orientation channels of a region are shifted by the angle of the region."""
     attributes = *BINS, 2, orientations, 0.8, clockwise
-    return np.asarray(call("diopiRiroiAlignRotatedMmcv", features, rois, *attributes))
+    return np.asarray(call_reference("diopiRiroiAlignRotatedMmcv", features, rois, *attributes))
 
 
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_orientations_are_shifted_by_the_angle(clockwise: bool) -> None:
     features, o = random_maps(2, 8, 5, 5), 4
-    actual = pool_invariant(features, ROIS, o, clockwise)
+    actual = pool_with_orientations(features, ROIS, o, clockwise)
     for k, c, i, j in np.ndindex(actual.shape):
         turn = ROIS[k, 5] * o / (2 * pi)
         whole = int(np.floor(turn))
@@ -109,22 +113,26 @@ def test_a_nan_affects_only_results_that_use_its_orientation() -> None:
         np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3]]),
     )  # between orientations 0 and 1 of 4
     features[0, 2] = np.nan
-    whole = np.isnan(np.asarray(call("diopiRiroiAlignRotatedMmcv", features, regions, *BINS, 2, 4, 0.8, False)))
+    whole = np.isnan(
+        np.asarray(call_reference("diopiRiroiAlignRotatedMmcv", features, regions, *BINS, 2, 4, 0.8, False))
+    )
     assert whole[0].any((1, 2)).tolist() == [False, True, True, False, *[False] * 4]
 
 
-def test_one_orientation_is_rotated_pooling() -> None:
+def test_pooling_with_one_orientation_equals_rotated_pooling() -> None:
     features = random_maps()
     np.testing.assert_allclose(
-        pool_invariant(features, ROIS, 1), pool_rotated(features, ROIS, 2, 0.8, False, False), atol=1e-12
+        pool_with_orientations(features, ROIS, 1), pool_rotated(features, ROIS, 2, 0.8, False, False), atol=1e-12
     )
 
 
-def test_gradient_of_invariant_pooling_matches_differences() -> None:
+def test_gradient_of_invariant_pooling_matches_finite_differences() -> None:
     features, grad = random_maps(2, 4, 5, 5), np.random.default_rng(3).normal(size=(3, 4, *BINS))
     attributes = *BINS, 2, 4, 0.8, True
-    back = call("diopiRiroiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *attributes)
-    np.testing.assert_allclose(back, difference(lambda x: pool_invariant(x, ROIS, 4, True), features, grad), atol=1e-9)
+    back = call_reference("diopiRiroiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *attributes)
+    np.testing.assert_allclose(
+        back, numerical_gradient(lambda x: pool_with_orientations(x, ROIS, 4, True), features, grad), atol=1e-9
+    )
 
 
 BOXES = np.random.default_rng(4).uniform([0, 0, 0.5, 0.5, -3], [8, 8, 6, 6, 3], (2, 3, 4, 5))
@@ -133,7 +141,7 @@ BOXES = np.random.default_rng(4).uniform([0, 0, 0.5, 0.5, -3], [8, 8, 6, 6, 3], 
 @pytest.mark.parametrize("points", [1, 5])
 def test_alignment_adds_samples_of_rotated_boxes(points: int) -> None:
     features = random_maps(2, 2, 3, 4)
-    actual = call("diopiRotatedFeatureAlignMmcv", features, BOXES, 0.5, points)
+    actual = call_reference("diopiRotatedFeatureAlignMmcv", features, BOXES, 0.5, points)
     for n, c, i, j in np.ndindex(actual.shape):
         y, x, w, h = BOXES[n, i, j, :4] * 0.5
         a = BOXES[n, i, j, 4]
@@ -145,23 +153,27 @@ def test_alignment_adds_samples_of_rotated_boxes(points: int) -> None:
 
 
 @pytest.mark.parametrize("points", [1, 5])
-def test_gradient_of_alignment_matches_differences(points: int) -> None:
+def test_gradient_of_alignment_matches_finite_differences(points: int) -> None:
     features, grad = random_maps(2, 1, 3, 4), np.random.default_rng(5).normal(size=(2, 1, 3, 4))
-    back = call("diopiRotatedFeatureAlignBackwardMmcv", np.zeros_like(features), grad, BOXES, 0.5, points)
-    expected = difference(lambda x: call("diopiRotatedFeatureAlignMmcv", x, BOXES, 0.5, points), features, grad)
+    back = call_reference("diopiRotatedFeatureAlignBackwardMmcv", np.zeros_like(features), grad, BOXES, 0.5, points)
+    expected = numerical_gradient(
+        lambda x: call_reference("diopiRotatedFeatureAlignMmcv", x, BOXES, 0.5, points), features, grad
+    )
     np.testing.assert_allclose(back, expected, atol=1e-9)
 
 
-def test_rotated_filters_have_permuted_entries_and_a_gradient_of_differences() -> None:
+def test_rotated_filters_have_permuted_entries_and_the_expected_gradient() -> None:
     rng = np.random.default_rng(6)
     filters, rotations = rng.normal(size=(2, 3, 2, 2, 2)), 3
     indices = np.array([rng.permutation(8) + 1 for _ in range(rotations)]).T.reshape(2, 2, 2, rotations)
-    actual = call("diopiActiveRotatedFilterMmcv", filters, indices)
+    actual = call_reference("diopiActiveRotatedFilterMmcv", filters, indices)
     assert actual.shape == (6, 6, 2, 2)
     flat = actual.reshape(2, rotations, 3, 8)
     for p, q, *entry in np.ndindex(filters.shape):
         for r in range(rotations):
             assert flat[p, r, q, indices[(*entry, r)] - 1] == filters[(p, q, *entry)]
     grad = rng.normal(size=actual.shape)
-    expected = difference(lambda x: call("diopiActiveRotatedFilterMmcv", x, indices), filters, grad)
-    np.testing.assert_allclose(call("diopiActiveRotatedFilterBackwardMmcv", grad, indices), expected, atol=1e-9)
+    expected = numerical_gradient(lambda x: call_reference("diopiActiveRotatedFilterMmcv", x, indices), filters, grad)
+    np.testing.assert_allclose(
+        call_reference("diopiActiveRotatedFilterBackwardMmcv", grad, indices), expected, atol=1e-9
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call_reference, numerical_gradient
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ def rules(submanifold: bool) -> tuple[dict[tuple[int, int], int], Array, Array]:
     return outputs, pairs, counts
 
 
-def dense(rows: Array, cells: dict[tuple[int, int], int]) -> Array:
+def dense_map(rows: Array, cells: dict[tuple[int, int], int]) -> Array:
     """Return the map (1, C, H, W), in which only some cells are used."""
     image = np.zeros((1, rows.shape[1], *SIZE))
     for (y, x), row in cells.items():
@@ -47,26 +47,28 @@ def test_sparse_convolution_is_dense_convolution_where_cells_are(submanifold: bo
     torch = pytest.importorskip("torch")
     outputs, pairs, counts = rules(submanifold)
     features, filters = RNG.normal(size=(17, 3)), RNG.normal(size=(3, 3, 3, 2))
-    image, weight = torch.tensor(dense(features, cells())), torch.tensor(filters.transpose(3, 2, 0, 1))
+    image, weight = torch.tensor(dense_map(features, cells())), torch.tensor(filters.transpose(3, 2, 0, 1))
     image = torch.nn.functional.conv2d(image, weight, padding=1)[0].numpy()
     expected = np.zeros((len(outputs), 2))
     for (y, x), row in outputs.items():
         expected[row] = image[:, y, x]
-    actual = call("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, int(submanifold))
+    actual = call_reference("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, int(submanifold))
     np.testing.assert_allclose(actual, expected, atol=1e-12)
     bias = RNG.normal(size=2)
-    fused = call(
+    fused = call_reference(
         "diopiFusedIndiceConvBatchnormMmcv", features, filters, bias, pairs, counts, len(outputs), 0, int(submanifold)
     )
     np.testing.assert_allclose(fused, expected + bias, atol=1e-12)
 
 
-def test_pairs_of_the_centre_do_not_count_in_a_submanifold() -> None:
+def test_pairs_of_the_center_do_not_count_in_a_submanifold() -> None:
     _, pairs, counts = rules(True)
     features, filters = RNG.normal(size=(17, 3)), RNG.normal(size=(3, 3, 3, 2))
-    expected = call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1)
+    expected = call_reference("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1)
     pairs[4] = -1
-    np.testing.assert_array_equal(call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1), expected)
+    np.testing.assert_array_equal(
+        call_reference("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1), expected
+    )
 
 
 def test_inverse_convolution_is_the_adjoint() -> None:
@@ -77,8 +79,8 @@ def test_inverse_convolution_is_the_adjoint() -> None:
         RNG.normal(size=(3, 3, 3, 2)),
         RNG.normal(size=(len(outputs), 2)),
     )
-    forward = call("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, 0)
-    back = call("diopiIndiceConvMmcv", start_features, filters.swapaxes(2, 3), pairs, counts, 17, 1, 0)
+    forward = call_reference("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, 0)
+    back = call_reference("diopiIndiceConvMmcv", start_features, filters.swapaxes(2, 3), pairs, counts, 17, 1, 0)
     assert np.sum(forward * start_features) == pytest.approx(np.sum(features * back))
 
 
@@ -88,9 +90,13 @@ def test_gradients_of_sparse_convolution_match_differences(inverse: int, submani
     ends = (17, len(outputs))[:: -1 if inverse else 1]
     features, filters, grad = (RNG.normal(size=shape) for shape in ((ends[0], 3), (3, 3, 3, 2), (ends[1], 2)))
     arguments = pairs, counts, ends[1], inverse, submanifold
-    actual = call("diopiIndiceConvBackwardMmcv", features, filters, grad, pairs, counts, inverse, submanifold)
-    to_features = difference(lambda x: call("diopiIndiceConvMmcv", x, filters, *arguments), features, grad)
-    to_filters = difference(lambda x: call("diopiIndiceConvMmcv", features, x, *arguments), filters, grad)
+    actual = call_reference("diopiIndiceConvBackwardMmcv", features, filters, grad, pairs, counts, inverse, submanifold)
+    to_features = numerical_gradient(
+        lambda x: call_reference("diopiIndiceConvMmcv", x, filters, *arguments), features, grad
+    )
+    to_filters = numerical_gradient(
+        lambda x: call_reference("diopiIndiceConvMmcv", features, x, *arguments), filters, grad
+    )
     for sizes, expected in zip(actual, (to_features, to_filters), strict=True):
         np.testing.assert_allclose(sizes, expected, atol=1e-7)
 
@@ -99,33 +105,37 @@ def test_sparse_pooling_is_dense_pooling_of_positive_numbers() -> None:
     outputs, pairs, counts = rules(False)
     torch = pytest.importorskip("torch")
     features = RNG.uniform(0.1, 1, (17, 3))
-    image = torch.tensor(dense(features, cells()))
+    image = torch.tensor(dense_map(features, cells()))
     image = torch.nn.functional.max_pool2d(image, 3, stride=1, padding=1)[0].numpy()
-    actual = call("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs))
+    actual = call_reference("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs))
     for (y, x), row in outputs.items():
         np.testing.assert_array_equal(actual[row], image[:, y, x])
 
 
 def test_maxima_are_at_least_zero() -> None:
     outputs, pairs, counts = rules(False)
-    assert not call("diopiIndiceMaxpoolMmcv", -RNG.uniform(0.1, 1, (17, 3)), pairs, counts, len(outputs)).any()
+    assert not call_reference(
+        "diopiIndiceMaxpoolMmcv", -RNG.uniform(0.1, 1, (17, 3)), pairs, counts, len(outputs)
+    ).any()
 
 
-def test_gradient_of_pooling_matches_differences() -> None:
+def test_gradient_of_pooling_matches_finite_differences() -> None:
     outputs, pairs, counts = rules(False)
     features = RNG.permutation(51).reshape(17, 3) / 7.0 - 3.1  # all apart, none near 0
     largest, grad = (
-        call("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs)),
+        call_reference("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs)),
         RNG.normal(size=(len(outputs), 3)),
     )
-    actual = call("diopiIndiceMaxpoolBackwardMmcv", features, largest, grad, pairs, counts)
-    expected = difference(lambda x: call("diopiIndiceMaxpoolMmcv", x, pairs, counts, len(outputs)), features, grad)
+    actual = call_reference("diopiIndiceMaxpoolBackwardMmcv", features, largest, grad, pairs, counts)
+    expected = numerical_gradient(
+        lambda x: call_reference("diopiIndiceMaxpoolMmcv", x, pairs, counts, len(outputs)), features, grad
+    )
     np.testing.assert_allclose(actual, expected, atol=1e-8)
 
 
 def test_each_element_equal_to_the_maximum_gets_the_whole_gradient() -> None:
     features, pairs = np.array([[2.0], [2.0], [1.0]]), np.array([[[0, 1, 2], [0, 0, 0]]])
-    actual = call(
+    actual = call_reference(
         "diopiIndiceMaxpoolBackwardMmcv", features, np.array([[2.0]]), np.array([[5.0]]), pairs, np.array([3])
     )
     assert actual.tolist() == [[5], [5], [0]]
@@ -161,7 +171,9 @@ def test_voxels_are_in_the_order_of_their_first_points(room: int, limit: int, de
         if cell is not None and (cell in created or len(created) < limit):
             created.setdefault(cell, []).append(point)
     empty = np.zeros((limit, room, 4)), np.zeros((limit, 3), int), np.zeros(limit, int)
-    voxels, coors, counts, number = call("diopiHardVoxelizeMmcv", *empty, points, *GRID, room, limit, 3, deterministic)
+    voxels, coors, counts, number = call_reference(
+        "diopiHardVoxelizeMmcv", *empty, points, *GRID, room, limit, 3, deterministic
+    )
     assert (number, number.shape) == (len(created), ())
     for voxel, (cell, its_points) in enumerate(created.items()):
         assert tuple(coors[voxel]) == cell
@@ -174,7 +186,7 @@ def test_voxels_are_in_the_order_of_their_first_points(room: int, limit: int, de
 def test_the_cell_of_every_point() -> None:
     points = some_points()
     cells = [cell_of(point) for point in points]
-    actual = call("diopiDynamicVoxelizeMmcv", np.zeros((120, 3), int), points, *GRID, 3)
+    actual = call_reference("diopiDynamicVoxelizeMmcv", np.zeros((120, 3), int), points, *GRID, 3)
     assert any(cells)
     assert not all(cells)
     for cell, row in zip(cells, actual, strict=True):
@@ -183,7 +195,7 @@ def test_the_cell_of_every_point() -> None:
 
 def test_a_face_belongs_to_the_cell_above_it() -> None:
     points = np.array([[-1.0, 0.5, 2.0], [-0.5, 0.75, 3.0], [1.0, 0.5, 2.0], [-1.0, 1.25, 2.0], [-1.0, 0.5, 4.0]])
-    actual = call("diopiDynamicVoxelizeMmcv", np.zeros((5, 3), int), points, *GRID, 3)
+    actual = call_reference("diopiDynamicVoxelizeMmcv", np.zeros((5, 3), int), points, *GRID, 3)
     assert actual[:2].tolist() == [[0, 0, 0], [1, 1, 1]]
     assert actual[2:, 0].tolist() == [-1, -1, -1]
 
@@ -193,19 +205,19 @@ def test_a_face_belongs_to_the_cell_above_it() -> None:
 REDUCE = {0: sum, 1: lambda values: sum(values) / len(values), 2: max}
 
 
-def scattered(count: int = 40) -> tuple[Array, Array]:
+def scatter_points(count: int = 40) -> tuple[Array, Array]:
     """Return features of points, and their coordinates, of which some are negative."""
     return RNG.normal(size=(count, 3)), RNG.integers(-1, 3, (count, 2))
 
 
 @pytest.mark.parametrize("reduce_type", REDUCE)
 def test_points_of_equal_coordinates_are_reduced(reduce_type: int) -> None:
-    feats, coors = scattered()
+    feats, coors = scatter_points()
     points: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(coors.tolist()):
         if min(row) >= 0:
             points[tuple(row)].append(number)
-    reduced, rows, places, counts = call("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
+    reduced, rows, places, counts = call_reference("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
     assert [tuple(row) for row in rows] == sorted(points)
     for row, cell in enumerate(sorted(points)):
         assert np.flatnonzero(places == row).tolist() == points[cell]
@@ -216,22 +228,26 @@ def test_points_of_equal_coordinates_are_reduced(reduce_type: int) -> None:
 
 
 def test_no_points_leave_no_rows() -> None:
-    reduced, rows, places, counts = call("diopiDynamicPointToVoxelMmcv", np.ones((0, 3)), np.ones((0, 2), int), 2)
+    reduced, rows, places, counts = call_reference(
+        "diopiDynamicPointToVoxelMmcv", np.ones((0, 3)), np.ones((0, 2), int), 2
+    )
     assert [array.shape for array in (reduced, rows, places, counts)] == [(0, 3), (0, 2), (0,), (0,)]
 
 
 @pytest.mark.parametrize("reduce_type", REDUCE)
 def test_gradients_of_a_reduction_match_differences(reduce_type: int) -> None:
-    feats, coors = scattered()
-    reduced, _, places, counts = call("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
+    feats, coors = scatter_points()
+    reduced, _, places, counts = call_reference("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
     grad = RNG.normal(size=reduced.shape)
-    actual = call("diopiDynamicPointToVoxelBackwardMmcv", grad, feats, reduced, places, counts, reduce_type)
-    expected = difference(lambda x: call("diopiDynamicPointToVoxelMmcv", x, coors, reduce_type)[0], feats, grad)
+    actual = call_reference("diopiDynamicPointToVoxelBackwardMmcv", grad, feats, reduced, places, counts, reduce_type)
+    expected = numerical_gradient(
+        lambda x: call_reference("diopiDynamicPointToVoxelMmcv", x, coors, reduce_type)[0], feats, grad
+    )
     np.testing.assert_allclose(actual, expected, atol=1e-8)
 
 
 def test_the_first_of_equal_points_gets_the_gradient_of_their_maximum() -> None:
     feats, places = np.array([[1.0, 4.0], [2.0, 4.0], [2.0, 3.0], [9.0, 9.0]]), np.array([0, 0, 0, -1])
     arguments = np.array([[2.0, 4.0]]), places, np.array([3]), 2
-    actual = call("diopiDynamicPointToVoxelBackwardMmcv", np.array([[5.0, 7.0]]), feats, *arguments)
+    actual = call_reference("diopiDynamicPointToVoxelBackwardMmcv", np.array([[5.0, 7.0]]), feats, *arguments)
     assert actual.tolist() == [[0, 7], [5, 0], [0, 0], [0, 0]]

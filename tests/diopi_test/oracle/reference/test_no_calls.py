@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, raw
+from references import call_reference, call_with_remarks
 
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.case import ResultOverride
@@ -12,6 +12,7 @@ from diopi_test.oracle.reference import strip_remarks
 
 
 def counts(*numbers: int) -> Any:
+    """Return these numbers as an array."""
     return np.array(numbers)
 
 
@@ -88,25 +89,25 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
 )
 def test_reference_rejects_invalid_calls(function: str, arguments: tuple[Any, ...], keyword: str) -> None:
     with pytest.raises(ValueError, match=keyword):
-        call(function, *arguments)
+        call_reference(function, *arguments)
 
 
 def test_infinite_element_without_weight_is_ignored() -> None:
     row, middle_of_first = np.array([[[[2.0, 1.0, np.inf]]]]), np.array([[[[-2 / 3, 0.0]]]])
-    assert call("diopiGridSample", row, middle_of_first, "bilinear").item() == 2
+    assert call_reference("diopiGridSample", row, middle_of_first, "bilinear").item() == 2
 
 
 def test_samples_within_rounding_of_an_infinite_element_are_open() -> None:
     row = np.array([[[[2.0, 1.0, 5.0, np.inf]]]])
     nearly_on_the_third = np.array([[[[0.25 - 1e-9, 0.0]], [[0.2, 0.0]], [[0.3, 0.0]]]])
-    result = raw("diopiGridSample", row, nearly_on_the_third, "bilinear")
+    result = call_with_remarks("diopiGridSample", row, nearly_on_the_third, "bilinear")
     assert result.specified.ravel().tolist() == [False, True, True]
 
 
 def test_complex_sigmoid_is_open_where_its_exponential_overflows() -> None:
     input = np.array([-1000 - 3j, -700, -80, 0j])
     for dtype, specified_count in ((Dtype.complex64, 2), (Dtype.complex128, 3)):
-        result = raw("diopiSigmoid", input, out=ResultOverride(dtype))
+        result = call_with_remarks("diopiSigmoid", input, out=ResultOverride(dtype))
         assert result.specified.tolist() == [False] * (4 - specified_count) + [True] * specified_count
         assert (result.value[0], result.value[-1]) == (0, 0.5)
 
@@ -115,16 +116,21 @@ def test_products_with_partial_overflow_are_open() -> None:
     rows = [[1e30, 1e30, 1e-30], [1e30, 1e30, 2.0], [1e-30, 1e-30, 1e30], [1e-30, 0.0, 1e-30], [np.inf, 2.0, 3.0]]
     factors, specified = np.array(rows), [False, True, False, True, True]
     for_float32 = {"out": ResultOverride(Dtype.float32)}
-    assert raw("diopiProd", factors, 1, **for_float32).specified.tolist() == specified
-    assert raw("diopiProd", factors, 1, out=ResultOverride(Dtype.float64)).specified.all()
+    assert call_with_remarks("diopiProd", factors, 1, **for_float32).specified.tolist() == specified
+    assert call_with_remarks("diopiProd", factors, 1, out=ResultOverride(Dtype.float64)).specified.all()
     column, index = ONES((5, 1)), np.zeros((5, 3), int)
     assert (
-        raw("diopiScatter", column, 1, factors, index, "multiply", **for_float32).specified[:, 0].tolist() == specified
+        call_with_remarks("diopiScatter", column, 1, factors, index, "multiply", **for_float32).specified[:, 0].tolist()
+        == specified
     )
 
 
 def test_numbers_out_of_integer_range_are_open() -> None:
     base, for_int32 = counts(1, 2, 3), {"out": ResultOverride(Dtype.int32)}
-    result = raw("diopiSliceScatter", base, np.array([np.nan, 7.5]), 0, 0, 3, 2, **for_int32)
+    result = call_with_remarks("diopiSliceScatter", base, np.array([np.nan, 7.5]), 0, 0, 3, 2, **for_int32)
     assert (result.specified.tolist(), strip_remarks(result)[1:].tolist()) == ([False, True, True], [2, 7])
-    assert raw("diopiIndexFill", base, 0, counts(1), 1e10, **for_int32).specified.tolist() == [True, False, True]
+    assert call_with_remarks("diopiIndexFill", base, 0, counts(1), 1e10, **for_int32).specified.tolist() == [
+        True,
+        False,
+        True,
+    ]

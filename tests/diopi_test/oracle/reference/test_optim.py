@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import Array, call
+from references import Array, call_reference
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
@@ -25,7 +25,7 @@ ZERO = np.zeros(6)
 
 
 def test_sgd_without_momentum_keeps_the_buffer() -> None:
-    param, buf = call("diopiSgd", PARAM, GRAD, ZERO + 3, 0.5, 0.0, 0.3, 0.25, True)
+    param, buf = call_reference("diopiSgd", PARAM, GRAD, ZERO + 3, 0.5, 0.0, 0.3, 0.25, True)
     np.testing.assert_allclose(param, PARAM - 0.5 * (GRAD + 0.25 * PARAM))
     assert (buf == 3).all()
 
@@ -58,11 +58,13 @@ def test_fused_adamw_with_maximize_is_adamw_of_negated_gradients_for_each_tensor
     hyperparameters = (0.1, 0.9, 0.99, 1e-3, 0.2)
     amsgrad, maximize = False, True
     options = (*hyperparameters, amsgrad, maximize)
-    actual = call("diopiFusedAdamW", params, grads, grads, squares, None, steps, *options)
+    actual = call_reference("diopiFusedAdamW", params, grads, grads, squares, None, steps, *options)
     assert actual[3] is None
     for i, step in enumerate((3, 1)):
         negated = -grads[i]
-        single = call("diopiAdamW", params[i], negated, grads[i], squares[i], None, *hyperparameters, step, amsgrad)
+        single = call_reference(
+            "diopiAdamW", params[i], negated, grads[i], squares[i], None, *hyperparameters, step, amsgrad
+        )
         for result, expected in zip(actual[:3], single[:3], strict=True):
             np.testing.assert_allclose(result[i], expected)
 
@@ -74,7 +76,7 @@ GRADS = [np.array([[3.0, 0.0], [0.0, 0.0]]), np.array([-4.0]), np.zeros(3)]
     ("order", "total"), [(2.0, 5.0), (1.0, 7.0), (np.inf, 4.0), (-np.inf, 0.0), (0.0, 2.0), (3.0, 91.0 ** (1 / 3))]
 )
 def test_clipping_takes_the_norm_of_norms(order: float, total: float) -> None:
-    actual, grads = call("diopiClipGradNorm", GRADS, 1.0, order, False)
+    actual, grads = call_reference("diopiClipGradNorm", GRADS, 1.0, order, False)
     assert actual == pytest.approx(total)
     factor = min(1.0, 1 / (total + 1e-6))
     for grad, before in zip(grads, GRADS, strict=True):
@@ -92,11 +94,11 @@ def test_error_terms_of_clipping_are_positive_for_every_order(order: float) -> N
 
 
 def test_short_gradients_are_not_clipped() -> None:
-    _, grads = call("diopiClipGradNorm", GRADS, 6.0, 2.0, True)
+    _, grads = call_reference("diopiClipGradNorm", GRADS, 6.0, 2.0, True)
     assert all((grad == before).all() for grad, before in zip(grads, GRADS, strict=True))
 
 
 def test_no_gradients_have_norm_0() -> None:
-    total, grads = call("diopiClipGradNorm", [], 1.0, 2.0, True)
+    total, grads = call_reference("diopiClipGradNorm", [], 1.0, 2.0, True)
     assert total == 0
     assert grads == []

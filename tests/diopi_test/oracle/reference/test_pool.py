@@ -5,11 +5,12 @@
 
 import numpy as np
 import pytest
-from references import call, raw
+from references import call_reference, call_with_remarks
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
+    """Return a generator of random numbers with a fixed seed."""
     return np.random.default_rng(5)
 
 
@@ -27,36 +28,36 @@ def test_average_pooling_divides_by_the_counted_positions(
     ceil_mode: bool, include_pad: bool, expected: list[float]
 ) -> None:
     x = np.arange(1.0, 7).reshape(1, 6)
-    actual = call("diopiAvgPool1d", x, (3,), (2,), (1,), ceil_mode, include_pad)
+    actual = call_reference("diopiAvgPool1d", x, (3,), (2,), (1,), ceil_mode, include_pad)
     np.testing.assert_allclose(actual, [expected])
 
 
 def test_a_last_window_that_starts_in_the_padding_is_dropped() -> None:
     x = np.arange(4.0).reshape(1, 4)
-    np.testing.assert_array_equal(call("diopiMaxPool1d", x, (2,), (3,), (1,), (1,), True), [[0, 3]])
+    np.testing.assert_array_equal(call_reference("diopiMaxPool1d", x, (2,), (3,), (1,), (1,), True), [[0, 3]])
 
 
 @pytest.mark.parametrize(("row", "place"), [([1, np.nan, 2, np.nan, 3], 3), ([np.nan, 9, 1, 1, 1], 0)])
 def test_last_nan_of_a_window_wins(row: list[float], place: int) -> None:
     x = np.array([[row]])
-    assert call("diopiMaxPool1dWithIndices", x, (5,), (), (0,), (1,), False)[1].item() == place
-    assert call("diopiAdaptiveMaxPool1dWithIndices", x, (1,))[1].item() == place
+    assert call_reference("diopiMaxPool1dWithIndices", x, (5,), (), (0,), (1,), False)[1].item() == place
+    assert call_reference("diopiAdaptiveMaxPool1dWithIndices", x, (1,))[1].item() == place
 
 
 def test_first_maximum_wins_and_nan_precedes_all_numbers() -> None:
     x = np.array([[[1, 3], [3, 2]]], float)
-    assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 1
+    assert call_reference("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 1
     x[0, 1, 1] = np.nan
-    assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 3
+    assert call_reference("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 3
     lost = np.full((1, 3), -np.inf)
-    assert call("diopiMaxPool1dWithIndices", lost, (3,), (), (1,), (1,), False)[1].item() == 0
+    assert call_reference("diopiMaxPool1dWithIndices", lost, (3,), (), (1,), (1,), False)[1].item() == 0
 
 
 def test_position_in_a_3d_window_of_minus_infinities_is_open() -> None:
     """PyTorch's kernel for channels-last tensors returns the position of the window's first plane."""
     x = np.full((1, 4, 2, 2), -np.inf)
     x[0, 0, 1, 1] = 5
-    maxima, places = raw("diopiMaxPool3dWithIndices", x, (2, 2, 2), (), (0, 0, 0), (1, 1, 1), False)
+    maxima, places = call_with_remarks("diopiMaxPool3dWithIndices", x, (2, 2, 2), (), (0, 0, 0), (1, 1, 1), False)
     assert maxima.ravel().tolist() == [5, -np.inf]
     assert places.specified.ravel().tolist() == [True, False]
     assert places.value.ravel()[0] == 3
@@ -68,11 +69,13 @@ def test_pool_equals_the_separate_pooling_functions(rank: int, rng: np.random.Ge
     ones, twos = (1,) * rank, (2,) * rank
     sliding, lists = (twos, ones, ones, ones, False), (twos, ones, ones, ones)
     for actual, expected in [
-        (("max", *lists, False, True, False, ()), call(f"diopiMaxPool{rank}d", x, *sliding)),
-        (("max", *lists, False, True, True, twos), call(f"diopiAdaptiveMaxPool{rank}d", x, twos)),
-        (("avg", *lists, False, True, True, twos), call(f"diopiAdaptiveAvgPool{rank}d", x, twos)),
+        (("max", *lists, False, True, False, ()), call_reference(f"diopiMaxPool{rank}d", x, *sliding)),
+        (("max", *lists, False, True, True, twos), call_reference(f"diopiAdaptiveMaxPool{rank}d", x, twos)),
+        (("avg", *lists, False, True, True, twos), call_reference(f"diopiAdaptiveAvgPool{rank}d", x, twos)),
     ]:
-        np.testing.assert_array_equal(call(f"diopiPool{rank}d", x, *actual), expected)
-    excluding = call(f"diopiPool{rank}d", x, "avg", *lists, False, True, False, ())
+        np.testing.assert_array_equal(call_reference(f"diopiPool{rank}d", x, *actual), expected)
+    excluding = call_reference(f"diopiPool{rank}d", x, "avg", *lists, False, True, False, ())
     divisors = (None,) if rank > 1 else ()
-    np.testing.assert_array_equal(excluding, call(f"diopiAvgPool{rank}d", x, twos, ones, ones, False, False, *divisors))
+    np.testing.assert_array_equal(
+        excluding, call_reference(f"diopiAvgPool{rank}d", x, twos, ones, ones, False, False, *divisors)
+    )

@@ -44,7 +44,7 @@ DROPS: dict[str, tuple[Drop, bool]] = {
     "the same every time": (lambda p, P, s: np.where(coins(0 * s, p.shape) >= P, p / (1 - P), 0), False),
     "the seed alone counts": (lambda p, P, s: np.where(coins(s[:1], p.shape) >= P, p / (1 - P), 0), False),
     "inaccurate": (lambda p, P, s: np.where(coins(s, p.shape) >= P, p / (1 - P) * (1 + 2.0**-12), 0), False),
-    "normalised again": (
+    "normalized again": (
         lambda p, P, s: (
             (dropout_factor := np.where(coins(s, p.shape) >= P, p, 0)) / dropout_factor.sum(-1, keepdims=True)
         ),

@@ -30,6 +30,7 @@ DRAWS = {"diopiTopKSampling": top_k_draw, "diopiTopPSampling": top_p_draw}
 
 @cache
 def case_of(function: str, label: str) -> BaselineCase:
+    """Compute the case of a function with this label."""
     prototype = lookup(function)
     return compute_baseline_case(
         prototype, next(case for case in select_cases(function, "full") if case.label == label)
@@ -74,7 +75,7 @@ def all_weights(arguments: dict[str, Any]) -> None:
     arguments["runtime_top_p"] = np.ones(len(arguments["logits"]))
 
 
-def colder(arguments: dict[str, Any]) -> None:
+def lower_temperature(arguments: dict[str, Any]) -> None:
     """Make the distribution of tokens narrower."""
     arguments["logits"] = 4 * arguments["logits"]
 
@@ -100,7 +101,7 @@ def another_step(arguments: dict[str, Any]) -> None:
     [
         (other_weights, "a weight is drawn"),
         (all_weights, "tokens that can be drawn"),
-        (colder, "a weight is drawn"),
+        (lower_temperature, "a weight is drawn"),
         (nobody_ends, "finished"),
         (no_log_probs, "cum_log_probs"),
         (another_step, "unchanged"),
@@ -185,7 +186,11 @@ def test_validator_allows_for_declared_errors(function: str, label: str) -> None
 @pytest.mark.parametrize("function", DRAWS)
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(other_weights, "a weight is drawn"), (all_weights, "tokens that can be drawn"), (colder, "a weight is drawn")],
+    [
+        (other_weights, "a weight is drawn"),
+        (all_weights, "tokens that can be drawn"),
+        (lower_temperature, "a weight is drawn"),
+    ],
 )
 def test_validator_rejects_wrong_draws_with_declared_errors(
     function: str, change: Callable[[dict[str, Any]], None], message: str

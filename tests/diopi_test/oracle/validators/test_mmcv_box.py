@@ -70,27 +70,30 @@ def test_offset_widens_boxes() -> None:
 
 # Smallest rectangles around nine points.
 
-SQUARE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1], *[(0, 0)] * 5]) * np.sqrt(2)
-UPRIGHT = np.array([[2.0, 1], [0, 1], [0, 0], [2, 0], *[(1, 0.5)] * 5])
+POINTS_OF_ROTATED_SQUARE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1], *[(0, 0)] * 5]) * np.sqrt(2)
+"""The corners of a square whose diagonals are parallel to the axes, and five times the center."""
+
+POINTS_OF_UPRIGHT_RECTANGLE = np.array([[2.0, 1], [0, 1], [0, 0], [2, 0], *[(1, 0.5)] * 5])
+"""The corners of a rectangle whose sides are parallel to the axes, and five times the center."""
 
 
-def around(points: Array, *corners: Any) -> list[str]:
-    """Return the problems that the validator finds in a polygon around the points."""
+def check_smallest_rectangle(points: Array, *corners: Any) -> list[str]:
+    """Return the problems that the validator finds in this polygon as the smallest rectangle around the points."""
     polygons = np.array(corners).reshape(1, 8)
     return problems("diopiMinAreaPolygonsMmcv", "polygons", polygons, pointsets=points.reshape(1, 18))
 
 
-TIP = [(0, -np.sqrt(2)), (-np.sqrt(2), 0), (0, np.sqrt(2)), (np.sqrt(2), 0)]
-"""Corners of the square, clockwise."""
+SQUARE_CLOCKWISE = [(0, -np.sqrt(2)), (-np.sqrt(2), 0), (0, np.sqrt(2)), (np.sqrt(2), 0)]
+"""The corners of the rotated square, clockwise, as the function returns them."""
 
 
 @pytest.mark.parametrize("first", range(4))
 def test_rectangle_may_begin_with_any_corner(first: int) -> None:
-    assert not around(SQUARE, *TIP[first:], *TIP[:first])
+    assert not check_smallest_rectangle(POINTS_OF_ROTATED_SQUARE, *SQUARE_CLOCKWISE[first:], *SQUARE_CLOCKWISE[:first])
 
 
 def test_validator_accepts_the_rectangle_around_the_points() -> None:
-    assert not around(UPRIGHT, (2, 1), (2, 0), (0, 0), (0, 1))
+    assert not check_smallest_rectangle(POINTS_OF_UPRIGHT_RECTANGLE, (2, 1), (2, 0), (0, 0), (0, 1))
 
 
 @pytest.mark.parametrize(
@@ -105,23 +108,24 @@ def test_validator_accepts_the_rectangle_around_the_points() -> None:
     ],
 )
 def test_validator_rejects_other_polygons(corners: list[tuple[float, float]]) -> None:
-    (problem,) = around(UPRIGHT, *corners)
+    (problem,) = check_smallest_rectangle(POINTS_OF_UPRIGHT_RECTANGLE, *corners)
     assert "1 of 1 elements are not corners of a smallest rectangle around the points" in problem
 
 
 def test_validator_limits_the_mean_error_of_many_corners() -> None:
-    """A single corner may have this error, but not all corners."""
-    sets, corners = np.tile(SQUARE.reshape(1, 18), (9, 1)), np.tile(np.reshape(TIP, (1, 8)), (9, 1))
-    all_off = corners * (1 + 14 * np.finfo(np.float32).eps)
-    corner = np.concatenate([all_off[:1], corners[1:]])
-    assert not problems("diopiMinAreaPolygonsMmcv", "polygons", corner, pointsets=sets)
-    (problem,) = problems("diopiMinAreaPolygonsMmcv", "polygons", all_off, pointsets=sets)
+    """The corners of one of nine polygons may have this error, but not the corners of all nine."""
+    pointsets = np.tile(POINTS_OF_ROTATED_SQUARE.reshape(1, 18), (9, 1))
+    exact = np.tile(np.reshape(SQUARE_CLOCKWISE, (1, 8)), (9, 1))
+    all_off = exact * (1 + 14 * np.finfo(np.float32).eps)
+    one_off = np.concatenate([all_off[:1], exact[1:]])
+    assert not problems("diopiMinAreaPolygonsMmcv", "polygons", one_off, pointsets=pointsets)
+    (problem,) = problems("diopiMinAreaPolygonsMmcv", "polygons", all_off, pointsets=pointsets)
     assert "root mean square" in problem
 
 
 def test_validator_accepts_any_of_several_smallest_rectangles() -> None:
     """The rectangles along the legs and along the hypotenuse of a right-angled triangle have the same area."""
     triangle = np.array([[0.0, 0], [4, 0], [0, 3], *[(1, 1)] * 6])
-    assert not around(triangle, (4, 3), (4, 0), (0, 0), (0, 3))
+    assert not check_smallest_rectangle(triangle, (4, 3), (4, 0), (0, 0), (0, 3))
     hypotenuse, height = np.array([[0.0, 3], [4, 0]]), np.array([-1.44, -1.92])
-    assert not around(triangle, *hypotenuse, *(hypotenuse[::-1] + height))
+    assert not check_smallest_rectangle(triangle, *hypotenuse, *(hypotenuse[::-1] + height))

@@ -49,7 +49,7 @@ def test_validator_rejects_points_that_are_not_furthest(chosen: list[int], text:
 
 
 @pytest.mark.parametrize("row", [[0, 1, 2], [0, 2, 1]])
-def test_validator_accepts_neighbours_at_equal_distance_in_any_order(row: list[int]) -> None:
+def test_validator_accepts_neighbors_at_equal_distance_in_any_order(row: list[int]) -> None:
     results = {"idx_tensor": [[row]], "dist2_tensor": [[[0.0, 1, 1]]]}
     assert not problems("diopiKnnMmcv", results, xyz_tensor=SQUARE, new_xyz_tensor=SQUARE[:, :1])
 

@@ -52,7 +52,7 @@ def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Fu
     return spoilt
 
 
-def scaled(input: Array, mask: Any, p: float) -> Any:
+def apply_mask(input: Array, mask: Any, p: float) -> Any:
     """Return the output of dropout for this mask."""
     return np.where(mask, input / (1 - p), 0)
 
@@ -66,12 +66,12 @@ def faults() -> Iterator[Fault]:
         "diopiDropout",
         "mask ignored",
         "input · mask",
-        wrong_dropout(lambda i, m, p, r: (scaled(i, r.permuted(m), p), m)),
+        wrong_dropout(lambda i, m, p, r: (apply_mask(i, r.permuted(m), p), m)),
     )
     yield "diopiDropout", "unscaled", "input · mask", wrong_dropout(lambda i, m, p, r: (i * m, m))
     yield "diopiDropout", "scaled by p", "input · mask", wrong_dropout(lambda i, m, p, r: (i * m / p, m))
-    yield "diopiDropout", "mask inverted", "input · mask", wrong_dropout(lambda i, m, p, r: (scaled(i, m, p), ~m))
-    yield "diopiDropout", "p inverted", "ones", wrong_dropout(lambda i, m, p, r: (scaled(i, ~m, p), ~m))
+    yield "diopiDropout", "mask inverted", "input · mask", wrong_dropout(lambda i, m, p, r: (apply_mask(i, m, p), ~m))
+    yield "diopiDropout", "p inverted", "ones", wrong_dropout(lambda i, m, p, r: (apply_mask(i, ~m, p), ~m))
     yield "diopiDropout", "all kept", "ones", wrong_dropout(lambda i, m, p, r: (i / (1 - p), np.ones_like(m)))
     yield "diopiDropout", "p ignored", "ones", dropout_of_half
     yield "diopiRandomInp", "to included", "integers from 3 to 11", random_to_included
@@ -111,7 +111,7 @@ def faults() -> Iterator[Fault]:
 def dropout_of_half(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
     """Drop elements with the probability 0.5 instead of `p`."""
     mask = dropout(input, 0.5, train, generator, out=out)[1]
-    return scaled(input, mask, p), mask
+    return apply_mask(input, mask, p), mask
 
 
 def random_to_included(from_: int, to: int, generator: Array, *, out: Any) -> Any:
@@ -322,7 +322,7 @@ def replacement_ignored(input: Array, num_samples: int, replacement: bool, gener
     return multinomial(input, num_samples, True, generator)
 
 
-def likeliest(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+def most_likely_indices(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
     """Return the indices with the largest probabilities."""
     return np.argsort(-input, -1)[..., :num_samples]
 
@@ -330,7 +330,7 @@ def likeliest(input: Array, num_samples: int, replacement: bool, generator: Arra
 def test_validator_rejects_skipped_draws() -> None:
     name = "diopiMultinomial"
     assert_fails_with(outcome(name, replacement_ignored, "float32-put-aside"), "occurs more than once")
-    assert_fails_with(outcome(name, likeliest, "float32-put-aside"), "a category is drawn")
+    assert_fails_with(outcome(name, most_likely_indices, "float32-put-aside"), "a category is drawn")
     assert_fails_with(outcome(name, multinomial_uniform, "float32-put-aside"), "a category is drawn")
     assert_fails_with(outcome(name, multinomial_uniform, "float32-zeros-put-aside"), "of weight above 0")
     assert_fails_with(outcome(name, multinomial_uniform, "float32-zeros"), "a category is drawn")
@@ -353,7 +353,7 @@ def test_dropout_without_mask_is_validated_by_its_result() -> None:
 def test_channel_dropout_has_one_mask_element_per_channel() -> None:
     def element_by_element(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
         mask: Any = rng(generator).random(input.shape) >= p
-        return scaled(input, mask, p), mask[:, :, :1, :1]
+        return apply_mask(input, mask, p), mask[:, :, :1, :1]
 
     assert outcome("diopiDropout", dropout, "float32-channels").verdict is Verdict.passed
     assert_fails_with(outcome("diopiDropout", element_by_element, "float32-channels"), "input · mask")
